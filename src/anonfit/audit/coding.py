@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Columns as integer codes: equal values have equal codes, missing is 0. Everything the audit counts is counted on these."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+__all__ = ["Coded", "IntArray", "coded", "dense", "integers", "join_codes"]
+
+IntArray = npt.NDArray[np.int64]
+_KEY_LIMIT = 2**62
+_SAMPLE = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """A column's codes, all below `bound`."""
+
+    codes: IntArray
+    bound: int
+
+    def distinct(self) -> int:
+        """The number of different values, missing counted as one."""
+        return int(np.count_nonzero(np.bincount(self.codes, minlength=1)))
+
+
+def coded(series: pl.Series) -> Coded:
+    """The codes of a column of any plain type."""
+    kind = series.dtype
+    if kind == pl.String and _many_values(series):
+        series = _as_numbers(series)
+        kind = series.dtype
+    if kind == pl.String:
+        series = series.cast(pl.Categorical)
+    if kind == pl.Boolean:
+        series = series.cast(pl.UInt8)
+    if series.dtype.is_float():
+        values = series.cast(pl.Float64).fill_null(0.0).to_numpy().view(np.int64)
+        return _ranked(values, series.is_null().to_numpy())
+    whole = integers(series)
+    if whole is None:
+        return coded(series.cast(pl.String))
+    return _offset(whole, series)
+
+
+def _offset(values: IntArray, series: pl.Series) -> Coded:
+    """Codes by distance from the smallest value where the range is narrow, else by rank."""
+    if not len(values):
+        return Coded(values, 1)
+    missing = series.is_null().to_numpy()
+    present = values[~missing] if missing.any() else values
+    low, high = (int(present.min()), int(present.max())) if len(present) else (0, 0)
+    if high - low > max(4 * len(values), 2**16):
+        return _ranked(values, missing)
+    codes = values - (low - 1)
+    codes[missing] = 0
+    return Coded(codes, high - low + 2)
+
+
+def _ranked(values: IntArray, missing: npt.NDArray[np.bool_]) -> Coded:
+    distinct, codes = np.unique(values, return_inverse=True)
+    codes = codes.astype(np.int64, copy=False) + 1
+    codes[missing] = 0
+    return Coded(codes, len(distinct) + 1)
+
+
+def integers(series: pl.Series) -> IntArray | None:
+    """The whole numbers behind integers, decimals, dates, times and codes of texts (missing: 0); None if they have none."""
+    physical: Any = series.to_physical()
+    if not physical.dtype.is_integer():
+        return None
+    if physical.dtype in (pl.UInt64, pl.Int128) or str(physical.dtype) == "UInt128":
+        narrow = physical.cast(pl.Int64, strict=False)
+        if narrow.null_count() > physical.null_count():
+            return None
+        physical = narrow
+    found: IntArray = physical.cast(pl.Int64).fill_null(0).to_numpy()
+    return found
+
+
+def _many_values(series: pl.Series) -> bool:
+    """Whether a text column seems to hold too many values to be coded by a dictionary quickly."""
+    head = series.head(_SAMPLE)
+    return len(head) == _SAMPLE and head.n_unique() > _SAMPLE // 2
+
+
+def _as_numbers(series: pl.Series) -> pl.Series:
+    """A text column as numbers if all its texts are, without codes such as 007; else as it is."""
+    if (series.str.starts_with("0") & (series.str.len_bytes() > 1) & ~series.str.starts_with("0.")).any():
+        return series
+    for dtype in (pl.Int64, pl.Float64):
+        numbers = series.cast(dtype, strict=False)
+        if numbers.null_count() == series.null_count() and not (dtype == pl.Float64 and numbers.is_nan().any()):
+            return numbers
+    return series
+
+
+def dense(keys: IntArray) -> tuple[IntArray, IntArray]:
+    """Keys as 0, 1, 2 … in their order, and the position of the first row of each."""
+    _, first, codes = np.unique(keys, return_index=True, return_inverse=True)
+    return codes.astype(np.int64, copy=False), first.astype(np.int64, copy=False)
+
+
+def join_codes(columns: list[Coded], rows: int) -> tuple[IntArray, int]:
+    """One key per combination of codes, and its bound; keys are made dense whenever they would grow too long."""
+    keys, bound = np.zeros(rows, np.int64), 1
+    for column in columns:
+        if bound * column.bound >= _KEY_LIMIT:
+            keys = dense(keys)[0]
+            bound = int(keys.max(initial=0)) + 1
+        keys = keys * column.bound + column.codes
+        bound *= column.bound
+    return keys, bound

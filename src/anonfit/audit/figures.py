@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures that know how many persons they rest on, so that a public report can leave out those about few."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any
+
+__all__ = ["Figure", "Share", "few", "persons_field", "plain"]
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Some of all persons (or rows)."""
+
+    persons: int
+    of: int
+
+    @property
+    def share(self) -> float:
+        """The part of the whole, 0 of nothing."""
+        return self.persons / self.of if self.of else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number computed on some persons; `rest` persons are told apart from them by it."""
+
+    value: float
+    persons: int
+    rest: int = 0
+
+
+def persons_field() -> Any:
+    """A field that is itself a number of persons."""
+    return field(metadata={"persons": True})
+
+
+def few(number: int, k: int) -> bool:
+    """Whether a number of persons is some, but fewer than k."""
+    return 0 < number < k
+
+
+def plain(value: Any, k: int = 0) -> Any:
+    """A tree of dataclasses as JSON-ready values; with k, every figure about fewer than k persons is a text instead."""
+    if isinstance(value, Share):
+        return _plain_share(value, k)
+    if isinstance(value, Figure):
+        return f"fewer than {k}" if few(value.persons, k) or few(value.rest, k) else value.value
+    if is_dataclass(value) and not isinstance(value, type):
+        return {
+            one.name: f"fewer than {k}" if hidden else plain(part, k)
+            for one in fields(value)
+            if not one.name.startswith("_")
+            for part in (getattr(value, one.name),)
+            for hidden in ("persons" in one.metadata and part is not None and few(part, k),)
+        }
+    if isinstance(value, (list, tuple)):
+        return [plain(part, k) for part in value]
+    return value
+
+
+def _plain_share(value: Share, k: int) -> dict[str, Any]:
+    if few(value.persons, k):
+        return {"persons": f"fewer than {k}", "share": f"fewer than {k} persons"}
+    if few(value.of - value.persons, k):
+        return {"persons": f"all but fewer than {k}", "share": f"all but fewer than {k} persons"}
+    return {"persons": value.persons, "share": value.share}

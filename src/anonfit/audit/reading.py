@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads any table for the audit: a file or a frame becomes a `Table` whose missing values are all null.
+The audit reads for itself, so that a fault of the package's own reader cannot hide a fault of its writer."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from polars.exceptions import PolarsError
+
+from anonfit.errors import DataError, did_you_mean
+
+__all__ = ["Table", "open_table", "require_columns"]
+
+_DELIMITERS = (",", ";", "\t", "|")
+_PACKED = (".gz", ".zst")
+_TEXT, _PARQUET, _ARROW = (".csv", ".tsv", ".txt"), (".parquet", ".pq"), (".arrow", ".feather", ".ipc")
+_CELLS_AT_ONCE = 150_000_000  # cells of a table held in memory together; larger tables are read some columns at a time
+_BYTES_PER_CELL = 6  # of a text file, about
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table to be read column by column; text that means missing, NaN and null have become null."""
+
+    lazy: pl.LazyFrame
+    schema: dict[str, pl.DataType]
+    label: str  # how messages call it
+    width: int  # columns to read at once
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns, in file order."""
+        return tuple(self.schema)
+
+    def frame(self, names: Sequence[str]) -> pl.DataFrame:
+        """Some columns, all rows."""
+        return _collected(self.lazy.select(names), self.label)
+
+    def columns(self, names: Sequence[str]) -> Iterator[list[pl.Series]]:
+        """Some columns, as many at a time as fit."""
+        for begin in range(0, len(names), self.width):
+            yield self.frame(names[begin : begin + self.width]).get_columns()
+
+    def height(self) -> int:
+        """The number of rows."""
+        return int(_collected(self.lazy.select(pl.len()), self.label).item())
+
+    def coded(self, names: Iterable[str]) -> Table:
+        """The same table, its text columns of these names held as integers that point to texts; in memory if it fits."""
+        texts = [name for name in names if self.schema[name] == pl.String]
+        lazy = self.lazy.with_columns(pl.col(texts).cast(pl.Categorical)) if texts else self.lazy
+        if self.width >= len(self.schema):
+            lazy = _collected(lazy, self.label).lazy()
+        return replace(self, lazy=lazy, schema=dict(lazy.collect_schema()))
+
+
+def require_columns(table: Table, names: Iterable[str], *, purpose: str) -> None:
+    """Raise if the table lacks a column, naming the nearest one it has."""
+    for name in names:
+        if name not in table.schema:
+            hint = did_you_mean(name, table.names)
+            raise DataError(f"{table.label} has no column '{name}' ({purpose}): {hint}")
+
+
+def open_table(data: object, *, missing: Sequence[str] = ("",), label: str = "the data") -> Table:
+    """A path (csv, parquet, arrow; csv also packed) or a polars, pandas or Arrow frame as a `Table`."""
+    if isinstance(data, (str, Path)):
+        lazy, cells, label = _scan(Path(data))
+    else:
+        frame = _frame(data, label)
+        lazy, cells = frame.lazy(), 0
+    schema = _schema(lazy, label)
+    nested = [name for name, dtype in schema.items() if dtype.is_nested() or dtype == pl.Object]
+    if nested:
+        raise DataError(f"Column '{nested[0]}' of {label} holds nested values: an audit needs one value per cell.")
+    lazy = lazy.select([_normal(name, dtype, missing) for name, dtype in schema.items()])
+    fits = cells <= _CELLS_AT_ONCE
+    width = len(schema) if fits else max(1, len(schema) * _CELLS_AT_ONCE // cells)
+    return Table(lazy, _schema(lazy, label), label, max(1, width))
+
+
+def _normal(name: str, dtype: pl.DataType, missing: Sequence[str]) -> pl.Expr:
+    """One column with every kind of missing as null, and its text, if it is text, as plain strings."""
+    column = pl.col(name)
+    if dtype == pl.Null or isinstance(dtype, (pl.Categorical, pl.Enum)):
+        column, dtype = column.cast(pl.String), pl.String()
+    if dtype == pl.Binary:
+        column, dtype = column.bin.encode("hex"), pl.String()
+    if dtype == pl.String:
+        is_missing = column == missing[0] if len(missing) == 1 else column.is_in(list(missing))
+        return pl.when(~is_missing).then(column).alias(name)
+    if dtype.is_float():
+        return (column.fill_nan(None) + 0.0).alias(name)  # -0.0 is 0.0
+    return column
+
+
+def _schema(lazy: pl.LazyFrame, label: str) -> dict[str, pl.DataType]:
+    try:
+        return dict(lazy.collect_schema())
+    except (PolarsError, OSError):
+        raise _unreadable(label) from None
+
+
+def _collected(lazy: pl.LazyFrame, label: str) -> pl.DataFrame:
+    try:
+        return lazy.collect(engine="streaming")
+    except (PolarsError, OSError):  # their text may quote a record
+        raise _unreadable(label) from None
+
+
+def _unreadable(label: str) -> DataError:
+    return DataError(f"{label} cannot be read: it is empty, cut short, not UTF-8 text, or not of the kind its name says.")
+
+
+def _scan(path: Path) -> tuple[pl.LazyFrame, int, str]:
+    """A file, or the files of a pattern, as a lazy frame, the number of cells, and the name for messages."""
+    label = f"The file '{path.name}'"
+    paths = [path] if path.is_file() else sorted(path.parent.glob(path.name)) if "*" in path.name else []
+    if not paths:
+        raise DataError(f"{label} does not exist or is not a file.")
+    suffixes = [suffix.lower() for suffix in path.suffixes] or [""]
+    packed = suffixes[-1] in _PACKED
+    kind = suffixes[-2] if packed and len(suffixes) > 1 else suffixes[-1]
+    if kind in _TEXT:
+        size = sum(part.stat().st_size for part in paths) * (5 if packed else 1)
+        lazy = pl.scan_csv(paths, separator=_delimiter(paths[0], label), infer_schema=False, glob=False)
+        return lazy, size // _BYTES_PER_CELL, label
+    if packed or kind not in _PARQUET + _ARROW:
+        raise DataError(f"{label} is none of .csv, .csv.gz, .csv.zst, .parquet and .arrow.")
+    lazy = pl.scan_parquet(paths, glob=False) if kind in _PARQUET else pl.scan_ipc(paths, glob=False)
+    rows = int(_collected(lazy.select(pl.len()), label).item())
+    return lazy, rows * len(_schema(lazy, label)), label
+
+
+def _delimiter(path: Path, label: str) -> str:
+    """The sign that cuts the first lines into the most columns of equal number."""
+    head = pl.scan_csv(
+        path, separator="\x1f", has_header=False, quote_char=None, infer_schema=False, n_rows=20, glob=False
+    )
+    if not _schema(head, label):
+        raise _unreadable(label)
+    lines = [line or "" for line in _collected(head, label).to_series().to_list()]
+
+    def rank(delimiter: str) -> tuple[int, int]:
+        widths = [len(fields) for fields in csv.reader(lines, delimiter=delimiter)]
+        return (sum(width == widths[0] for width in widths) if widths[0] > 1 else 0), widths[0]
+
+    return max(_DELIMITERS, key=rank)
+
+
+def _frame(data: object, label: str) -> pl.DataFrame:
+    """Any frame as a polars frame; the index of a pandas frame is no column."""
+    if isinstance(data, pl.LazyFrame):
+        return _collected(data, label)
+    if isinstance(data, pl.DataFrame):
+        return data
+    if type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "columns"):
+        return _from_pandas(data, label)
+    if hasattr(data, "__arrow_c_stream__"):
+        return pl.DataFrame(data)
+    raise DataError(f"{label[0].upper() + label[1:]} must be a path or a polars, pandas or Arrow frame, not {type(data).__name__}.")
+
+
+def _from_pandas(data: Any, label: str) -> pl.DataFrame:
+    names = [str(name) for name in data.columns]
+    if len(set(names)) < len(names):
+        raise DataError(f"Two columns of {label} have the same name.")
+    columns = []
+    for position, name in enumerate(names):
+        column = data.iloc[:, position].reset_index(drop=True)
+        try:
+            series = pl.from_pandas(column)
+        except Exception:  # pyarrow has its own errors: values of several types in one column are compared as texts
+            series = pl.Series([None if lost else str(value) for value, lost in zip(column, column.isna(), strict=True)])
+        columns.append(series.alias(name))
+    return pl.DataFrame(columns)

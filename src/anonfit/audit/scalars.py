@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exact numbers and moments out of texts: what the ends of intervals are compared by."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from fractions import Fraction
+
+__all__ = ["moment", "number"]
+
+# The exponent is bounded so that a hostile text cannot ask for a number of a million digits.
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d{1,3})?", re.ASCII)
+_MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?)?", re.ASCII)
+_EPOCH = datetime.date(1970, 1, 1).toordinal()
+
+
+def number(text: str) -> Fraction | None:
+    """The number a text states, None if it states none."""
+    return Fraction(text) if _NUMBER.fullmatch(text) else None
+
+
+def moment(text: str) -> Fraction | None:
+    """The date or time a text states, in seconds since 1970, None if it states none."""
+    match = _MOMENT.fullmatch(text)
+    if match is None:
+        return None
+    try:
+        days = datetime.date.fromisoformat(match[1]).toordinal() - _EPOCH
+    except ValueError:
+        return None
+    hour, minute, second = (int(part or 0) for part in match.group(2, 3, 4))
+    if hour > 23 or minute > 59 or second > 59:
+        return None
+    fraction = Fraction(int(match[5]), 10 ** len(match[5])) if match[5] else Fraction(0)
+    return days * 86400 + hour * 3600 + minute * 60 + second + fraction

@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels that grow a tree: rows are physically partitioned between two buffers, so that every node is a run of rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from anonfit.engines.memory.compiling import kernel
+from anonfit.engines.memory.counting import count_rows, read, run_of
+from anonfit.engines.memory.layout import FIELD, MODE, PARTS, SIZES, WIDTH, Columns, Rows, Scratch
+from anonfit.engines.memory.splitting import FROM, GAP, HIGH, LOW, SPAN, TO, choose_split, inner_range, tighten
+from anonfit.tables.coded import SplitMode
+
+__all__ = ["attach", "child_span", "count_parts", "finish", "grow_subtree", "new_nodes", "scatter"]
+
+# One row per node of the tree being grown. START and BEFORE are as in Tree; the rows of a node that is a region are BEGIN..END
+# of buffer BUFFER (none for an empty region).
+CHILD, CHILDREN, COLUMN, START, BEFORE, BEGIN, END, BUFFER, FACTS = 0, 1, 2, 3, 4, 5, 6, 7, 8
+
+# One row per node that waits to be split: its number, its rows and their buffer, and its histogram.
+NODE, ROW, STOP, SIDE, HISTOGRAM, WAITING = 0, 1, 2, 3, 4, 5
+TOO_SMALL, UNCOUNTED = -1, -2
+
+BINARY = int(SplitMode.BINARY)
+HISTOGRAMS = 64
+"""Histograms a subtree keeps at once: enough for two-way splits of any depth; wider splits may count a node again."""
+
+
+@kernel
+def _room(table: Any, needed: int) -> Any:
+    """The table, or a larger copy of it, with at least so many rows."""
+    if needed <= table.shape[0]:
+        return table
+    larger = np.empty((max(2 * table.shape[0], needed), table.shape[1]), table.dtype)
+    for row in range(table.shape[0]):
+        for entry in range(table.shape[1]):
+            larger[row, entry] = table[row, entry]
+    return larger
+
+
+@kernel
+def new_nodes() -> Any:
+    """A tree of one region."""
+    nodes = np.zeros((64, FACTS), np.int64)
+    nodes[0, COLUMN], nodes[0, BEFORE] = -1, -1
+    return nodes
+
+
+@kernel
+def _add_children(nodes: Any, used: int, parent: int, column: int, count: int) -> None:
+    """Give a node children that are, for now, empty regions."""
+    nodes[parent, CHILD], nodes[parent, CHILDREN], nodes[parent, COLUMN] = used, count, column
+    for child in range(used, used + count):
+        for fact in range(FACTS):
+            nodes[child, fact] = 0
+        nodes[child, COLUMN], nodes[child, BEFORE] = -1, -1
+
+
+@kernel
+def _narrow(nodes: Any, used: int, node: int, columns: Columns, column: int, span: Any) -> Any:
+    """Free descent: cut the tile to what the taxonomy node over the rows holds; the rest are empty regions.
+
+    Returns the nodes in use and the node that holds the rows.
+    """
+    low, high, _ = inner_range(columns, column, span)
+    first, last = span[FROM, column], span[TO, column]
+    parts = np.int64(1) + np.int64(low > first) + np.int64(high < last)
+    if parts == 1:
+        return used, node
+    _add_children(nodes, used, node, column, parts)
+    inside = used
+    nodes[used, START] = first
+    if low > first:
+        inside += 1
+        nodes[inside, START] = low
+    if high < last:
+        nodes[inside + 1, START] = high + 1
+    span[FROM, column], span[TO, column] = low, high
+    return used + parts, inside
+
+
+@kernel
+def attach(nodes: Any, used: int, node: int, columns: Columns, column: int, parts: int, before: int, span: Any, lists: Any) -> Any:
+    """Write a chosen split into the tree: the nodes (moved if they needed room), how many are used, and the first part's node."""
+    nodes = _room(nodes, used + parts + 3)
+    if columns.facts[MODE, column] >= BINARY:
+        used, node = _narrow(nodes, used, node, columns, column, span)
+    _add_children(nodes, used, node, column, parts)
+    for part in range(parts):
+        nodes[used + part, START] = lists[PARTS, part]
+    if before >= 0:
+        nodes[used + 1, BEFORE] = before
+    return nodes, used + parts, used
+
+
+@kernel
+def finish(nodes: Any, used: int, node: int, rows: Rows, columns: Columns, start: int, stop: int, side: int, span: Any) -> Any:
+    """Make a node a region: free descents once more, then its rows. Returns the nodes and how many are used."""
+    width = columns.facts.shape[1]
+    nodes = _room(nodes, used + 3 * width)
+    nothing = np.empty(0, np.int64)
+    for column in range(width):
+        if columns.facts[MODE, column] >= BINARY and span[FROM, column] < span[TO, column]:
+            tighten(rows, columns, column, start, stop, nothing, span)
+            used, node = _narrow(nodes, used, node, columns, column, span)
+    nodes[node, BEGIN], nodes[node, END], nodes[node, BUFFER] = start, stop, side
+    return nodes, used
+
+
+@kernel
+def child_span(span: Any, column: int, part: int, parts: int, lists: Any, child: Any) -> None:
+    """The span of a part of a split, written to `child`."""
+    for fact in range(SPAN):
+        for other in range(span.shape[1]):
+            child[fact, other] = span[fact, other]
+    first = lists[PARTS, part]
+    last = lists[PARTS, part + 1] - 1 if part + 1 < parts else span[TO, column]
+    child[FROM, column], child[TO, column] = first, last
+    child[LOW, column] = max(first, span[LOW, column])
+    child[HIGH, column] = min(last, span[HIGH, column])
+    if first > 0:
+        child[GAP, column] = 0
+
+
+@kernel
+def count_parts(rows: Rows, columns: Columns, column: int, parts: int, start: int, stop: int, lists: Any, sizes: Any) -> None:
+    """Count the rows start..stop that go to each part."""
+    width, field = columns.facts[WIDTH, column], columns.facts[FIELD, column]
+    for part in range(parts):
+        sizes[part] = 0
+    for row in range(start, stop):
+        sizes[run_of(lists[PARTS], parts, read(rows, width, field, row))] += 1
+
+
+@kernel
+def scatter(source: Rows, target: Rows, columns: Columns, column: int, parts: int, start: int, stop: int, lists: Any,
+            places: Any) -> None:  # fmt: skip
+    """Move rows start..stop to their parts, in order; `places` holds the next free row of each part."""
+    width, field = columns.facts[WIDTH, column], columns.facts[FIELD, column]
+    old, new = source.words, target.words
+    words = old.shape[1]
+    second = lists[PARTS, 1]
+    for row in range(start, stop):
+        code = read(source, width, field, row)
+        part = np.int64(code >= second) if parts == 2 else run_of(lists[PARTS], parts, code)
+        place = places[part]
+        places[part] = place + 1
+        for word in range(words):
+            new[place, word] = old[row, word]
+
+
+@kernel
+def _persons(rows: Rows, columns: Columns, start: int, stop: int) -> Any:
+    """Persons of rows start..stop, each row counted on its own."""
+    if columns.counts < 0:
+        return stop - start
+    persons = np.int64(0)
+    for row in range(start, stop):
+        persons += np.int64(rows.quarters[row, columns.counts])
+    return persons
+
+
+@kernel
+def _divide(source: Rows, target: Rows, columns: Columns, column: int, parts: int, start: int, stop: int, lists: Any, edges: Any) -> Any:
+    """Move a node's rows to their parts; fills `edges` (part, first row and row after the last) and returns the largest part."""
+    if columns.counts >= 0:
+        count_parts(source, columns, column, parts, start, stop, lists, lists[SIZES])
+    place, largest = start, np.int64(0)
+    for part in range(parts):
+        edges[0, part], edges[1, part] = place, place
+        place += lists[SIZES, part]
+        if lists[SIZES, part] > lists[SIZES, largest]:
+            largest = np.int64(part)
+    scatter(source, target, columns, column, parts, start, stop, lists, edges[1])
+    return largest
+
+
+@kernel
+def _pass_histogram(rows: Rows, columns: Columns, start: int, stop: int, k: int, is_largest: bool, large: bool, slot: int, free: int,
+                    slots: Any) -> Any:  # fmt: skip
+    """The histogram a part gets: the largest takes its parent's, from which the others are taken away."""
+    enough = _persons(rows, columns, start, stop) >= 2 * k
+    if is_largest:
+        return slot if enough else np.int64(TOO_SMALL)
+    if not enough:
+        if large:
+            count_rows(rows, columns, start, stop, np.int64(-1), slots[slot])
+        return np.int64(TOO_SMALL)
+    for index in range(columns.bins):
+        slots[free, index] = 0
+    count_rows(rows, columns, start, stop, np.int64(1), slots[free])
+    if large:
+        for index in range(columns.bins):
+            slots[slot, index] -= slots[free, index]
+    return free
+
+
+@kernel
+def grow_subtree(first_rows: Rows, second_rows: Rows, columns: Columns, start: int, stop: int, side: int, histogram: Any, k: int,
+                 span: Any, scratch: Scratch) -> Any:  # fmt: skip
+    """Grow the tree below one node, depth first; returns its nodes."""
+    width = columns.facts.shape[1]
+    lists = scratch.lists
+    nodes = new_nodes()
+    used = np.int64(1)
+    slots = np.empty((HISTOGRAMS, columns.bins), np.int64)
+    for index in range(columns.bins):
+        slots[0, index] = histogram[index]
+    edges = np.empty((2, lists.shape[1]), np.int64)
+    waiting = np.empty((64, WAITING), np.int64)
+    spans = np.empty((64, SPAN * width), np.int64)
+    waiting[0, NODE], waiting[0, ROW], waiting[0, STOP], waiting[0, SIDE], waiting[0, HISTOGRAM] = 0, start, stop, side, 0
+    for index in range(SPAN * width):
+        spans[0, index] = span[index // width, index % width]
+    here = np.empty((SPAN, width), np.int64)
+    count, highest = np.int64(1), np.int64(0)
+    while count > 0:
+        count -= 1
+        node, start, stop, side = waiting[count, NODE], waiting[count, ROW], waiting[count, STOP], waiting[count, SIDE]
+        slot = waiting[count, HISTOGRAM]
+        for index in range(SPAN * width):
+            here[index // width, index % width] = spans[count, index]
+        rows, other = (first_rows, second_rows) if side == 0 else (second_rows, first_rows)
+        if slot <= UNCOUNTED:
+            slot = UNCOUNTED - slot
+            for index in range(columns.bins):
+                slots[slot, index] = 0
+            count_rows(rows, columns, start, stop, np.int64(1), slots[slot])
+        column, parts, before = np.int64(-1), np.int64(0), np.int64(-1)
+        if slot >= 0:
+            column, parts, before = choose_split(rows, columns, start, stop, slots[slot], k, here, scratch)
+        if column < 0:
+            nodes, used = finish(nodes, used, node, rows, columns, start, stop, side, here)
+            continue
+        nodes, used, first = attach(nodes, used, node, columns, column, parts, before, here, lists)
+        largest = _divide(rows, other, columns, column, parts, start, stop, lists, edges)
+        waiting, spans = _room(waiting, count + parts), _room(spans, count + parts)
+        crowded = slot + parts >= HISTOGRAMS
+        large = _persons(other, columns, edges[0, largest], edges[1, largest]) >= 2 * k
+        highest = slot
+        for turn in range(parts):
+            # The largest part is pushed first, so it is taken up last: the others may use the histograms above its own.
+            part = largest if turn == 0 else np.int64(turn - 1 if turn <= largest else turn)
+            start, stop = edges[0, part], edges[1, part]
+            if start == stop:
+                continue
+            kept = UNCOUNTED - slot
+            if not crowded:
+                kept = _pass_histogram(other, columns, start, stop, k, part == largest, large, slot, highest + 1, slots)
+                highest = max(highest, kept)
+            waiting[count, NODE], waiting[count, ROW], waiting[count, STOP] = first + part, start, stop
+            waiting[count, SIDE], waiting[count, HISTOGRAM] = 1 - side, kept
+            child_span(here, column, part, parts, lists, spans[count].reshape(SPAN, width))
+            count += 1
+    return nodes[:used]

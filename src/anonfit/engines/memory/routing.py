@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Routing rows down a tree to their regions: the rows a tree was grown from and rows it has never seen go the same way."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.engines.memory.compiling import kernel
+from anonfit.engines.memory.counting import read
+from anonfit.engines.memory.layout import FIELD, PLACE, WIDTH, Columns, Rows, describe, pack
+from anonfit.engines.memory.threads import thread_count
+from anonfit.engines.tree import Tree
+from anonfit.tables.coded import CodedTable
+
+__all__ = ["Routes", "make_routes", "route_packed", "route_table"]
+
+# Rows of Routes.nodes.
+COLUMN, CHILD, CHILDREN, START, SET = 0, 1, 2, 3, 4
+
+UNKNOWN = -1
+"""The cell of a value that the recoding does not know: its row stays at the node that asks for it."""
+
+
+class Routes(NamedTuple):
+    """A tree as the kernel reads it, and the cell of every code of every column."""
+
+    nodes: NDArray[np.int32]  # (fact, node)
+    members: NDArray[np.uint8]  # (cell of any set,) 1 where the cell belongs to the set
+    cells: NDArray[np.int32]  # (code of any column,)
+
+
+def make_routes(tree: Tree, cells: list[NDArray[np.int32]], sizes: list[int]) -> Routes:
+    """Routes for rows whose codes stand for these cells; `sizes` is the number of cells of each column."""
+    splits_by_set = np.flatnonzero(tree.set_of >= 0)
+    place = np.full(len(tree.column), -1, np.int32)
+    blocks, used = [], 0
+    for node in splits_by_set:
+        block = np.zeros(sizes[tree.column[node]], np.uint8)
+        block[tree.sets[tree.set_of[node]]] = 1
+        place[node] = used
+        used += len(block)
+        blocks.append(block)
+    nodes = np.stack([tree.column, tree.first_child, tree.children, tree.start, place]).astype(np.int32)
+    members = np.concatenate([np.zeros(1, np.uint8), *blocks])[1:] if blocks else np.zeros(1, np.uint8)
+    return Routes(nodes, members, np.concatenate([np.zeros(0, np.int32), *cells]))
+
+
+@kernel
+def _route(rows: Rows, columns: Columns, routes: Routes, start: int, stop: int, found: Any) -> None:
+    """Write the node that each of the rows start..stop ends in."""
+    nodes, cells, facts = routes.nodes, routes.cells, columns.facts
+    for row in range(start, stop):
+        node = np.int64(0)
+        while nodes[COLUMN, node] >= 0:
+            column = nodes[COLUMN, node]
+            cell = cells[facts[PLACE, column] + read(rows, facts[WIDTH, column], facts[FIELD, column], row)]
+            if cell < 0:
+                break
+            first = np.int64(nodes[CHILD, node])
+            if nodes[SET, node] >= 0:
+                node = first + 1 - np.int64(routes.members[nodes[SET, node] + cell])
+                continue
+            low, high = first, first + nodes[CHILDREN, node] - 1
+            while low < high:
+                middle = (low + high + 1) >> 1
+                if nodes[START, middle] <= cell:
+                    low = middle
+                else:
+                    high = middle - 1
+            node = low
+        found[row] = node
+
+
+def route_packed(rows: Rows, columns: Columns, routes: Routes, *, threads: int | None = None) -> NDArray[np.int32]:
+    """The node of each packed row, in their order."""
+    count = len(rows.words)
+    found = np.empty(count, np.int32)
+    workers = thread_count(threads)
+    if workers == 1 or count < 1 << 16:
+        _route(rows, columns, routes, 0, count, found)
+        return found
+    edges = np.linspace(0, count, 4 * workers + 1).astype(int).tolist()
+    with ThreadPoolExecutor(workers) as pool:
+        list(pool.map(lambda start, stop: _route(rows, columns, routes, start, stop, found), edges[:-1], edges[1:]))
+    return found
+
+
+def route_table(table: CodedTable, tree: Tree, cells: list[NDArray[np.int32]], sizes: list[int], *, threads: int | None = None
+                ) -> NDArray[np.int32]:  # fmt: skip
+    """The node of each row of a table, in the table's order."""
+    columns, words = describe(table)
+    packed = pack(table, columns, words)
+    nodes = np.empty(table.rows, np.int32)
+    nodes[packed.quarters[:, columns.number]] = route_packed(packed, columns, make_routes(tree, cells, sizes), threads=threads)
+    return nodes

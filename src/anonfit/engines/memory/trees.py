@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From nodes in the order they were grown to a tree in breadth-first order, the same for any number of threads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.engines.memory.compiling import kernel
+from anonfit.engines.memory.growing import BEFORE, BEGIN, BUFFER, CHILD, CHILDREN, COLUMN, END, START
+from anonfit.engines.memory.layout import Rows
+from anonfit.engines.tree import Tree
+
+__all__ = ["breadth_first", "settle"]
+
+
+@kernel
+def _breadth_first_order(nodes: Any) -> Any:
+    order = np.empty(nodes.shape[0], np.int64)
+    order[0] = 0
+    found = 1
+    for index in range(nodes.shape[0]):
+        node = order[index]
+        for child in range(nodes[node, CHILDREN]):
+            order[found] = nodes[node, CHILD] + child
+            found += 1
+    return order
+
+
+@kernel
+def settle(nodes: Any, first: Rows, second: Rows) -> None:
+    """Bring the rows of all regions into the first buffer, each run to its own place."""
+    for node in range(nodes.shape[0]):
+        if nodes[node, COLUMN] < 0 and nodes[node, BUFFER] == 1:
+            for row in range(nodes[node, BEGIN], nodes[node, END]):
+                for word in range(first.words.shape[1]):
+                    first.words[row, word] = second.words[row, word]
+
+
+def breadth_first(nodes: NDArray[np.int64]) -> Tree:
+    """The tree of these nodes."""
+    facts = nodes[_breadth_first_order(nodes)]
+    return Tree(
+        column=facts[:, COLUMN].astype(np.int32),
+        children=facts[:, CHILDREN].astype(np.int32),
+        start=facts[:, START].astype(np.int32),
+        before=facts[:, BEFORE].astype(np.int32),
+        set_of=np.full(len(facts), -1, np.int32),
+    )

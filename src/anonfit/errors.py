@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every error anonfit raises on purpose.
+
+AnonfitError
+├── RequestError             the request was wrong (exit status 2)
+│   ├── SpecError            one or more faults of a spec, reported together
+│   ├── DataError            a file, column or value that cannot be used
+│   ├── TaxonomyError        a taxonomy that is not a tree over its column's values
+│   ├── RecodingError        a recoding that cannot be read or applied
+│   ├── ReleaseError         a folder that is not a valid release, or cannot be written
+│   └── MissingPackage       an optional package is needed
+└── DemandError              the request was right but the demand is not met (exit status 1)
+    ├── Infeasible           no release can meet the demand on this table
+    └── AuditFailed          the written file does not hold what was asked; nothing is published
+
+Each message is one sentence or a few: what, where, what was found, what to do. No message holds a
+record's values; only values of a domain (a taxonomy, an order) are named, because they must be mended there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+
+__all__ = [
+    "AnonfitError",
+    "AuditFailed",
+    "DataError",
+    "DemandError",
+    "Infeasible",
+    "MissingPackage",
+    "RecodingError",
+    "ReleaseError",
+    "RequestError",
+    "SpecError",
+    "TaxonomyError",
+    "did_you_mean",
+    "listed",
+]
+
+
+class AnonfitError(Exception):
+    """Base of all errors raised on purpose."""
+
+    exit_status = 2
+
+
+class RequestError(AnonfitError):
+    """The request was wrong: spec, file or value."""
+
+
+class SpecError(RequestError):
+    """One or more faults of a spec, reported together."""
+
+    def __init__(self, faults: Sequence[str]) -> None:
+        self.faults = tuple(faults)
+        super().__init__("\n".join(self.faults))
+
+
+class DataError(RequestError):
+    """A file, column or value that cannot be used."""
+
+
+class TaxonomyError(RequestError):
+    """A taxonomy that is not a tree over its column's values."""
+
+
+class RecodingError(RequestError):
+    """A recoding that cannot be read or applied."""
+
+
+class ReleaseError(RequestError):
+    """A folder that is not a valid release, or cannot be written."""
+
+
+class MissingPackage(RequestError):
+    """An optional package is needed."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(f"{purpose} needs the package {package}: install it with pip install 'anonfit[{extra}]'.")
+
+
+class DemandError(AnonfitError):
+    """The request was right but the demand is not met."""
+
+    exit_status = 1
+
+
+class Infeasible(DemandError):
+    """No release can meet the demand on this table."""
+
+
+class AuditFailed(DemandError):
+    """The written file does not hold what was asked; nothing is published."""
+
+
+def did_you_mean(word: str, valid: Iterable[str]) -> str:
+    """The tail of a message about an unknown word: the nearest valid one, or all of them."""
+    options = list(valid)
+    near = get_close_matches(word, options, n=1, cutoff=0.6)
+    if near:
+        return f"did you mean '{near[0]}'?"
+    return f"valid: {', '.join(options)}."
+
+
+def listed(values: Iterable[object], limit: int = 5) -> str:
+    """Some values for a message: at most `limit`, quoted, with the number of the others."""
+    shown = [repr(str(value)) for value in values]
+    rest = len(shown) - limit
+    return ", ".join(shown[:limit]) + (f" and {rest} more" if rest > 0 else "")

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a tree over a table's codes to a recoding over cells: cuts are put between values, and the values are left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.engines.tree import Tree
+from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn, declared_ends
+from anonfit.recoding.recoding import Recoding
+from anonfit.tables.cuts import CutPoints, cuts_between
+from anonfit.tables.domains import Domain, NominalDomain, OrderedDomain, OrdinalDomain
+from anonfit.tables.scales import Cut, scale_of, thresholds
+
+__all__ = ["build_recoding", "cells_of_codes"]
+
+
+def _ordered(domain: OrderedDomain, starts: NDArray[np.int32], before: NDArray[np.int32], points: CutPoints
+             ) -> tuple[OrderedCells, NDArray[np.int32]]:  # fmt: skip
+    """The cells of an ordered column, and the cell at which each split's upper part starts."""
+    shift = int(domain.has_missing)
+    between = before >= shift  # the others part missing from all values: no cut is needed
+    pairs, pair_of = np.unique(np.stack([before[between], starts[between]]), axis=1, return_inverse=True)
+    lower, upper = domain.values[pairs[0] - shift], domain.values[pairs[1] - shift]
+    found = cuts_between(lower, upper, domain.dtype, points=points) if pairs.shape[1] else []
+    on_axis = thresholds(found, domain.dtype)
+    # Two texts may be one number on the axis of whole numbers (37.5 and 38): the first text is kept for both.
+    axis_cuts, first, cut_of = np.unique(on_axis, return_index=True, return_inverse=True)
+    cuts: tuple[Cut, ...] = tuple(found[index] for index in first)
+    scale = scale_of(domain.dtype)
+    assert scale is not None
+    cells = OrderedCells(domain.name, domain.type, scale, cuts, domain.has_missing, declared_ends(domain.declared, scale))
+    at = np.full(len(starts), shift, np.int32)
+    if len(axis_cuts):
+        at[between] = cut_of[pair_of.ravel()] + 1 + shift
+    return cells, at
+
+
+def _column(domain: Domain, tree: Tree, index: int, points: CutPoints) -> tuple[RecodedColumn, NDArray[np.int32] | None]:
+    """A column's cells, and for an ordered one the starts of its splits' parts in cells."""
+    if isinstance(domain, NominalDomain):
+        return NominalCells(domain.name, domain.taxonomy, domain.has_missing, domain.other), None
+    if isinstance(domain, OrdinalDomain):
+        return OrdinalCells(domain.name, domain.order, domain.has_missing), None
+    upper = _upper_parts(tree, index)
+    return _ordered(domain, tree.start[upper], tree.before[upper], points)
+
+
+def _upper_parts(tree: Tree, index: int) -> NDArray[np.int64]:
+    """The upper children of the splits of an ordered column."""
+    parent = np.repeat(np.arange(len(tree.column)), tree.children)
+    below = np.arange(1, len(tree.column))
+    return below[(tree.column[parent] == index) & (tree.before[below] >= 0)]
+
+
+def build_recoding(tree: Tree, domains: Sequence[Domain], *, points: CutPoints) -> Recoding:
+    """The recoding of a grown tree."""
+    start = tree.start.copy()
+    columns = []
+    parent = np.repeat(np.arange(len(tree.column)), tree.children)
+    for index, domain in enumerate(domains):
+        column, upper_starts = _column(domain, tree, index, points)
+        columns.append(column)
+        if upper_starts is not None:
+            start[_upper_parts(tree, index)] = upper_starts
+    built = Tree(tree.column, tree.children, start, np.full_like(tree.before, -1), tree.set_of, tree.sets)
+    recoding = Recoding(tuple(columns), built)
+    _start_first_parts(recoding, parent)
+    return recoding
+
+
+def _start_first_parts(recoding: Recoding, parent: NDArray[np.int64]) -> None:
+    """Let each first part start where its parent does, in cells: routing does not need it, people who read the file do."""
+    tree = recoding.tree
+    below = np.arange(1, len(tree.column))
+    is_first = np.append(True, parent[1:] != parent[:-1]) if len(parent) else np.zeros(0, bool)
+    ordered = np.array([isinstance(column, OrderedCells) for column in recoding.columns])
+    chosen = below[is_first & ordered[tree.column[parent]]] if len(below) else below
+    tree.start[chosen] = 0
+    if len(chosen):
+        tree.start[chosen] = recoding.boxes.first[parent[chosen - 1], tree.column[parent[chosen - 1]]]
+
+
+def cells_of_codes(recoding: Recoding, domains: Sequence[Domain]) -> list[NDArray[np.int32]]:
+    """The cell of each code of each column, found from the values the codes stand for as it is for any other value."""
+    found = []
+    for column, domain in zip(recoding.columns, domains, strict=True):
+        if isinstance(domain, OrderedDomain) and isinstance(column, OrderedCells):
+            cells = column.cells_on_axis(domain.values, domain.dtype)
+            found.append(np.concatenate([np.zeros(int(domain.has_missing), np.int32), cells]))
+        else:
+            found.append(np.arange(column.size, dtype=np.int32))
+    return found

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The columns of a recoding: how a value finds its cell, and how a run of cells is written. Cells are what a recoding tells apart.
+
+Cell 0 is the missing value in a column that has missing values; the others follow the order of the values or of the leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.recoding import labels
+from anonfit.tables.domains import name_positions
+from anonfit.tables.scales import Axis, Cut, Scale, cut_text, on_axis, parse_cut, thresholds
+from anonfit.tables.schema import ColumnType
+from anonfit.tables.taxonomy import Taxonomy
+from anonfit.tables.taxonomy_leaves import leaf_positions
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["NominalCells", "OrderedCells", "OrdinalCells", "RecodedColumn", "declared_ends"]
+
+Cells = NDArray[np.int32]
+
+
+class RecodedColumn(Protocol):
+    """One quasi-identifier of a recoding."""
+
+    @property
+    def name(self) -> str:
+        """The column's name."""
+
+    @property
+    def has_missing(self) -> bool:
+        """Whether cell 0 is the missing value."""
+
+    @property
+    def size(self) -> int:
+        """How many cells there are."""
+
+    def cells_of(self, values: pl.Series) -> Cells:
+        """The cell of each value that is not missing; -1 where the recoding does not know it."""
+
+    def label(self, cells: Sequence[int]) -> str:
+        """The label of some cells, given in ascending order."""
+
+
+def _label(column: RecodedColumn, cells: Sequence[int], known_label: str) -> str:
+    """The label of cells whose known values have `known_label`."""
+    if len(cells) == column.size:
+        return labels.EVERYTHING
+    if not column.has_missing or cells[0] > 0:
+        return known_label
+    return labels.MISSING if len(cells) == 1 else labels.with_missing(known_label)
+
+
+@dataclass(frozen=True)
+class OrderedCells:
+    """Numbers or dates between cuts. `domain` is the declared range, or empty where the ends are open."""
+
+    name: str
+    type: ColumnType
+    scale: Scale
+    cuts: tuple[Cut, ...]
+    has_missing: bool
+    domain: tuple[Cut, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Intervals between the cuts, and missing."""
+        return len(self.cuts) + 1 + int(self.has_missing)
+
+    def cells_of(self, values: pl.Series) -> Cells:
+        """The interval of each value: beyond the ends the end interval."""
+        return self.cells_on_axis(on_axis(values), values.dtype)
+
+    def cells_on_axis(self, numbers: Axis, dtype: pl.DataType) -> Cells:
+        """The interval of each number on the axis of a column type."""
+        found = np.searchsorted(thresholds(self.cuts, dtype), numbers, side="right")
+        return (found + int(self.has_missing)).astype(np.int32)
+
+    def ends(self, cells: Sequence[int]) -> tuple[Cut | None, Cut | None]:
+        """Lower and upper end of the intervals of a run of cells, None where it is open."""
+        first = max(cells[0] - int(self.has_missing), 0)
+        last = cells[-1] - int(self.has_missing)
+        low = self.cuts[first - 1] if first > 0 else (self.domain[0] if self.domain else None)
+        high = self.cuts[last] if last < len(self.cuts) else (self.domain[1] if self.domain else None)
+        return low, high
+
+    def is_last(self, cells: Sequence[int]) -> bool:
+        """Whether the run reaches the upper end of the column."""
+        return cells[-1] == self.size - 1
+
+    def label(self, cells: Sequence[int]) -> str:
+        """The interval of a run of cells."""
+        low, high = self.ends(cells)
+        known = labels.interval_label(
+            None if low is None else cut_text(low),
+            None if high is None else cut_text(high),
+            closed=bool(self.domain) and self.is_last(cells),
+        )
+        return _label(self, cells, known)
+
+
+@dataclass(frozen=True)
+class OrdinalCells:
+    """Words of a declared order."""
+
+    name: str
+    order: tuple[str, ...]
+    has_missing: bool
+
+    @property
+    def size(self) -> int:
+        """The words, and missing."""
+        return len(self.order) + int(self.has_missing)
+
+    def cells_of(self, values: pl.Series) -> Cells:
+        """The rank of each word."""
+        found = name_positions(self.order, values)
+        return np.where(found < 0, -1, found + int(self.has_missing)).astype(np.int32)
+
+    def ends(self, cells: Sequence[int]) -> tuple[str | None, str | None]:
+        """The first word of a run of cells and the word after its last, None where the run reaches the end of the order."""
+        first = max(cells[0] - int(self.has_missing), 0)
+        last = cells[-1] - int(self.has_missing)
+        return (
+            self.order[first] if first > 0 else None,
+            self.order[last + 1] if last + 1 < len(self.order) else None,
+        )
+
+    def label(self, cells: Sequence[int]) -> str:
+        """One word, or an interval of the order."""
+        known = [cell for cell in cells if cell >= int(self.has_missing)]
+        if len(known) == 1:
+            return _label(self, cells, labels.name_label(self.order[known[0] - int(self.has_missing)]))
+        low, high = self.ends(cells) if known else (None, None)
+        text = labels.interval_label(low and labels.name_label(low), high and labels.name_label(high))
+        return _label(self, cells, text)
+
+
+@dataclass(frozen=True)
+class NominalCells:
+    """Leaves of a taxonomy. `other` is the leaf of values that are not named."""
+
+    name: str
+    taxonomy: Taxonomy
+    has_missing: bool
+    other: str | None = None
+
+    @property
+    def size(self) -> int:
+        """The leaves, and missing."""
+        return len(self.taxonomy.leaves) + int(self.has_missing)
+
+    def cells_of(self, values: pl.Series) -> Cells:
+        """The leaf of each value."""
+        distinct = values.unique()
+        if self.other is None:
+            found = leaf_positions(self.taxonomy, distinct, column=self.name)
+        else:
+            found = name_positions(self.taxonomy.leaves, distinct)
+            # A value that happens to be written as the leaf of unnamed values is itself not named.
+            found[found == self.taxonomy.leaf_position[self.other]] = -1
+        cells = np.where(found < 0, -1, found + int(self.has_missing)).astype(np.int32)
+        return cells[_places(values, distinct)]
+
+    @property
+    def other_cell(self) -> int:
+        """The cell of values that are not named, -1 without one."""
+        return -1 if self.other is None else self.taxonomy.leaf_position[self.other] + int(self.has_missing)
+
+    @cached_property
+    def _deepest(self) -> dict[tuple[int, int], int]:
+        """The deepest node over each run of leaves that some node has."""
+        runs = zip(self.taxonomy.first_leaf, self.taxonomy.last_leaf, strict=True)
+        return {run: node for node, run in enumerate(runs)}
+
+    def names_of(self, cells: Sequence[int]) -> list[str]:
+        """The fewest nodes that together are exactly these cells, in leaf order."""
+        shift = int(self.has_missing)
+        leaves = [cell - shift for cell in cells if cell >= shift]
+        found = []
+        index = 0
+        while index < len(leaves):
+            node = self._largest_from(leaves, index)
+            found.append(self.taxonomy.names[self._deepest[self.taxonomy.first_leaf[node], self.taxonomy.last_leaf[node]]])
+            index += self.taxonomy.last_leaf[node] - self.taxonomy.first_leaf[node] + 1
+        return found
+
+    def _largest_from(self, leaves: Sequence[int], index: int) -> int:
+        """The largest node that begins with a leaf and holds none that is not listed."""
+        taxonomy = self.taxonomy
+        node = taxonomy.leaf_nodes[leaves[index]]
+        while node > 0:
+            parent = taxonomy.parents[node]
+            last = index + taxonomy.last_leaf[parent] - taxonomy.first_leaf[parent]
+            is_within = last < len(leaves) and leaves[last] == taxonomy.last_leaf[parent]
+            if taxonomy.first_leaf[parent] != leaves[index] or not is_within:
+                break
+            node = parent
+        return node
+
+    def label(self, cells: Sequence[int]) -> str:
+        """The names of the cells."""
+        shift = int(self.has_missing)
+        known = [cell for cell in cells if cell >= shift]
+        whole = len(known) == self.size - shift
+        text = labels.NOT_MISSING if whole else (labels.names_label(self.names_of(known)) if known else labels.MISSING)
+        return _label(self, cells, text)
+
+
+def _places(values: pl.Series, distinct: pl.Series) -> NDArray[Any]:
+    """The place of each value among the distinct ones."""
+    import polars as pl
+
+    lookup = pl.DataFrame({"value": distinct, "place": np.arange(len(distinct), dtype=np.int64)})
+    joined = pl.DataFrame({"value": values}).join(lookup, on="value", how="left", maintain_order="left", nulls_equal=True)
+    found: NDArray[Any] = joined["place"].to_numpy()
+    return found
+
+
+def declared_ends(domain: tuple[object, ...], scale: Scale) -> tuple[Cut, ...]:
+    """A declared domain as the two ends of an ordered column."""
+    return tuple(parse_cut(end, scale) for end in domain)
+
+

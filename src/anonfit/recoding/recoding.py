@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The recoding φ: sends any record to its region and writes what the region says. Saved as recoding.json, applied to any frame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.engines.tree import Tree
+from anonfit.errors import DataError, RecodingError, listed
+from anonfit.recoding.boxes import Boxes, boxes_of
+from anonfit.recoding.columns import NominalCells, OrdinalCells, RecodedColumn
+from anonfit.tables.coded import CodedColumn, CodedTable, SplitMode, code_dtype
+from anonfit.tables.codebook import typed
+from anonfit.tables.schema import Column, ColumnType, Role
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Recoding", "Unseen"]
+
+
+class Unseen(StrEnum):
+    """What becomes of a record with a category that the recoding does not know."""
+
+    ERROR = "error"
+    ANCESTOR = "ancestor"
+    SUPPRESS = "suppress"
+
+
+SUPPRESSED = -1
+"""The node of a record that is not recoded."""
+
+
+@dataclass(frozen=True)
+class Recoding:
+    """A tiling of the domain of the quasi-identifiers: every point lies in exactly one region."""
+
+    columns: tuple[RecodedColumn, ...]
+    tree: Tree
+
+    @property
+    def quasi_identifiers(self) -> tuple[str, ...]:
+        """The names of the recoded columns."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def regions(self) -> int:
+        """How many regions tile the domain, empty ones included."""
+        return self.tree.regions
+
+    @cached_property
+    def boxes(self) -> Boxes:
+        """The cells of each node of the tree."""
+        return boxes_of(self.tree, [column.size for column in self.columns])
+
+    def cells(self, frame: pl.DataFrame, *, unseen: Unseen = Unseen.ERROR) -> list[NDArray[np.int32]]:
+        """The cells of a frame's rows, one array per quasi-identifier; -1 for values that the recoding does not know."""
+        absent = [name for name in self.quasi_identifiers if name not in frame.columns]
+        if absent:
+            raise DataError(f"the table has no column {listed(absent)}; the recoding needs every quasi-identifier it was made with.")
+        return [_cells(column, frame[column.name], unseen) for column in self.columns]
+
+    def nodes(self, cells: Sequence[NDArray[np.int32]], *, threads: int | None = None) -> NDArray[np.int32]:
+        """The node of the tree that each row ends in: its region, or an inner node where a value is not known."""
+        from anonfit.engines.memory.routing import route_table
+
+        sizes = [column.size for column in self.columns]
+        rows = len(cells[0]) if cells else 0
+        # The last code of each column stands for a value that is not known.
+        codes = tuple(np.where(found < 0, size, found).astype(code_dtype(size + 1)) for found, size in zip(cells, sizes, strict=True))
+        coded = tuple(
+            CodedColumn(column.name, size + 1, SplitMode.ORDERED, column.has_missing, np.zeros(size + 1))
+            for column, size in zip(self.columns, sizes, strict=True)
+        )
+        routes = [np.append(np.arange(size, dtype=np.int32), np.int32(-1)) for size in sizes]
+        return route_table(CodedTable(coded, codes, rows), self.tree, routes, sizes, threads=threads)
+
+    def apply(self, frame: Any, *, unseen: str = "error", values: str = "labels") -> Any:
+        """Recode a frame row for row: same kind of frame, same order, same other columns. Working data, not a release.
+
+        Args:
+            frame: A polars, pandas or Arrow frame with all quasi-identifiers.
+            unseen: What becomes of a category that the recoding does not know: `error`, `ancestor` (the row is generalized as far as
+                its value does not matter) or `suppress` (every quasi-identifier becomes `*`).
+            values: `labels`, `bounds` or `representative`.
+
+        Returns:
+            The frame with its quasi-identifiers recoded.
+        """
+        from anonfit.recoding.applying import recode_frame
+
+        return recode_frame(self, frame, unseen=Unseen(unseen), values=values)
+
+    def to_json(self) -> str:
+        """The recoding as the text of recoding.json."""
+        from anonfit.recoding.storage import to_json
+
+        return to_json(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> Recoding:
+        """Read the text of recoding.json."""
+        from anonfit.recoding.storage import from_json
+
+        return from_json(text)
+
+
+def _declared(column: RecodedColumn) -> Column:
+    """What a recoding knows of a column, in the form in which values are typed."""
+    kind = None
+    if isinstance(column, NominalCells | OrdinalCells):
+        kind = ColumnType.NOMINAL if isinstance(column, NominalCells) else ColumnType.ORDINAL
+    else:
+        kind = getattr(column, "type", None)
+    return Column(column.name, Role.QUASI_IDENTIFIER, kind)
+
+
+def _cells(column: RecodedColumn, values: pl.Series, unseen: Unseen) -> NDArray[np.int32]:
+    """The cells of a column's values, missing ones included."""
+    values = typed(_declared(column), values)
+    missing = values.is_null().to_numpy()
+    found = np.zeros(len(values), np.int32)
+    found[~missing] = column.cells_of(values.drop_nulls())
+    if missing.any() and not column.has_missing:
+        if unseen == Unseen.ERROR:
+            raise RecodingError(
+                f"column '{column.name}': {int(missing.sum())} value(s) are missing, but none was when the recoding was made; "
+                "ask for unseen = 'suppress' or 'ancestor', or fill them."
+            )
+        found[missing] = -1
+    if (found < 0).any() and isinstance(column, NominalCells) and column.other is not None:
+        # Values that are not named are told apart from the named ones, and from each other by nothing.
+        known_rare = found < 0
+        if not column.has_missing:
+            known_rare &= ~missing
+        found[known_rare] = column.other_cell
+    if unseen == Unseen.ERROR and (found < 0).any():
+        raise RecodingError(
+            f"column '{column.name}': {int((found < 0).sum())} row(s) have a value that the recoding does not know; ask for "
+            "unseen = 'suppress' or 'ancestor', or mend the data."
+        )
+    return found

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""recoding.json: cuts, taxonomies and the tree of splits, with a version; no counts and no observed values."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.engines.tree import LEAF, Tree
+from anonfit.errors import AnonfitError, RecodingError
+from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
+from anonfit.recoding.recoding import Recoding
+from anonfit.tables.scales import Scale, parse_cut
+from anonfit.tables.schema import ColumnType
+from anonfit.tables.taxonomy import Taxonomy
+
+__all__ = ["FORMAT", "VERSION", "from_json", "to_json"]
+
+FORMAT = "anonfit recoding"
+VERSION = 1
+
+
+def _column_json(column: RecodedColumn) -> dict[str, Any]:
+    found: dict[str, Any] = {"name": column.name}
+    if isinstance(column, OrderedCells):
+        found |= {"type": str(column.type), "scale": str(column.scale), "missing": column.has_missing}
+        found |= {"domain": list(column.domain) or None, "cuts": list(column.cuts)}
+    elif isinstance(column, OrdinalCells):
+        found |= {"type": "ordinal", "missing": column.has_missing, "order": list(column.order)}
+    elif isinstance(column, NominalCells):
+        found |= {"type": "nominal", "missing": column.has_missing, "other": column.other}
+        found |= {"taxonomy": column.taxonomy.to_tree()}
+    return found
+
+
+def to_json(recoding: Recoding) -> str:
+    """The text of recoding.json: one line per column and per list of the tree, so that it can be read and compared."""
+    tree = recoding.tree
+    lists = {
+        "column": tree.column.tolist(),
+        "children": tree.children.tolist(),
+        "start": tree.start.tolist(),
+        "set": tree.set_of.tolist() if tree.sets else [],
+        "sets": [cells.tolist() for cells in tree.sets],
+    }
+    lines = ["{", f' "format": {json.dumps(FORMAT)},', f' "version": {VERSION},', ' "columns": [']
+    lines.append(",\n".join("  " + json.dumps(_column_json(column), ensure_ascii=False) for column in recoding.columns))
+    lines += [" ],", ' "nodes": {']
+    lines.append(",\n".join(f'  "{name}": {json.dumps(entries, separators=(",", ":"))}' for name, entries in lists.items()))
+    lines += [" }", "}", ""]
+    return "\n".join(lines)
+
+
+def _column(entry: dict[str, Any]) -> RecodedColumn:
+    name, kind, has_missing = str(entry["name"]), entry["type"], bool(entry["missing"])
+    if kind == "ordinal":
+        return OrdinalCells(name, tuple(str(word) for word in entry["order"]), has_missing)
+    if kind == "nominal":
+        taxonomy = Taxonomy.from_tree(entry["taxonomy"], column=name)
+        other = entry["other"]
+        if other is not None and other not in taxonomy.leaf_position:
+            raise ValueError(f"column '{name}': '{other}' is no leaf of its taxonomy")
+        return NominalCells(name, taxonomy, has_missing, other)
+    scale = Scale(entry["scale"])
+    cuts = tuple(parse_cut(cut, scale) for cut in entry["cuts"])
+    domain = tuple(parse_cut(end, scale) for end in entry["domain"] or ())
+    if len(domain) not in (0, 2):
+        raise ValueError(f"column '{name}': a domain has two ends")
+    if any(not low < high for low, high in zip(cuts, cuts[1:], strict=False)):  # type: ignore[operator]
+        raise ValueError(f"column '{name}': its cuts are not in ascending order")
+    return OrderedCells(name, ColumnType(kind), scale, cuts, has_missing, domain)
+
+
+def _array(entries: Any, length: int, name: str) -> NDArray[np.int32]:
+    found = np.array(entries, dtype=np.int32)
+    if found.shape != (length,):
+        raise ValueError(f"list '{name}' has not one entry per node")
+    return found
+
+
+def _tree(entry: dict[str, Any], sizes: list[int]) -> Tree:
+    length = len(entry["column"])
+    column, children = _array(entry["column"], length, "column"), _array(entry["children"], length, "children")
+    set_of = _array(entry["set"], length, "set") if entry["set"] else np.full(length, -1, np.int32)
+    sets = tuple(np.array(cells, dtype=np.int32) for cells in entry["sets"])
+    tree = Tree(column, children, _array(entry["start"], length, "start"), np.full(length, -1, np.int32), set_of, sets)
+    is_leaf = column == LEAF
+    ok = (
+        length > 0
+        and 1 + int(children.sum()) == length
+        and bool((children >= 0).all())
+        and bool(((children > 0) == ~is_leaf).all())
+        and bool((column[~is_leaf] >= 0).all())
+        and bool((column < len(sizes)).all())
+        and bool((tree.first_child[~is_leaf] > np.flatnonzero(~is_leaf)).all())
+        and bool((set_of < len(sets)).all())
+        and bool((children[set_of >= 0] == 2).all())
+    )
+    if not ok:
+        raise ValueError("its nodes are not a tree")
+    return tree
+
+
+def _check_tiling(recoding: Recoding) -> None:
+    """Every child must take a part of its parent's run, in ascending order: then the regions tile the domain."""
+    tree, boxes = recoding.tree, recoding.boxes
+    parent = np.repeat(np.arange(len(tree.column)), tree.children)
+    below = np.arange(1, len(tree.column))
+    column = tree.column[parent]
+    first, last = boxes.first[below, column], boxes.last[below, column]
+    by_run = tree.set_of[parent] < 0
+    is_first = np.append(True, parent[1:] != parent[:-1]) if len(parent) else np.zeros(0, bool)
+    begins = np.where(is_first, boxes.first[parent, column], tree.start[below])
+    sizes = np.array([found.size for found in recoding.columns])
+    for cells, split in zip(tree.sets, np.flatnonzero(tree.set_of >= 0), strict=False):
+        if len(cells) and (cells.min() < 0 or cells.max() >= sizes[tree.column[split]]):
+            raise ValueError("a set holds cells that its column has not")
+    if not ((first <= last) & ((first == begins) | ~by_run)).all():
+        raise ValueError("its regions do not tile the domain")
+
+
+def from_json(text: str) -> Recoding:
+    """Read recoding.json; anything that is not a whole recoding of a known version is an error."""
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise RecodingError(f"the recoding is not JSON (line {error.lineno}); it was cut short or edited by hand.") from None
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise RecodingError(f"this is no recoding: its format is not '{FORMAT}'.")
+    if found.get("version") != VERSION:
+        raise RecodingError(
+            f"the recoding has version {found.get('version')!r}; this anonfit reads version {VERSION}. Install the anonfit that wrote it."
+        )
+    try:
+        columns = tuple(_column(entry) for entry in found["columns"])
+        recoding = Recoding(columns, _tree(found["nodes"], [column.size for column in columns]))
+        _check_tiling(recoding)
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
+        raise RecodingError(f"the recoding is damaged: {error}.") from None
+    except AnonfitError as error:
+        raise RecodingError(f"the recoding is damaged: {error}") from None
+    return recoding

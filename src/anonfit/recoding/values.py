@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What regions say of each quasi-identifier: labels, bounds or representatives, as a frame with one row per region."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import date, datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
+from anonfit.recoding.recoding import Recoding
+from anonfit.tables.scales import Cut, Scale
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Values", "label_series", "region_values"]
+
+
+class Values(StrEnum):
+    """How a generalized value is written."""
+
+    LABELS = "labels"
+    BOUNDS = "bounds"
+    REPRESENTATIVE = "representative"
+
+
+Parts = tuple[list[tuple[int, ...]], NDArray[np.int64]]
+"""The distinct parts of a column, and which of them each node has."""
+
+
+def _parts(recoding: Recoding, nodes: NDArray[np.int32], column: int) -> Parts:
+    """The distinct cell sets that nodes have of a column."""
+    boxes = recoding.boxes
+    first, last = boxes.first[nodes, column].astype(np.int64), boxes.last[nodes, column].astype(np.int64)
+    keys = first << 32 | last
+    if boxes.sets:
+        numbers: dict[tuple[int, ...], int] = {}
+        for index, node in enumerate(nodes.tolist()):
+            if (node, column) in boxes.sets:
+                keys[index] = -1 - numbers.setdefault(boxes.sets[node, column], len(numbers))
+        sets = list(numbers)
+    else:
+        sets = []
+    distinct, which = np.unique(keys, return_inverse=True)
+    parts = [sets[-1 - key] if key < 0 else tuple(range(key >> 32, (key & 0xFFFFFFFF) + 1)) for key in distinct.tolist()]
+    return parts, which
+
+
+def label_series(name: str, texts: Sequence[str], which: NDArray[Any]) -> pl.Series:
+    """A column of labels, kept as categories in the order of their texts (by code point, as UTF-8 orders bytes)."""
+    import polars as pl
+
+    distinct = sorted(set(texts))
+    position = {text: index for index, text in enumerate(distinct)}
+    lookup = np.array([position[text] for text in texts], dtype=np.uint32)
+    return pl.Series(name, lookup[which]).cat.to(pl.Enum(distinct))
+
+
+def _each(name: str, parts: Parts, make: Callable[[tuple[int, ...]], Any], dtype: Any = None) -> pl.Series:
+    import polars as pl
+
+    made = pl.Series(name, [make(part) for part in parts[0]], dtype=dtype, strict=False)
+    return made.gather(parts[1])
+
+
+def _labels(column: RecodedColumn, parts: Parts) -> list[pl.Series]:
+    return [label_series(column.name, [column.label(part) for part in parts[0]], parts[1])]
+
+
+def _moment(cut: Cut | None, scale: Scale) -> Any:
+    if cut is None or scale == Scale.NUMBER:
+        return cut
+    return date.fromisoformat(str(cut)[:10]) if scale == Scale.DATE else datetime.fromisoformat(str(cut))
+
+
+def _dtype(column: OrderedCells) -> Any:
+    import polars as pl
+
+    return {Scale.NUMBER: pl.Float64, Scale.DATE: pl.Date, Scale.TIME: pl.Datetime("us")}[column.scale]
+
+
+def _bounds(column: RecodedColumn, parts: Parts) -> list[pl.Series]:
+    """Lower (inclusive) and upper (exclusive) ends, and what is known of missing values."""
+    import polars as pl
+
+    if isinstance(column, NominalCells):
+        return _labels(column, parts)
+    assert isinstance(column, OrderedCells | OrdinalCells)
+    scale = column.scale if isinstance(column, OrderedCells) else Scale.NUMBER
+    dtype = _dtype(column) if isinstance(column, OrderedCells) else pl.String
+
+    def end(side: int) -> Callable[[tuple[int, ...]], Any]:
+        def make(part: tuple[int, ...]) -> Any:
+            only_missing = column.has_missing and part == (0,)
+            return None if only_missing else _moment(column.ends(part)[side], scale)
+
+        return make
+
+    found = [_each(f"{column.name}_lower", parts, end(0), dtype), _each(f"{column.name}_upper", parts, end(1), dtype)]
+    if column.has_missing:
+        found.append(_each(f"{column.name}_missing", parts, _missing_word, pl.String))
+    return found
+
+
+def _missing_word(part: tuple[int, ...]) -> str:
+    if part[0] > 0:
+        return "no"
+    return "only" if part == (0,) else "possible"
+
+
+def _representatives(column: RecodedColumn, parts: Parts) -> list[pl.Series]:
+    """The middle of each region; empty where missing values may be in it."""
+    import polars as pl
+
+    if isinstance(column, NominalCells):
+        return _labels(column, parts)
+    if isinstance(column, OrdinalCells):
+
+        def word(part: tuple[int, ...]) -> str | None:
+            if column.has_missing and part[0] == 0:
+                return None
+            return column.order[part[(len(part) - 1) // 2] - int(column.has_missing)]
+
+        return [_each(column.name, parts, word, pl.String)]
+    assert isinstance(column, OrderedCells)
+    ordered = column
+
+    def middle(part: tuple[int, ...]) -> Any:
+        if ordered.has_missing and part[0] == 0:
+            return None
+        low, high = (_moment(end, ordered.scale) for end in ordered.ends(part))
+        if low is None or high is None:
+            return high if low is None else low
+        return low + (high - low) / 2
+
+    return [_each(column.name, parts, middle, _dtype(ordered))]
+
+
+def region_values(recoding: Recoding, nodes: NDArray[np.int32], values: Values) -> dict[str, list[pl.Series]]:
+    """For each quasi-identifier the columns that are released in its place, with one row per node."""
+    make = {Values.LABELS: _labels, Values.BOUNDS: _bounds, Values.REPRESENTATIVE: _representatives}[values]
+    return {column.name: make(column, _parts(recoding, nodes, index)) for index, column in enumerate(recoding.columns)}

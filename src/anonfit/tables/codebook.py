@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From columns of values to columns of codes: finds each quasi-identifier's domain and codes the rows with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.errors import DataError, TaxonomyError
+from anonfit.tables.coded import Codes, code_dtype
+from anonfit.tables.domains import (
+    OTHER,
+    Domain,
+    NominalDomain,
+    OrderedDomain,
+    OrdinalDomain,
+    name_positions,
+    require_known,
+    texts_of,
+)
+from anonfit.tables.scales import on_axis, parse_cut, scale_of, thresholds
+from anonfit.tables.schema import Column, ColumnType, Split
+from anonfit.tables.taxonomy import ROOT, Taxonomy
+from anonfit.tables.taxonomy_leaves import leaf_positions
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["CodedValues", "PersonCounter", "code_column", "column_type", "typed"]
+
+PersonCounter = Callable[[NDArray[np.int64], int], NDArray[np.int64]]
+"""Given a group number for each row and the number of groups: how many persons each group has."""
+
+DENSE = 1 << 22
+"""Integers within a range of so many values are coded through a table of that range instead of by sorting."""
+
+
+@dataclass(frozen=True, slots=True)
+class CodedValues:
+    """A column's domain and the code of each row."""
+
+    domain: Domain
+    codes: Codes
+
+
+def column_type(column: Column, dtype: pl.DataType) -> ColumnType:
+    """The declared type of a column, or the one its data has."""
+    import polars as pl
+
+    if column.type is not None:
+        return column.type
+    if column.taxonomy is not None:
+        return ColumnType.NOMINAL
+    if dtype.is_numeric():
+        return ColumnType.CONTINUOUS
+    return ColumnType.DATE if dtype in (pl.Date, pl.Datetime) else ColumnType.NOMINAL
+
+
+def typed(column: Column, values: pl.Series) -> pl.Series:
+    """The values of a quasi-identifier in the type they are declared to be, with NaN as missing."""
+    import polars as pl
+
+    kind = column_type(column, values.dtype)
+    if values.dtype.is_float():
+        values = values.fill_nan(None)
+    if kind == ColumnType.CONTINUOUS and not values.dtype.is_numeric():
+        return _parsed(values, values.cast(pl.String).cast(pl.Float64, strict=False), "numbers", "")
+    if kind == ColumnType.DATE and values.dtype not in (pl.Date, pl.Datetime):
+        return _parsed(values, _dates(values.cast(pl.String), column.date_format), "dates", " Declare date_format, for example '%d.%m.%Y'.")
+    return values
+
+
+def _dates(texts: pl.Series, form: str | None) -> pl.Series:
+    import polars as pl
+
+    if form is None:
+        days = texts.str.to_date("%Y-%m-%d", strict=False)
+        if days.null_count() == texts.null_count():
+            return days
+        return texts.str.to_datetime(strict=False, time_unit="us") if len(texts.drop_nulls()) else days
+    if any(part in form for part in ("%H", "%I", "%M", "%S", "%T")):
+        return texts.str.to_datetime(form, strict=False, time_unit="us")
+    return texts.str.strptime(pl.Date, form, strict=False)
+
+
+def _parsed(before: pl.Series, after: pl.Series, what: str, advice: str) -> pl.Series:
+    """The parsed values, or an error that says how many could not be parsed and in which rows, never what they are."""
+    bad = (after.is_null() & before.is_not_null()).arg_true()
+    if len(bad):
+        rows = ", ".join(str(row + 1) for row in bad.head(3).to_list())
+        raise DataError(
+            f"column '{before.name}': {len(bad)} value(s) are not {what} (first in row {rows}); mend them, list them under "
+            f"[data] missing, or make the column nominal.{advice}"
+        )
+    return after.alias(before.name)
+
+
+def _distinct(axis: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The distinct numbers, ascending, and the rank of each number among them."""
+    if axis.dtype.kind == "i" and len(axis):
+        low, high = int(axis.min()), int(axis.max())
+        if high - low < min(DENSE, 16 * len(axis) + 1024):
+            offsets = axis - low
+            seen = np.zeros(high - low + 1, bool)
+            seen[offsets] = True
+            ranks = np.cumsum(seen, dtype=np.int64) - 1
+            values = np.flatnonzero(seen) + low
+            return values, ranks.astype(code_dtype(len(values) + 1))[offsets]
+    values, ranks = np.unique(axis, return_inverse=True)
+    return values, ranks
+
+
+def _with_missing(known: Codes, present: NDArray[np.bool_] | None, size: int) -> Codes:
+    """Codes of all rows from the codes of those that are not missing."""
+    dtype = code_dtype(size)
+    if present is None:
+        return known.astype(dtype, copy=False)
+    codes = np.zeros(len(present), dtype)
+    codes[present] = known + dtype.type(1)
+    return codes
+
+
+def _code_ordered(column: Column, values: pl.Series) -> CodedValues:
+    present = values.is_not_null().to_numpy() if values.null_count() else None
+    axis = on_axis(values.drop_nulls() if present is not None else values)
+    distinct, ranks = _distinct(axis)
+    has_missing = present is not None
+    kind = ColumnType.CONTINUOUS if values.dtype.is_numeric() else ColumnType.DATE
+    domain = OrderedDomain(column.name, kind, values.dtype, distinct, has_missing, column.domain)
+    _check_declared(domain)
+    codes = _with_missing(ranks.astype(code_dtype(len(distinct) + 1), copy=False), present, len(distinct) + has_missing)
+    return CodedValues(domain, codes)
+
+
+def _check_declared(domain: OrderedDomain) -> None:
+    """All values must lie in a declared domain."""
+    if not domain.declared:
+        return
+    scale = scale_of(domain.dtype)
+    assert scale is not None
+    try:
+        low, high = (parse_cut(end, scale) for end in domain.declared)
+    except ValueError as error:
+        raise DataError(f"column '{domain.name}': its domain does not fit its values: {error}.") from None
+    ends = thresholds([low, high], domain.dtype)
+    if len(domain.values) and (domain.values[0] < ends[0] or domain.values[-1] > thresholds([high], domain.dtype)[0]):
+        raise DataError(f"column '{domain.name}': some values lie outside its domain [{low}, {high}]; widen it or mend the data.")
+
+
+def _groups(values: pl.Series) -> tuple[pl.Series, NDArray[Any]]:
+    """The distinct values that are not missing, in no particular order, and each row's place among them (missing: one more)."""
+    import polars as pl
+
+    if values.dtype in (pl.Categorical, pl.Enum):
+        distinct = values.unique().drop_nulls()
+        places = distinct.to_physical().to_numpy()
+        lookup = np.full(int(places.max(initial=0)) + 1, len(distinct), np.int64)
+        lookup[places] = np.arange(len(distinct))
+        physical = values.to_physical()
+        rows = lookup[physical.fill_null(0).to_numpy()] if len(values) else np.zeros(0, np.int64)
+        if values.null_count():
+            rows[values.is_null().to_numpy()] = len(distinct)
+        return distinct, rows
+    if values.dtype == pl.String:
+        return _groups(values.cast(pl.Categorical))
+    distinct = values.unique().drop_nulls().sort()
+    missing = values.is_null().to_numpy() if values.null_count() else None
+    if values.dtype in (pl.Boolean, pl.Date) or values.dtype.is_numeric():
+        known = values.drop_nulls() if missing is not None else values
+        axis = known.cast(pl.Int64).to_numpy() if values.dtype == pl.Boolean else on_axis(known)
+        ranks = _distinct(axis)[1]
+        rows = np.full(len(values), len(distinct), np.int64)
+        rows[slice(None) if missing is None else ~missing] = ranks
+        return distinct, rows
+    distinct, rows = _groups(texts_of(values).cast(pl.Categorical))
+    return distinct, rows
+
+
+def _code_by_position(rows: NDArray[Any], positions: NDArray[np.int32], has_missing: bool, size: int) -> Codes:
+    """Codes of rows whose distinct values have these positions; missing rows have the place after the last value."""
+    lookup = np.zeros(len(positions) + 1, code_dtype(size + has_missing))
+    lookup[:-1] = positions + int(has_missing)
+    return lookup[rows]
+
+
+def _code_ordinal(column: Column, values: pl.Series) -> CodedValues:
+    distinct, rows = _groups(values)
+    positions = name_positions(column.order, distinct)
+    require_known(positions, distinct, where="its order", error=DataError)
+    has_missing = values.null_count() > 0
+    domain = OrdinalDomain(column.name, column.order, has_missing)
+    return CodedValues(domain, _code_by_position(rows, positions, has_missing, len(column.order)))
+
+
+def _code_nominal(column: Column, values: pl.Series, persons: PersonCounter, k: int) -> CodedValues:
+    distinct, rows = _groups(values)
+    has_missing = values.null_count() > 0
+    if column.taxonomy is not None:
+        positions = leaf_positions(column.taxonomy, distinct, column=column.name)
+        require_known(positions, distinct, where="its taxonomy", error=TaxonomyError)
+        domain = NominalDomain(column.name, column.taxonomy, column.split or Split.MULTIWAY, has_missing)
+        return CodedValues(domain, _code_by_position(rows, positions, has_missing, len(domain.taxonomy.leaves)))
+    split = column.split or Split.SUBSET
+    if column.domain:
+        names = [str(name) for name in column.domain]
+        positions = name_positions(names, distinct)
+        require_known(positions, distinct, where="its domain", error=DataError)
+        flat = Taxonomy.flat(names, _root_beside(names), column=column.name)
+        return CodedValues(
+            NominalDomain(column.name, flat, split, has_missing), _code_by_position(rows, positions, has_missing, len(names))
+        )
+    return _code_flat(column.name, distinct, rows, persons, k, split, has_missing)
+
+
+def _root_beside(names: Sequence[str]) -> str:
+    """A name for the root that is no value's."""
+    root = ROOT
+    while root in names:
+        root += ROOT
+    return root
+
+
+def _code_flat(name: str, distinct: pl.Series, rows: NDArray[Any], persons: PersonCounter, k: int, split: Split, has_missing: bool
+               ) -> CodedValues:  # fmt: skip
+    """A column whose domain nobody declared: values that fewer than k persons have are not named, but are one value together."""
+    texts = texts_of(distinct).to_list()
+    many = persons(rows, len(texts) + 1)[:-1] >= k
+    named = sorted(text for text, is_named in zip(texts, many.tolist(), strict=True) if is_named)
+    other = None
+    if len(named) < len(texts) or not texts:
+        other = OTHER
+        while other in named:
+            other += " values" if other == OTHER else "+"
+        named.append(other)
+    position = {text: index for index, text in enumerate(named)}
+    rare = len(named) - 1
+    positions = np.array(
+        [position[text] if is_named else rare for text, is_named in zip(texts, many.tolist(), strict=True)], dtype=np.int32
+    )
+    domain = NominalDomain(name, Taxonomy.flat(named, _root_beside(named), column=name), split, has_missing, other)
+    return CodedValues(domain, _code_by_position(rows, positions, has_missing, len(named)))
+
+
+def code_column(column: Column, values: pl.Series, *, persons: PersonCounter, k: int) -> CodedValues:
+    """Find a quasi-identifier's domain and code its rows."""
+    values = typed(column, values)
+    kind = column_type(column, values.dtype)
+    if column.taxonomy is not None:
+        return _code_nominal(column, values, persons, k)
+    if kind == ColumnType.ORDINAL:
+        return _code_ordinal(column, values)
+    if kind == ColumnType.NOMINAL:
+        return _code_nominal(column, values, persons, k)
+    if scale_of(values.dtype) is None:
+        raise DataError(f"column '{column.name}' is of type {values.dtype}; a quasi-identifier needs numbers, dates or texts.")
+    return _code_ordered(column, values)

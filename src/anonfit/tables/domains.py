@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The domain of a quasi-identifier: the values its codes stand for. An ordered domain has observed values, the others declared names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.errors import DataError, TaxonomyError, listed
+from anonfit.tables.coded import CodedColumn, SplitMode
+from anonfit.tables.scales import Axis
+from anonfit.tables.schema import ColumnType, Split
+from anonfit.tables.taxonomy import Taxonomy
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Domain", "NominalDomain", "OrderedDomain", "OrdinalDomain", "name_positions", "texts_of"]
+
+OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class OrderedDomain:
+    """Numbers, dates or times: the distinct values of the table, ascending, on the axis of the column's type.
+
+    The values are observed, so they never leave the run: a recoding keeps only the cuts between them.
+    """
+
+    name: str
+    type: ColumnType
+    dtype: pl.DataType
+    values: Axis
+    has_missing: bool
+    declared: tuple[object, ...] = ()
+
+    def coded(self) -> CodedColumn:
+        """What growing must know of the column."""
+        positions = np.concatenate([np.zeros(int(self.has_missing)), self.values.astype(np.float64)])
+        return CodedColumn(self.name, len(positions), SplitMode.ORDERED, self.has_missing, positions)
+
+
+@dataclass(frozen=True, slots=True)
+class OrdinalDomain:
+    """Words in a declared order."""
+
+    name: str
+    order: tuple[str, ...]
+    has_missing: bool
+
+    def coded(self) -> CodedColumn:
+        """What growing must know of the column: ranks, evenly spaced."""
+        positions = np.concatenate([np.zeros(int(self.has_missing)), np.arange(len(self.order), dtype=np.float64)])
+        return CodedColumn(self.name, len(positions), SplitMode.ORDERED, self.has_missing, positions)
+
+
+@dataclass(frozen=True, slots=True)
+class NominalDomain:
+    """The leaves of a taxonomy; `other` names the leaf of values too rare to be named, if there is one."""
+
+    name: str
+    taxonomy: Taxonomy
+    split: Split
+    has_missing: bool
+    other: str | None = None
+
+    def coded(self) -> CodedColumn:
+        """What growing must know of the column."""
+        size = len(self.taxonomy.leaves) + int(self.has_missing)
+        mode = SplitMode[self.split.name]
+        return CodedColumn(self.name, size, mode, self.has_missing, np.zeros(size), self.taxonomy)
+
+
+Domain: TypeAlias = OrderedDomain | OrdinalDomain | NominalDomain
+
+
+def texts_of(values: pl.Series) -> pl.Series:
+    """Values of any plain type as the texts that name them: whole numbers without a fraction, dates in ISO form."""
+    import polars as pl
+
+    dtype = values.dtype
+    if dtype in (pl.String, pl.Categorical, pl.Enum):
+        return values.cast(pl.String)
+    if dtype.is_float():
+        whole = values.cast(pl.Int64, strict=False)
+        exact = (whole.cast(dtype) == values).fill_null(value=False)
+        texts = values.cast(pl.String)
+        return texts.set(exact, None).fill_null(whole.cast(pl.String)) if exact.any() else texts
+    if dtype.is_nested() or dtype in (pl.Binary, pl.Object):
+        raise DataError(f"column '{values.name}' is of type {dtype}; a quasi-identifier needs plain values.")
+    return values.cast(pl.String)
+
+
+def name_positions(names: Sequence[str], values: pl.Series) -> NDArray[np.int32]:
+    """The position of each text among the names, -1 where it is none of them."""
+    position = {name: index for index, name in enumerate(names)}
+    return np.array([position.get(text, -1) for text in texts_of(values).to_list()], dtype=np.int32)
+
+
+def require_known(positions: NDArray[np.int32], values: pl.Series, *, where: str, error: type[DataError | TaxonomyError]) -> None:
+    """Refuse values that a declared domain does not hold, naming them: they must be mended there."""
+    unknown = np.flatnonzero(positions < 0)
+    if len(unknown):
+        texts = sorted(str(text) for text in texts_of(values.gather(unknown)).to_list())
+        raise error(f"column '{values.name}': {len(unknown)} value(s) are not in {where}: {listed(texts)}; add them there or mend the data.")

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frames of other libraries in and out: inputs are never changed, results are of the kind that came in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from anonfit.errors import DataError, MissingPackage, listed
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["from_frame", "like"]
+
+
+def from_frame(source: Any) -> pl.DataFrame:
+    """Any known kind of frame as polars, its index left out."""
+    import polars as pl
+
+    if isinstance(source, pl.DataFrame):
+        return source
+    if isinstance(source, pl.LazyFrame):
+        collected: pl.DataFrame = source.collect()
+        return collected
+    kind = type(source).__module__.split(".")[0]
+    if kind == "pandas" and hasattr(source, "columns"):
+        return _from_pandas(source)
+    if kind == "pyarrow":
+        found = pl.from_arrow(source)
+        if isinstance(found, pl.DataFrame):
+            return found
+    if isinstance(source, Mapping):
+        return pl.DataFrame(source)
+    raise DataError(
+        f"a table is needed: a path, or a polars, pandas or Arrow frame; found {type(source).__module__}.{type(source).__name__}."
+    )
+
+
+def _from_pandas(source: Any) -> pl.DataFrame:
+    import polars as pl
+
+    names = [str(name) for name in source.columns]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise DataError(f"column names stand twice in the frame: {listed(twice)}; rename them.")
+    series = []
+    for position, name in enumerate(names):
+        values = source.iloc[:, position]
+        try:
+            series.append(pl.from_pandas(values.reset_index(drop=True)).alias(name))
+        except (TypeError, ValueError, pl.exceptions.PolarsError, ImportError):
+            texts = [None if _is_missing(value) else str(value) for value in values.tolist()]
+            series.append(pl.Series(name, texts, dtype=pl.String))
+        except Exception as error:  # pyarrow raises its own kinds for mixed objects
+            if type(error).__module__.split(".")[0] != "pyarrow":
+                raise
+            texts = [None if _is_missing(value) else str(value) for value in values.tolist()]
+            series.append(pl.Series(name, texts, dtype=pl.String))
+    return pl.DataFrame(series)
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except TypeError:
+        return type(value).__name__ in ("NAType", "NaTType")
+
+
+def like(source: Any, frame: pl.DataFrame, *, index: bool = True) -> Any:
+    """A polars frame as the kind of frame that `source` is; a pandas one with its index, if asked."""
+    kind = type(source).__module__.split(".")[0]
+    try:
+        if kind == "pandas":
+            found = frame.to_pandas()
+            if index:
+                found.index = source.index
+            return found
+        if kind == "pyarrow":
+            return frame.to_arrow()
+    except ModuleNotFoundError:
+        raise MissingPackage("pyarrow", kind if kind == "pandas" else "arrow", f"A {kind} frame") from None
+    return frame

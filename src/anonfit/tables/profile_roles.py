@@ -1,0 +1,383 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From what was measured of a column and what its name says to a role, with the reason. Called by `profile`.
+
+What could link to a person and is not clearly a secret is a quasi-identifier. No column is ever proposed
+insensitive: only people who know the data can say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from anonfit.tables.profile_names import (
+    Meaning,
+    counts_persons,
+    counts_something,
+    is_person_id,
+    is_record_id,
+    is_sample_weight,
+    meaning_of,
+)
+from anonfit.tables.profile_values import ColumnProfile
+
+__all__ = [
+    "RAW_LIMIT",
+    "ColumnProposal",
+    "Proposal",
+    "as_entity",
+    "as_key",
+    "could_be_entity",
+    "percent",
+    "propose_column",
+]
+
+_ENOUGH_ROWS = 20  # below, "all different" says nothing: so are the ages of ten people
+_MANY_ROWS = 1000  # from here on, a text that nearly always differs is no diagnosis, whatever its name
+_NEARLY_ALL = 0.95
+RAW_LIMIT = 0.9  # a raw column with more distinct values needs `release = true`
+_FEW = 20
+_MOST_ROWS_PER_PERSON = 100
+_DIRECT_SHAPES = (
+    "e-mail addresses",
+    "web addresses",
+    "network addresses",
+    "random identifiers",
+    "bank accounts",
+    "social security numbers",
+    "telephone numbers",
+)
+_PERSON_SHAPES = ("e-mail addresses", "random identifiers", "social security numbers")
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnProposal:
+    """A role for one column, the reason for it, and what is left for a person to decide."""
+
+    name: str
+    role: str
+    type: str
+    date_format: str | None
+    taxonomy: str | None  # 'mask': mask the codes from the right; None: nothing to suggest
+    reason: str
+    decision: str | None
+    profile: ColumnProfile
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A role for every column, and how far the proposed quasi-identifiers together single rows out."""
+
+    columns: tuple[ColumnProposal, ...]
+    k: int
+    rows: int
+    unique_rows: int  # alone with their combination of quasi-identifiers
+    rows_below_k: int  # in a combination of fewer than k rows
+    separation: float  # share of pairs of rows that the combination tells apart
+    strongest: str | None  # the quasi-identifier without which the fewest rows are unique
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """What a rule found: the role, why, and what to decide."""
+
+    role: str
+    reason: str
+    decision: str | None = None
+
+
+_Rule = Callable[[ColumnProfile, Meaning | None], _Verdict | None]
+
+
+def propose_column(profile: ColumnProfile) -> ColumnProposal:
+    """The first rule that has something to say decides the role."""
+    meaning = meaning_of(profile.name)
+    verdict = next(found for rule in _RULES if (found := rule(profile, meaning)) is not None)
+    column_type = _type(profile, meaning)
+    decisions = (
+        [verdict.decision, *_type_decisions(profile, column_type)]
+        if _released(verdict)
+        else [verdict.decision]
+    )
+    return ColumnProposal(
+        name=profile.name,
+        role=verdict.role,
+        type=column_type,
+        date_format=profile.date_format if column_type == "date" else None,
+        taxonomy="mask" if verdict.role == "quasi-identifier" and _postal(profile, meaning) else None,
+        reason=verdict.reason,
+        decision=" ".join(decision for decision in decisions if decision) or None,
+        profile=profile,
+    )
+
+
+def could_be_entity(column: ColumnProposal) -> bool:
+    """Whether the column numbers persons who have several rows, by its name or by the shape of its values."""
+    profile = column.profile
+    meaning = meaning_of(profile.name)
+    official = meaning is not None and meaning.says == "an official number" and column.role == "identifier"
+    found = profile.rows - profile.missing
+    return (
+        profile.rows >= _ENOUGH_ROWS
+        and column.type != "date"
+        and (official or is_person_id(profile.name) or profile.shape in _PERSON_SHAPES)
+        and profile.distinct < found <= _MOST_ROWS_PER_PERSON * profile.distinct
+        and profile.separation > _NEARLY_ALL
+    )
+
+
+def as_entity(column: ColumnProposal) -> ColumnProposal:
+    """The column as the one that says which rows are the same person."""
+    profile = column.profile
+    each = (profile.rows - profile.missing) / profile.distinct
+    reason = f"It leads to a person, and a value has {each:.3g} rows on average, so k counts its values."
+    decision = "If it does not number persons, make it an identifier (left out) or a quasi-identifier."
+    return replace(column, role="entity", reason=reason, decision=decision, taxonomy=None)
+
+
+def as_key(column: ColumnProposal, entity: str) -> ColumnProposal:
+    """The column as a second number of persons beside the entity column, left out."""
+    reason = f"It leads to a person, as {entity!r} does, so it is left out."
+    return replace(column, role="identifier", reason=reason, decision=None, taxonomy=None)
+
+
+def percent(share: float) -> str:
+    """A share for people; 100.0 % and 0.0 % are said only where they are exact."""
+    if 0 < share < 0.001:
+        return "under 0.1 %"
+    if 0.999 < share < 1:
+        return "over 99.9 %"
+    return f"{100 * share:.1f} %"
+
+
+def _released(verdict: _Verdict) -> bool:
+    return verdict.role not in ("identifier", "entity")
+
+
+def _distinct(profile: ColumnProfile) -> str:
+    return f"{percent(profile.distinct_share)} distinct"
+
+
+def _apart(profile: ColumnProfile) -> str:
+    return f"it tells apart {percent(profile.separation)} of all pairs of rows"
+
+
+def _empty(profile: ColumnProfile, _: Meaning | None) -> _Verdict | None:
+    if profile.distinct:
+        return None
+    return _Verdict(
+        "identifier", "Every value is missing, so there is nothing to release and it is left out."
+    )
+
+
+def _nested(profile: ColumnProfile, _: Meaning | None) -> _Verdict | None:
+    if profile.shape != "nested values":
+        return None
+    reason = f"Its values are of the type {profile.dtype}, which cannot be generalized, so it is left out."
+    return _Verdict("identifier", reason, "Unfold it to plain columns first if it is needed.")
+
+
+def _direct_values(profile: ColumnProfile, _: Meaning | None) -> _Verdict | None:
+    if profile.shape not in _DIRECT_SHAPES:
+        return None
+    reason = f"Its values look like {profile.shape} ({_distinct(profile)}), which lead to a person directly."
+    return _Verdict("identifier", reason)
+
+
+def _free_text(profile: ColumnProfile, _: Meaning | None) -> _Verdict | None:
+    if profile.shape != "free text":
+        return None
+    reason = f"It holds long free text ({_distinct(profile)}), which may name anybody, so it is left out."
+    return _Verdict("identifier", reason)
+
+
+def _rows_to_persons(profile: ColumnProfile, _: Meaning | None) -> _Verdict | None:
+    """Weights and counts change what a row stands for, so only a plain name will do."""
+    if profile.type != "continuous":
+        return None
+    if is_sample_weight(profile.name):
+        reason = "Its name says survey weight: it tells how many people of the population a row speaks for."
+        return _Verdict(
+            "sample-weight", reason, "If it is a property of the person, make it a quasi-identifier."
+        )
+    if counts_persons(profile.name) and "Int" in profile.dtype:
+        reason = "Its name says that a row stands for so many persons, so k counts them."
+        return _Verdict(
+            "count", reason, "If each row is one person, make it a quasi-identifier: a wrong count weakens k."
+        )
+    return None
+
+
+def _direct_name(profile: ColumnProfile, meaning: Meaning | None) -> _Verdict | None:
+    if meaning is None or meaning.role != "identifier":
+        return None
+    if profile.distinct <= _FEW and profile.rows >= 10 * _FEW:
+        reason = f"Its name points to {meaning.says}, but it has only {profile.distinct} different values."
+        return _Verdict(
+            "quasi-identifier", reason, "Make it an identifier if its values name or reach a person."
+        )
+    return _Verdict(
+        "identifier",
+        f"Its name points to {meaning.says}, which leads to a person directly ({_distinct(profile)}).",
+    )
+
+
+def _unique(profile: ColumnProfile, meaning: Meaning | None) -> _Verdict | None:
+    """Hardly any value comes twice: a key, unless the name points to a quantity or a common property."""
+    record = is_record_id(profile.name)
+    if profile.rows < _ENOUGH_ROWS or profile.distinct_share < _NEARLY_ALL:
+        if record and is_person_id(profile.name) and profile.rows < _ENOUGH_ROWS:
+            return _Verdict(
+                "identifier", "Its name says that it numbers persons, so it identifies the person directly."
+            )
+        return None
+    quantity = _measured(profile) or profile.type == "date"
+    small, text = profile.rows < _MANY_ROWS, profile.type == "nominal"
+    known = meaning is not None and (meaning.role == "quasi-identifier" or small or not text)
+    if (quantity or known) and not record:
+        return None
+    all_of_them = "Every value is" if profile.distinct_share == 1 else "Nearly every value is"
+    named = " and its name is that of a key" if record else ""
+    reason = f"{all_of_them} different ({_distinct(profile)}){named}, so it identifies the person directly."
+    return _Verdict("identifier", reason)
+
+
+def _measured(profile: ColumnProfile) -> bool:
+    """Whether the values are fractions, which are measured; whole numbers may number something."""
+    return profile.dtype in ("Float32", "Float64", "Decimal") or profile.shape == "numbers with decimals"
+
+
+def _date(profile: ColumnProfile, meaning: Meaning | None) -> _Verdict | None:
+    if profile.type != "date" and profile.shape != "dates written as numbers":
+        return None
+    what = f"Its name points to {meaning.says}" if meaning is not None else "It holds dates"
+    reason = f"{what}; others may know such a date, and {_apart(profile)}."
+    return _Verdict("quasi-identifier", reason)
+
+
+def _secret(profile: ColumnProfile, meaning: Meaning | None) -> _Verdict | None:
+    if meaning is None or meaning.role != "sensitive":
+        return None
+    reason = f"Its name points to {meaning.says}, a secret that others seldom know ({_distinct(profile)})."
+    decision = (
+        "It is released as it is: demand diversity for it, or make it a quasi-identifier if others know it."
+    )
+    return _Verdict("sensitive", reason, decision)
+
+
+def _purpose(profile: ColumnProfile, meaning: Meaning | None) -> _Verdict | None:
+    if meaning is None or meaning.role != "target":
+        return None
+    if profile.type == "nominal" and profile.distinct > _FEW:
+        return None
+    what = "" if profile.type == "continuous" else f" with {profile.distinct} different values"
+    reason = f"Its name points to {meaning.says}{what}, so the release is made to keep it predictable."
+    return _Verdict(
+        "target", reason, "It is released as it is: make it sensitive if it must not be learned of a person."
+    )
+
+
+def _constant(profile: ColumnProfile, _: Meaning | None) -> _Verdict | None:
+    if profile.separation > 0 or profile.rows < 2:
+        return None
+    reason = "All rows have the same value, so it tells nobody apart here, but it could in new rows."
+    return _Verdict("quasi-identifier", reason)
+
+
+def _link(profile: ColumnProfile, meaning: Meaning | None) -> _Verdict | None:
+    if meaning is not None and meaning.role == "quasi-identifier":
+        decision = None
+        if meaning.says == "the body":
+            decision = 'If it is a survey weight, write role = "sample-weight".'
+        return _Verdict(
+            "quasi-identifier",
+            f"Its name points to {meaning.says}; others may know it, and {_apart(profile)}.",
+            decision,
+        )
+    if _postal(profile, meaning):
+        return _Verdict(
+            "quasi-identifier",
+            f"Its values look like postal codes; others may know them, and {_apart(profile)}.",
+        )
+    return None
+
+
+def _unclear(profile: ColumnProfile, _: Meaning | None) -> _Verdict:
+    reason = f"Nothing says that others cannot know it, and {_apart(profile)} ({_distinct(profile)})."
+    decision = "Make it sensitive if it is a secret, or insensitive if it can be in no other source."
+    if profile.shape == "diagnosis codes":
+        decision = "Its values look like ICD codes: make it sensitive if they are diagnoses."
+    elif profile.type == "continuous" and profile.distinct_share > RAW_LIMIT:
+        decision = "Its numbers nearly all differ. " + decision
+    elif counts_something(profile.name):
+        decision = 'If a row stands for so many persons, write role = "count".'
+    elif is_record_id(profile.name):
+        decision = "It numbers something: make it an identifier if that is a person."
+    return _Verdict("quasi-identifier", reason, decision)
+
+
+_RULES: tuple[_Rule, ...] = (
+    _empty,
+    _nested,
+    _direct_values,
+    _free_text,
+    _rows_to_persons,
+    _direct_name,
+    _unique,
+    _date,
+    _secret,
+    _purpose,
+    _constant,
+    _link,
+    _unclear,
+)
+
+
+def _postal(profile: ColumnProfile, meaning: Meaning | None) -> bool:
+    """By name, or by shape in a text column whose name says nothing: five digits are often just a number."""
+    if meaning is not None:
+        return meaning.says == "a postal code" and profile.type != "date"
+    return profile.shape == "postal codes"
+
+
+def _type(profile: ColumnProfile, meaning: Meaning | None) -> str:
+    """Numbers that name categories are nominal, whatever their dtype."""
+    if _postal(profile, meaning) or (profile.type == "continuous" and _classes(profile, meaning)):
+        return "nominal"
+    if (
+        profile.type == "continuous"
+        and meaning is not None
+        and meaning.codes
+        and not profile.dtype.startswith("Float")
+    ):
+        return "nominal"
+    return profile.type
+
+
+def _classes(profile: ColumnProfile, meaning: Meaning | None) -> bool:
+    """Whether numbers of a column released raw are classes: 1 and 0, or the few values of a target."""
+    if meaning is None or meaning.role not in ("sensitive", "target"):
+        return False
+    return profile.distinct <= (_FEW if meaning.role == "target" else 2)
+
+
+def _type_decisions(profile: ColumnProfile, column_type: str) -> list[str]:
+    """What the values leave open about the type, in a sentence each."""
+    open_questions = []
+    if profile.date_format_alternative is not None and column_type == "date":
+        both = f"{profile.date_format} and {profile.date_format_alternative}"
+        open_questions.append(f"Both {both} read every value: check which is meant.")
+    if profile.shape == "dates written as numbers":
+        open_questions.append(
+            "Its numbers read as dates (year, month, day): write them as dates to get dates in the release."
+        )
+    if profile.shape == "numbers with a decimal comma":
+        open_questions.append("Its numbers have a decimal comma: write a point to have them read as numbers.")
+    if profile.shape == "steps of a scale":
+        open_questions.append(
+            'Its values look like steps of a scale: write type = "ordinal" and their order to keep it.'
+        )
+    if column_type == "nominal" and "Int" in profile.dtype and profile.distinct > _FEW:
+        open_questions.append("Its numbers are codes: check that no leading zeros were lost.")
+    return open_questions

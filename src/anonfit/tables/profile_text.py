@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A proposal as a spec.toml to read, edit and run. Called by `anonfit init`.
+
+Reasons are comments; no value of a record is written, only names, roles, types and date formats.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from textwrap import wrap
+
+from anonfit.errors import DataError, listed
+from anonfit.tables.profile_roles import RAW_LIMIT, ColumnProposal, Proposal
+from anonfit.tables.profile_values import MISSING_TEXTS
+
+__all__ = ["proposal_toml"]
+
+_WIDTH = 108
+_USUAL_MISSING = ("", "?", "NA")
+_LEFT_OUT = ("identifier", "entity")
+_UNTYPED = (*_LEFT_OUT, "count", "sample-weight")  # roles whose column has no type to declare
+
+
+def proposal_toml(proposal: Proposal, *, source: str, taxonomies: Mapping[str, str]) -> str:
+    """The proposal as the text of a spec, version 1.
+
+    Args:
+        proposal: What `propose` made of the table.
+        source: The data file as the spec is to name it, relative to the spec.
+        taxonomies: Taxonomy files by column, relative to the spec; the other columns have none.
+
+    Returns:
+        TOML with a comment above each column that says why it has its role, and what is left to decide.
+    """
+    unknown = set(taxonomies) - {column.name for column in proposal.columns}
+    if unknown:
+        raise DataError(
+            f"There are taxonomies for columns that the table has not: {listed(sorted(unknown))}."
+        )
+    lines = [*_opening(proposal), *_data(proposal, source)]
+    for column in proposal.columns:
+        lines += ["", *_column(column, taxonomies.get(column.name))]
+    lines += ["", *_privacy(proposal), "", *_workload(proposal), "", *_rest()]
+    return "\n".join(lines) + "\n"
+
+
+def _opening(proposal: Proposal) -> Iterator[str]:
+    yield from _comment(
+        "Proposed by anonfit init. Nobody has checked it: read the reason above each column, mend its role "
+        "and type, and settle every line that begins with DECIDE. No column is proposed insensitive; only "
+        "you can know that."
+    )
+    for note in proposal.notes:
+        yield from _comment(note)
+    yield "version = 1"
+
+
+def _data(proposal: Proposal, source: str) -> Iterator[str]:
+    found = {text for column in proposal.columns for text in column.profile.missing_texts}
+    texts = [text for text in MISSING_TEXTS if text in found or text in _USUAL_MISSING]
+    yield ""
+    yield "[data]"
+    yield f"source = {_string(source)}"
+    yield f"missing = [{', '.join(map(_string, texts))}]  # texts read as missing"
+    yield 'missing_policy = "category"  # category | drop | error'
+
+
+def _column(column: ColumnProposal, taxonomy: str | None) -> Iterator[str]:
+    yield from _comment(column.reason)
+    if column.decision:
+        yield from _comment(f"DECIDE: {column.decision}")
+    yield f"[columns.{_key(column.name)}]"
+    yield f"role = {_string(column.role)}"
+    if column.role not in _UNTYPED:
+        yield f"type = {_string(column.type)}"
+    if column.role not in _UNTYPED and column.date_format:
+        yield f"date_format = {_string(column.date_format)}"
+    if column.role == "quasi-identifier":
+        yield from _generalization(column, taxonomy)
+    elif column.role not in _LEFT_OUT and column.profile.distinct_share > RAW_LIMIT:
+        yield "# release = true  # DECIDE: nearly all its values differ; whoever knows one finds the row"
+
+
+def _generalization(column: ColumnProposal, taxonomy: str | None) -> Iterator[str]:
+    if taxonomy is not None:
+        yield f"taxonomy = {_string(taxonomy)}"
+    elif column.taxonomy == "mask":
+        yield '# taxonomy = "…"  # recommended: codes masked from the right, one digit a level'
+    elif column.type == "nominal":
+        yield '# taxonomy = "…"  # a file of groups of its values; without it, values are joined freely'
+    elif column.type == "continuous":
+        yield "# domain = [lowest, highest]  # closes the end intervals: what is possible, not what occurs"
+
+
+def _privacy(proposal: Proposal) -> Iterator[str]:
+    yield "[privacy]"
+    yield f"k = {proposal.k}  # DECIDE: every released group has at least so many persons"
+    yield "suppression_limit = 0.0  # fraction of the records that may be withheld"
+    for column in proposal.columns:
+        if column.role == "sensitive" and column.type == "nominal":
+            yield from _comment(f"DECIDE: without this a group may all have the same {_plain(column.name)}.")
+            yield "# [[privacy.diversity]]"
+            yield f"# column = {_string(column.name)}"
+            yield '# model = "entropy-l"'
+            yield "# l = 3.0"
+
+
+def _workload(proposal: Proposal) -> Iterator[str]:
+    targets = [_string(column.name) for column in proposal.columns if column.role == "target"]
+    yield from _comment("DECIDE: what the release is for; without it every quasi-identifier counts the same.")
+    yield "# [workload]"
+    yield f"# targets = [{', '.join(targets)}]"
+
+
+def _rest() -> Iterator[str]:
+    yield "[method]"
+    yield 'algorithm = "mondrian"'
+    yield ""
+    yield "[output]"
+    yield 'format = "parquet"  # csv | parquet | arrow'
+    yield 'values = "labels"  # labels | bounds | representative'
+
+
+def _comment(text: str) -> Iterator[str]:
+    for line in wrap(_plain(text), _WIDTH, break_long_words=False, break_on_hyphens=False):
+        yield f"# {line}"
+
+
+def _plain(text: str) -> str:
+    """Control characters would end a comment or make it invalid, so they are written as escapes."""
+    return "".join(
+        sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii") for sign in text
+    )
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _string(name)
+
+
+def _string(text: str) -> str:
+    """A TOML basic string; everything that is not plainly printable is escaped."""
+    return '"' + "".join(_escaped(sign) for sign in text) + '"'
+
+
+def _escaped(sign: str) -> str:
+    if sign in '"\\':
+        return "\\" + sign
+    if sign.isprintable():
+        return sign
+    return f"\\u{ord(sign):04X}" if ord(sign) <= 0xFFFF else f"\\U{ord(sign):08X}"

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading a table from a file or frame into polars, with texts kept as they are and declared missing texts as missing."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anonfit.errors import DataError, listed
+from anonfit.tables.frames import from_frame
+from anonfit.tables.sniffing import CsvShape, sniff
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["FORMATS", "ReadOptions", "column_names", "read_table", "table_format"]
+
+FORMATS = {
+    ".csv": "csv",
+    ".csv.gz": "csv",
+    ".csv.zst": "csv",
+    ".tsv": "csv",
+    ".txt": "csv",
+    ".data": "csv",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """How to read: what counts as missing, what a text file looks like, which columns are wanted and which are texts."""
+
+    missing: tuple[str, ...] = ("",)
+    delimiter: str | None = None
+    header: bool | None = None
+    columns: tuple[str, ...] | None = None
+    texts: frozenset[str] = field(default_factory=frozenset)
+
+
+def table_format(path: Path) -> str:
+    """The format of a file by its ending."""
+    name = path.name.lower()
+    for suffix, found in FORMATS.items():
+        if name.endswith(suffix):
+            return found
+    raise DataError(f"{path.name}: unknown kind of file; known endings: {', '.join(FORMATS)}.")
+
+
+def _files(source: str | Path) -> list[Path]:
+    text = str(source)
+    if any(sign in text for sign in "*?[") and not Path(text).exists():
+        found = sorted(Path(name) for name in glob.glob(text))  # noqa: PTH207 - absolute patterns too
+        if not found:
+            raise DataError(f"{text}: no file matches this pattern.")
+        return found
+    path = Path(text)
+    if not path.exists():
+        raise DataError(f"{text}: there is no such file.")
+    if path.is_dir():
+        raise DataError(f"{text} is a folder; name the file or a pattern such as {text}/*.parquet.")
+    return [path]
+
+
+def _csv_types(shape: CsvShape, options: ReadOptions) -> dict[str, pl.DataType]:
+    import polars as pl
+
+    types = {"whole": pl.Int64(), "number": pl.Float64(), "date": pl.Date(), "text": pl.String()}
+    found: dict[str, pl.DataType] = {}
+    for name, kind in zip(shape.names, shape.types, strict=True):
+        found[name] = pl.String() if shape.padded else types[kind]
+        if name in options.texts:
+            found[name] = pl.String() if shape.padded else pl.Categorical()
+    return found
+
+
+def _read_csv(path: Path, options: ReadOptions) -> pl.DataFrame:
+    import polars as pl
+
+    shape = sniff(path, delimiter=options.delimiter, has_header=options.header, missing=options.missing)
+    if len(set(shape.names)) < len(shape.names):
+        twice = sorted({name for name in shape.names if shape.names.count(name) > 1})
+        raise DataError(f"{path.name}: column names stand twice: {listed(twice)}; rename them.")
+    types = _csv_types(shape, options)
+    wanted = [name for name in shape.names if options.columns is None or name in options.columns]
+
+    def read(schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
+        scan = pl.scan_csv(
+            path,
+            separator=shape.delimiter,
+            has_header=False,
+            skip_rows=1 if shape.has_header else 0,
+            schema=dict(schema),
+            null_values=sorted({"", *options.missing}),
+            decimal_comma=shape.decimal_comma,
+            glob=False,
+        )
+        frame: pl.DataFrame = scan.select(wanted).collect()
+        return frame
+
+    try:
+        frame = read(types)
+        return _unpad(frame, shape, options) if shape.padded else frame
+    except pl.exceptions.PolarsError:
+        pass
+    # A value deeper in the file was not of the type its column begins with: read texts, then see what each column is.
+    try:
+        frame = read({name: pl.String() for name in shape.names})
+    except pl.exceptions.PolarsError as error:
+        raise DataError(f"{path.name} cannot be read as a table: {_first_line(error)}") from None
+    return _unpad(frame, shape, options)
+
+
+def _first_line(error: Exception) -> str:
+    """The kind of a reader's error without the values it may quote."""
+    text = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return "it is not UTF-8 text; convert it first." if "utf" in text.lower() else "its lines do not have equally many fields."
+
+
+def _unpad(frame: pl.DataFrame, shape: CsvShape, options: ReadOptions) -> pl.DataFrame:
+    """Texts without the blanks around them, missing texts as missing, and numbers where every text is one."""
+    import polars as pl
+
+    missing = sorted({"", *options.missing})
+    stripped = frame.select(pl.all().str.strip_chars(" "))
+    cleaned = stripped.select(pl.when(pl.all().is_in(missing)).then(None).otherwise(pl.all()).name.keep())
+    found = []
+    for name in cleaned.columns:
+        kind = shape.types[shape.names.index(name)]
+        column = cleaned[name]
+        target = {"whole": pl.Int64(), "number": pl.Float64(), "date": pl.Date()}.get(kind)
+        if target is not None and name not in options.texts:
+            text = column.str.replace(",", ".", literal=True) if shape.decimal_comma and kind == "number" else column
+            cast = text.cast(target, strict=False)
+            if cast.null_count() == column.null_count():
+                column = cast
+        found.append(column)
+    return pl.DataFrame(found)
+
+
+def _read_file(path: Path, options: ReadOptions) -> pl.DataFrame:
+    import polars as pl
+
+    kind = table_format(path)
+    if kind == "csv":
+        return _read_csv(path, options)
+    try:
+        scan = pl.scan_parquet(path, glob=False) if kind == "parquet" else pl.scan_ipc(path)
+        names = scan.collect_schema().names()
+        wanted = [name for name in names if options.columns is None or name in options.columns]
+        frame: pl.DataFrame = scan.select(wanted).collect()
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise DataError(f"{path.name} cannot be read as {kind}: {type(error).__name__}.") from None
+    return frame
+
+
+def column_names(source: Any, options: ReadOptions) -> tuple[str, ...]:
+    """The names of a source's columns, without reading its rows where it is a file."""
+    import polars as pl
+
+    if not isinstance(source, str | Path):
+        return tuple(str(name) for name in from_frame(source).columns)
+    path = _files(source)[0]
+    kind = table_format(path)
+    if kind == "csv":
+        return sniff(path, delimiter=options.delimiter, has_header=options.header, missing=options.missing).names
+    try:
+        scan = pl.scan_parquet(path, glob=False) if kind == "parquet" else pl.scan_ipc(path)
+        return tuple(scan.collect_schema().names())
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise DataError(f"{path.name} cannot be read as {kind}: {type(error).__name__}.") from None
+
+
+def _missing_texts(frame: pl.DataFrame, missing: Collection[str]) -> pl.DataFrame:
+    """Declared missing texts of a frame's text columns as missing values."""
+    import polars as pl
+
+    if not missing:
+        return frame
+    texts = [name for name, dtype in frame.schema.items() if dtype in (pl.String, pl.Categorical, pl.Enum)]
+    found = [
+        name
+        for name in texts
+        if frame[name].dtype != pl.String or frame[name].is_in(sorted(missing)).any()
+    ]
+    changed = [
+        pl.when(pl.col(name).cast(pl.String).is_in(sorted(missing))).then(None).otherwise(pl.col(name)).alias(name) for name in found
+    ]
+    return frame.with_columns(changed) if changed else frame
+
+
+def read_table(source: Any, options: ReadOptions) -> pl.DataFrame:
+    """The table of a file, a pattern of files, or a frame, as polars."""
+    import polars as pl
+
+    if isinstance(source, str | Path):
+        frames = [_read_file(path, options) for path in _files(source)]
+        frame = frames[0] if len(frames) == 1 else _stack(frames, _files(source))
+        if table_format(_files(source)[0]) == "csv":
+            return frame
+    else:
+        frame = from_frame(source)
+        if options.columns is not None:
+            frame = frame.select([name for name in frame.columns if name in options.columns])
+    return _missing_texts(frame, options.missing)
+
+
+def _stack(frames: Sequence[pl.DataFrame], files: Sequence[Path]) -> pl.DataFrame:
+    import polars as pl
+
+    for frame, path in zip(frames, files, strict=True):
+        if frame.columns != frames[0].columns:
+            raise DataError(f"{path.name} has other columns than {files[0].name}; all files of a pattern need the same.")
+    return pl.concat(frames, how="vertical_relaxed", rechunk=True)

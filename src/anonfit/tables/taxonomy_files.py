@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads and writes taxonomies: ARX layout (.csv), JSON tree (.json) and indented text (.txt)."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from anonfit.errors import DataError, TaxonomyError
+from anonfit.tables.taxonomy import ROOT, Taxonomy, taxonomy_error
+
+__all__ = ["read_taxonomy", "write_taxonomy"]
+
+# In order of preference where a file can be read with several; files are written with the first.
+_DELIMITERS = (";", ",", "\t", "|")
+_INDENT = "  "
+
+
+def read_taxonomy(path: str | Path, *, column: str = "") -> Taxonomy:
+    """The taxonomy stored in a file, whose suffix says its format.
+
+    Args:
+        path: A `.csv` in ARX layout (a row a leaf: the leaf, then each more general name), a `.json` tree, or
+            a `.txt` with one name a line, children indented deeper.
+        column: The column to name in a message.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     path = Path(folder) / "country.txt"
+        ...     write_taxonomy(Taxonomy.flat(["FR", "DE"]), path)
+        ...     read_taxonomy(path).leaves
+        ('FR', 'DE')
+    """
+    path = Path(path)
+    parse = _format(path).parse
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: byte {error.start} is not UTF-8; save the taxonomy as UTF-8.") from error
+    except OSError as error:
+        raise DataError(f"{path}: the taxonomy cannot be read ({error.strerror}); check the path.") from error
+    try:
+        return parse(text, column)
+    except TaxonomyError as error:
+        raise TaxonomyError(f"{path}: {error}") from error
+
+
+def write_taxonomy(taxonomy: Taxonomy, path: str | Path) -> None:
+    """Write a taxonomy to a file that reads back as the same tree.
+
+    Args:
+        taxonomy: What to write.
+        path: Its suffix says the format, as in `read_taxonomy`. An existing file is replaced.
+    """
+    path = Path(path)
+    layout = _format(path)
+    try:
+        text = layout.render(taxonomy)
+        if layout.parse(text, "") != taxonomy:
+            raise taxonomy_error("it would read back as another tree.")
+        # A mark of its own keeps a first name that begins with the byte order mark whole.
+        path.write_bytes(text.encode("utf-8-sig" if text.startswith("\ufeff") else "utf-8"))
+    except TaxonomyError as error:
+        raise TaxonomyError(f"{path}: the {path.suffix} format cannot hold it: {error}") from error
+    except UnicodeEncodeError as error:
+        raise DataError(f"{path}: a name of the taxonomy is not Unicode text; rename it.") from error
+    except OSError as error:
+        raise DataError(
+            f"{path}: the taxonomy cannot be written ({error.strerror}); check the folder."
+        ) from error
+
+
+def _parse_arx(text: str, column: str) -> Taxonomy:
+    """The taxonomy of rows that go from a leaf to the root."""
+    rows = _arx_rows(text, column)
+    width = len(rows[0][1])
+    for line, row in rows:
+        if len(row) != width:
+            found = f"line {line} has {len(row)} fields, line {rows[0][0]} has {width}"
+            raise taxonomy_error(f"{found}; give every row the same number of levels.", column)
+    paths = [row for _, row in rows]
+    if len({row[-1] for row in paths}) > 1:
+        paths = [[*row, ROOT] for row in paths]
+    return Taxonomy.from_paths(paths, column=column)
+
+
+def _arx_rows(text: str, column: str) -> list[tuple[int, list[str]]]:
+    """The rows, each with its line number, by the delimiter that makes the best table of the text."""
+    tables: list[list[tuple[int, list[str]]]] = []
+    faults: list[str] = []
+    for delimiter in _DELIMITERS:
+        if delimiter not in text and delimiter != _DELIMITERS[0]:
+            continue
+        try:
+            rows = _delimited(text, delimiter)
+        except csv.Error as error:
+            faults.append(str(error))
+            continue
+        if _regularity(rows) == _BEST:
+            return rows
+        tables.append(rows)
+    if not tables:
+        raise taxonomy_error(
+            f"its rows cannot be read as delimited text ({faults[0]}); mend the quoting.", column
+        )
+    rows = max(tables, key=_regularity)
+    if not rows:
+        raise taxonomy_error("the file is empty; write one row a leaf.", column)
+    return rows
+
+
+def _delimited(text: str, delimiter: str) -> list[tuple[int, list[str]]]:
+    """The rows that are not blank, each with its line number."""
+    reader = csv.reader(StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    rows = [(reader.line_num, row) for row in reader if row]
+    if len(rows) == 1:
+        return rows
+    return [(line, row) for line, row in rows if len(row) > 1 or row[0].strip()]
+
+
+_BEST = (1, 1, 1)
+
+
+def _regularity(rows: list[tuple[int, list[str]]]) -> tuple[int, int, int]:
+    """How much rows look like a hierarchy: several fields, of one number, ending in one root."""
+    widths = {len(row) for _, row in rows}
+    several = max(widths, default=0) > 1
+    even = several and len(widths) == 1
+    return int(several), int(even), int(even and len({row[-1] for _, row in rows}) == 1)
+
+
+def _render_arx(taxonomy: Taxonomy) -> str:
+    """Rows from leaf to root, each padded by repeating its leaf, which `from_paths` skips."""
+    # Quotes everywhere keep a name with another delimiter from passing for several fields.
+    awkward = re.compile(r'[;,\t|\r\n"]')
+    quoted = any(map(awkward.search, taxonomy.names))
+    text = StringIO(newline="")
+    writer = csv.writer(
+        text,
+        delimiter=_DELIMITERS[0],
+        lineterminator="\n",
+        quoting=csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL,
+    )
+    width = taxonomy.height + 1
+    for node in taxonomy.leaf_nodes:
+        path = taxonomy.path(node)
+        writer.writerow([path[0]] * (width - len(path)) + list(path))
+    return text.getvalue()
+
+
+def _parse_json(text: str, column: str) -> Taxonomy:
+    """The taxonomy of a tree of names, in the form of `from_tree` or the compact one."""
+    try:
+        tree = json.loads(text, object_pairs_hook=lambda pairs: _object(pairs, column))
+    except json.JSONDecodeError as error:
+        raise taxonomy_error(f"line {error.lineno} is not JSON ({error.msg}); mend it.", column) from error
+    except RecursionError as error:
+        raise taxonomy_error("its JSON is nested too deeply; use a .txt or .csv file.", column) from error
+    if isinstance(tree, dict) and isinstance(tree.get("name"), str):
+        return Taxonomy.from_tree(tree, column=column)
+    if not isinstance(tree, dict) or len(tree) != 1:
+        form = '{"name": root, "children": [...]} or {root: {child: {...}, ...}}'
+        raise taxonomy_error(f"its JSON is not a tree under one root; write {form}.", column)
+    return Taxonomy.from_tree(_spelled_out(tree, column), column=column)
+
+
+def _object(pairs: Sequence[tuple[str, Any]], column: str) -> dict[str, Any]:
+    """A JSON object, which must not hold a key twice: the first would be lost."""
+    items = dict(pairs)
+    if len(items) < len(pairs):
+        repeated = next(key for place, (key, _) in enumerate(pairs) if key in dict(pairs[:place]))
+        raise taxonomy_error(f"the key {repeated!r} is twice in one JSON object; keep one.", column)
+    return items
+
+
+def _spelled_out(compact: dict[str, Any], column: str) -> dict[str, Any]:
+    """The compact form `{"Europe": {"FR": {}}}` or `{"Europe": ["FR"]}` as the tree of `from_tree`."""
+    top: list[dict[str, Any]] = []
+    waiting: list[tuple[Any, list[dict[str, Any]], str]] = [(compact, top, "")]
+    while waiting:
+        content, siblings, parent = waiting.pop()
+        parts = content if isinstance(content, list) else [content]
+        for part in parts:
+            if isinstance(part, str) and isinstance(content, list):
+                part = {part: None}
+            if not isinstance(part, dict):
+                found = f"below {parent!r} stands something that is neither a name nor a tree"
+                raise taxonomy_error(f"{found}; write names as JSON texts.", column)
+            for name, below in part.items():
+                children: list[dict[str, Any]] = []
+                siblings.append({"name": name, "children": children})
+                if below is not None:
+                    waiting.append((below, children, name))
+    return top[0]
+
+
+def _render_json(taxonomy: Taxonomy) -> str:
+    """The tree of `to_tree`, indented."""
+    try:
+        return json.dumps(taxonomy.to_tree(), ensure_ascii=False, indent=1) + "\n"
+    except RecursionError as error:
+        raise taxonomy_error("it is too deep for JSON; use a .txt or .csv file.") from error
+
+
+def _parse_indented(text: str, column: str) -> Taxonomy:
+    """The taxonomy of lines whose indentation says their depth."""
+    root: dict[str, Any] | None = None
+    # branch: the indentation and tree of each node from the root down to the last line.
+    branch: list[tuple[str, dict[str, Any]]] = []
+    for number, line in enumerate(re.split(r"\r\n|\r|\n", text), start=1):
+        if not line.strip():
+            continue
+        tree: dict[str, Any] = {"name": _unquoted(line.strip(), number, column), "children": []}
+        indent = line[: len(line) - len(line.lstrip())]
+        sibling = indent
+        while branch and not (indent.startswith(branch[-1][0]) and len(indent) > len(branch[-1][0])):
+            sibling = branch.pop()[0]
+        if sibling != indent:
+            found = f"line {number} is indented like no line above it on its branch"
+            raise taxonomy_error(f"{found}; indent siblings alike, by spaces or by tabs.", column)
+        if branch:
+            branch[-1][1]["children"].append(tree)
+        elif root is None:
+            root = tree
+        else:
+            raise taxonomy_error(f"line {number} is a second root; indent all lines below the first.", column)
+        branch.append((indent, tree))
+    if root is None:
+        raise taxonomy_error("the file is empty; write the root on the first line.", column)
+    return Taxonomy.from_tree(root, column=column)
+
+
+def _render_indented(taxonomy: Taxonomy) -> str:
+    """A line a node, indented by its depth."""
+    lines = (
+        _INDENT * depth + _quoted(name) for name, depth in zip(taxonomy.names, taxonomy.depth, strict=True)
+    )
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(name: str) -> str:
+    """A name as it stands on a line: a JSON string where it could be misread or would not be seen."""
+    if name and name == name.strip() and name.isprintable() and not name.startswith('"'):
+        return name
+    return json.dumps(name)
+
+
+def _unquoted(text: str, number: int, column: str) -> str:
+    """The name a line holds."""
+    if not text.startswith('"'):
+        return text
+    try:
+        return str(json.loads(text))
+    except json.JSONDecodeError as error:
+        found = f"line {number} begins with a quote but is not a JSON string ({error.msg})"
+        raise taxonomy_error(f"{found}; write the whole name as one.", column) from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Format:
+    """A way to hold a taxonomy as text."""
+
+    parse: Callable[[str, str], Taxonomy]
+    render: Callable[[Taxonomy], str]
+
+
+_FORMATS = {
+    ".csv": _Format(_parse_arx, _render_arx),
+    ".json": _Format(_parse_json, _render_json),
+    ".txt": _Format(_parse_indented, _render_indented),
+}
+
+
+def _format(path: Path) -> _Format:
+    """The format a file's suffix says."""
+    if path.suffix.lower() not in _FORMATS:
+        found = (
+            f"{path}: a taxonomy file does not end in {path.suffix!r}"
+            if path.suffix
+            else f"{path}: no suffix"
+        )
+        raise DataError(f"{found}; use .csv (ARX layout), .json (tree) or .txt (indented).")
+    return _FORMATS[path.suffix.lower()]
