@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""anonfit: anonymous releases of tables about people that stay useful for a stated purpose."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from anonfit.api import Release, anonymize, load, run
+    from anonfit.audit import Audit, audit, audit_release
+    from anonfit.recoding.recoding import Recoding
+    from anonfit.spec import Spec
+    from anonfit.spec_reading import parse_spec, read_spec
+    from anonfit.tables.taxonomy import Taxonomy
+    from anonfit.tables.taxonomy_files import read_taxonomy, write_taxonomy
+
+__all__ = [
+    "Audit",
+    "Recoding",
+    "Release",
+    "Spec",
+    "Taxonomy",
+    "__version__",
+    "anonymize",
+    "audit",
+    "audit_release",
+    "load",
+    "parse_spec",
+    "read_spec",
+    "read_taxonomy",
+    "run",
+    "write_taxonomy",
+]
+
+_HOMES = {
+    "Audit": "anonfit.audit",
+    "Recoding": "anonfit.recoding.recoding",
+    "Release": "anonfit.api",
+    "Spec": "anonfit.spec",
+    "Taxonomy": "anonfit.tables.taxonomy",
+    "anonymize": "anonfit.api",
+    "audit": "anonfit.audit",
+    "audit_release": "anonfit.audit",
+    "load": "anonfit.api",
+    "parse_spec": "anonfit.spec_reading",
+    "read_spec": "anonfit.spec_reading",
+    "read_taxonomy": "anonfit.tables.taxonomy_files",
+    "run": "anonfit.api",
+    "write_taxonomy": "anonfit.tables.taxonomy_files",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first used, so that importing the package costs nothing."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("anonfit")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'anonfit' has no attribute {name!r}")
+    found = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

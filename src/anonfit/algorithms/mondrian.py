@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.errors import DataError, Infeasible
+from anonfit.progress import Stage, silent
 from anonfit.recoding.building import build_recoding, cells_of_codes
 from anonfit.recoding.recoding import Recoding
 from anonfit.tables.coded import CodedTable, Codes
@@ -96,20 +97,20 @@ def anonymize(
     k: int,
     cut_points: CutPoints,
     threads: int | None = None,
-    stage: Callable[[str], None] = lambda _: None,
+    stage: Stage = silent,
 ) -> Anonymized:
     """Make a k-anonymous recoding of a frame's quasi-identifiers by Median Mondrian."""
     total = persons.total()
     if total < k:
         raise Infeasible(f"the table is about {total} person(s), fewer than k = {k}: no release can give each of them {k - 1} others like them.")
-    stage("coding")
+    stage("Coding")
     domains, table = _coded(columns, frame, persons, k)
-    stage("growing")
+    stage("Growing regions")
     from anonfit.engines.memory.engine import grow
     from anonfit.engines.memory.routing import make_routes, route_packed
 
     growth = grow(table, k, threads=threads)
-    stage("recoding")
+    stage("Routing rows")
     recoding = build_recoding(growth.tree, domains, points=cut_points)
     sizes = [column.size for column in recoding.columns]
     routes = make_routes(recoding.tree, cells_of_codes(recoding, domains), sizes)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-__all__ = ["Coded", "IntArray", "coded", "dense", "integers", "join_codes"]
+__all__ = ["Coded", "IntArray", "as_numbers", "coded", "dense", "integers", "join_codes"]
 
 IntArray = npt.NDArray[np.int64]
 _KEY_LIMIT = 2**62
@@ -33,7 +33,7 @@ def coded(series: pl.Series) -> Coded:
     """The codes of a column of any plain type."""
     kind = series.dtype
     if kind == pl.String and _many_values(series):
-        series = _as_numbers(series)
+        series = as_numbers(series)
         kind = series.dtype
     if kind == pl.String:
         series = series.cast(pl.Categorical)
@@ -89,7 +89,7 @@ def _many_values(series: pl.Series) -> bool:
     return len(head) == _SAMPLE and head.n_unique() > _SAMPLE // 2
 
 
-def _as_numbers(series: pl.Series) -> pl.Series:
+def as_numbers(series: pl.Series) -> pl.Series:
     """A text column as numbers if all its texts are, without codes such as 007; else as it is."""
     if (series.str.starts_with("0") & (series.str.len_bytes() > 1) & ~series.str.starts_with("0.")).any():
         return series

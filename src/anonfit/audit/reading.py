@@ -51,9 +51,14 @@ class Table:
         """The number of rows."""
         return int(_collected(self.lazy.select(pl.len()), self.label).item())
 
+    def only(self, names: Iterable[str]) -> Table:
+        """The same table with some of its columns; names it does not have are left out."""
+        wanted = [name for name in dict.fromkeys(names) if name in self.schema]
+        return replace(self, lazy=self.lazy.select(wanted), schema={name: self.schema[name] for name in wanted})
+
     def coded(self, names: Iterable[str]) -> Table:
         """The same table, its text columns of these names held as integers that point to texts; in memory if it fits."""
-        texts = [name for name in names if self.schema[name] == pl.String]
+        texts = [name for name in names if self.schema.get(name) == pl.String]
         lazy = self.lazy.with_columns(pl.col(texts).cast(pl.Categorical)) if texts else self.lazy
         if self.width >= len(self.schema):
             lazy = _collected(lazy, self.label).lazy()

@@ -67,6 +67,11 @@ class Recoding:
             raise DataError(f"the table has no column {listed(absent)}; the recoding needs every quasi-identifier it was made with.")
         return [_cells(column, frame[column.name], unseen) for column in self.columns]
 
+    def typed(self, frame: pl.DataFrame, name: str) -> pl.Series:
+        """A quasi-identifier of a frame in the type that its cells are found by."""
+        column = next(column for column in self.columns if column.name == name)
+        return typed(_declared(column), frame[name])
+
     def nodes(self, cells: Sequence[NDArray[np.int32]], *, threads: int | None = None) -> NDArray[np.int32]:
         """The node of the tree that each row ends in: its region, or an inner node where a value is not known."""
         from anonfit.engines.memory.routing import route_table

@@ -9,6 +9,7 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from anonfit.errors import DataError
@@ -16,7 +17,7 @@ from anonfit.errors import DataError
 __all__ = ["CsvShape", "sniff"]
 
 DELIMITERS = ",;\t|"
-SAMPLE = 1 << 18
+SAMPLE = 1 << 16
 # Only texts that are written back as they were read may become numbers: 007 stays a text.
 WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})")
 NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
@@ -123,6 +124,13 @@ def _looks_like_header(first: Sequence[str], types: Sequence[str], below: Sequen
 
 def sniff(path: Path, *, delimiter: str | None, has_header: bool | None, missing: Sequence[str]) -> CsvShape:
     """Find the shape of a text file; what is given is not searched for."""
+    found = path.stat()
+    return _sniff(path, delimiter, has_header, tuple(missing), (found.st_size, found.st_mtime_ns))
+
+
+@lru_cache(maxsize=8)
+def _sniff(path: Path, delimiter: str | None, has_header: bool | None, missing: tuple[str, ...], _state: tuple[int, int]) -> CsvShape:
+    """The shape of a file in a given state: names are asked for before rows, and need not be searched twice."""
     head, more = _samples(path)
     if not head.strip():
         raise DataError(f"{path.name} is empty; a table needs at least one row.")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.engines.memory.compiling import kernel
+from anonfit.compiling import kernel
 from anonfit.engines.memory.layout import (
     BIN,
     CODES,

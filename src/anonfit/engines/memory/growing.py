@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.engines.memory.compiling import kernel
+from anonfit.compiling import kernel
 from anonfit.engines.memory.counting import count_rows, read, run_of
 from anonfit.engines.memory.layout import FIELD, MODE, PARTS, SIZES, WIDTH, Columns, Rows, Scratch
 from anonfit.engines.memory.splitting import FROM, GAP, HIGH, LOW, SPAN, TO, choose_split, inner_range, tighten

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.engines.memory.compiling import kernel
+from anonfit.compiling import kernel
 from anonfit.engines.memory.threads import thread_count
 
 __all__ = ["order_rows"]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.engines.memory.compiling import kernel
+from anonfit.compiling import kernel
 from anonfit.engines.memory.counting import read
 from anonfit.engines.memory.layout import FIELD, PLACE, WIDTH, Columns, Rows, describe, pack
 from anonfit.engines.memory.threads import thread_count

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.engines.memory.compiling import kernel
+from anonfit.compiling import kernel
 from anonfit.engines.memory.growing import BEFORE, BEGIN, BUFFER, CHILD, CHILDREN, COLUMN, END, START
 from anonfit.engines.memory.layout import Rows
 from anonfit.engines.tree import Tree

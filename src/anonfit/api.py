@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The public functions. Every door (library, command line, page, estimators) builds a Spec and calls these."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anonfit.errors import RequestError
+from anonfit.pipeline import Made, RowCounts, extend, make, schema_of
+from anonfit.progress import Stage, silent
+from anonfit.publishing import audit_made, public_report, publish_made, require_passed
+from anonfit.recoding.columns import NominalCells, OrdinalCells
+from anonfit.recoding.recoding import Recoding, Unseen
+from anonfit.release.loading import Loaded, load_folder
+from anonfit.spec import Spec
+from anonfit.spec_reading import read_spec, spec_of
+from anonfit.tables.frames import like
+from anonfit.tables.schema import Role
+
+if TYPE_CHECKING:
+    from anonfit.tables.taxonomy import Taxonomy
+
+__all__ = ["Release", "anonymize", "load", "run"]
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """An anonymous table with the recoding that made it and the evidence for it.
+
+    `data` is a frame of the kind that came in (polars for files), with a fresh index; `report` is the public report.
+    """
+
+    data: Any
+    recoding: Recoding
+    report: Mapping[str, Any]
+    _made: Made
+
+    def save(self, path: str | Path, *, format: str | None = None, replace: bool = False) -> Path:  # noqa: A002 - the contract's word
+        """Write the release folder; the written file is audited before the folder gets its name.
+
+        Args:
+            path: The folder to make.
+            format: `parquet`, `csv` or `arrow`; as in the spec if not given.
+            replace: Whether a release that is already there may be replaced.
+
+        Returns:
+            The folder.
+        """
+        if format is not None and format not in ("parquet", "csv", "arrow"):
+            raise RequestError(f"format = '{format}' is not known; valid: parquet, csv, arrow.")
+        publish_made(self._made, Path(path), kind=format, replace=replace)
+        return Path(path)
+
+    def extend(self, data: Any, *, unseen: str = "suppress") -> Release:
+        """A release of new data by the same recoding: audited, with regions below the demand withheld.
+
+        Args:
+            data: A path or frame with the columns of the original table.
+            unseen: `suppress` withholds rows with a category that the recoding does not know; `error` refuses them.
+
+        Returns:
+            Another release.
+        """
+        if unseen not in ("suppress", "error"):
+            raise RequestError(f"unseen = '{unseen}' is not known here; valid: suppress, error.")
+        return _released(extend(self._made.spec, self.recoding, data, unseen=Unseen(unseen)), data)
+
+
+def _released(made: Made, source: Any) -> Release:
+    """A release whose table has been audited as it stands in memory."""
+    audit = audit_made(made, made.table)
+    require_passed(audit)
+    return Release(like(source, made.table, index=False), made.recoding, public_report(made, audit), made)
+
+
+def _spec_of_words(data: Any, words: Mapping[str, Any]) -> Spec:
+    """The spec of keyword arguments."""
+    quasi_identifiers = words["quasi_identifiers"]
+    columns: dict[str, dict[str, Any]] = {}
+
+    def put(names: Iterable[str], role: Role) -> None:
+        for name in [names] if isinstance(names, str) else names:
+            if name in columns:
+                raise RequestError(f"column '{name}' is given two roles: '{columns[name]['role']}' and '{role}'.")
+            columns[name] = {"role": str(role)}
+
+    put(quasi_identifiers, Role.QUASI_IDENTIFIER)
+    put(words["targets"], Role.TARGET)
+    put(words["sensitive"], Role.SENSITIVE)
+    put(words["identifiers"], Role.IDENTIFIER)
+    put(words["insensitive"], Role.INSENSITIVE)
+    for key, role in (("entity", Role.ENTITY), ("count", Role.COUNT), ("sample_weight", Role.SAMPLE_WEIGHT)):
+        put([words[key]] if words[key] is not None else [], role)
+    for key in ("taxonomies", "types", "orders", "domains", "splits", "date_formats"):
+        setting = {"taxonomies": "taxonomy", "types": "type", "orders": "order", "domains": "domain", "splits": "split", "date_formats": "date_format"}[key]
+        for name, value in (words[key] or {}).items():
+            if name not in columns:
+                raise RequestError(f"{key} names the column '{name}', which has no role; add it to quasi_identifiers.")
+            columns[name][setting] = value
+    for name in words["release"]:
+        columns.setdefault(name, {"role": str(Role.INSENSITIVE)})["release"] = True
+    source: dict[str, Any] = {"source": data, "missing": list(words["missing"]), "missing_policy": words["missing_policy"]}
+    if words["default_role"] is not None:
+        source["default_role"] = words["default_role"]
+    tables = {
+        "version": 1,
+        "data": source,
+        "columns": columns,
+        "privacy": {"k": words["k"]},
+        "method": {"cut_points": words["cut_points"]},
+        "output": {"values": words["values"], "order": words["order"], "regions": words["regions"], "consent": words["consent"]},
+    }
+    return spec_of(tables)
+
+
+def anonymize(
+    data: Any,
+    *,
+    quasi_identifiers: Sequence[str] = (),
+    k: int | None = None,
+    targets: Sequence[str] = (),
+    sensitive: Sequence[str] = (),
+    identifiers: Sequence[str] = (),
+    insensitive: Sequence[str] = (),
+    entity: str | None = None,
+    count: str | None = None,
+    sample_weight: str | None = None,
+    default_role: str | None = None,
+    taxonomies: Mapping[str, Taxonomy | str | Path | Mapping[str, Any]] | None = None,
+    types: Mapping[str, str] | None = None,
+    orders: Mapping[str, Sequence[str]] | None = None,
+    domains: Mapping[str, Sequence[Any]] | None = None,
+    splits: Mapping[str, str] | None = None,
+    date_formats: Mapping[str, str] | None = None,
+    release: Sequence[str] = (),
+    missing: Sequence[str] = ("",),
+    missing_policy: str = "category",
+    cut_points: str = "simplest",
+    values: str = "labels",
+    order: str = "sorted",
+    regions: str = "domain",
+    consent: bool = False,
+    threads: int | None = None,
+) -> Release:
+    """Make an anonymous release of a table about people.
+
+    Args:
+        data: A path, a polars, pandas or Arrow frame, or a whole `Spec` (then nothing else is given).
+        quasi_identifiers: Columns that someone could know of a person; they are generalized.
+        k: How many persons must share every released combination of them.
+        targets: Columns the recipient will predict; released as they are.
+        sensitive: Columns nobody should learn of a person; released as they are.
+        identifiers: Columns that are not released.
+        insensitive: Other columns that are released as they are.
+        entity: The column that says whose row it is, where persons have several rows; not released.
+        count: The column that says how many persons a row stands for.
+        sample_weight: The column of sample weights.
+        default_role: `insensitive` gives that role to all columns that have none; otherwise each needs one.
+        taxonomies: For nominal quasi-identifiers: a `Taxonomy`, a file or a nested tree.
+        types: `continuous`, `ordinal`, `nominal` or `date`, where the data does not say.
+        orders: The values of ordinal columns, lowest first.
+        domains: `[lowest, highest]` of ordered columns, or the names of nominal ones.
+        splits: `multiway`, `binary` or `subset` for nominal columns.
+        date_formats: How dates that are texts are written.
+        release: Raw columns that may be released although nearly all their values are distinct.
+        missing: Texts that mean a missing value.
+        missing_policy: `category`, `drop` or `error`.
+        cut_points: `simplest` or `value`.
+        values: `labels`, `bounds` or `representative`.
+        order: `sorted`, or `original` (needs `consent`).
+        regions: `domain`, or `observed` (needs `consent`).
+        consent: Whether what `observed` and `original` give away is accepted.
+        threads: How many threads to use; all cores if not given.
+
+    Returns:
+        The release: `.data`, `.recoding`, `.report`, `.save(path)`.
+
+    Example:
+        >>> import anonfit as af
+        >>> import polars as pl
+        >>> people = pl.DataFrame({"age": [21, 22, 41, 42], "income": [1, 2, 3, 3]})
+        >>> af.anonymize(people, quasi_identifiers=["age"], k=2, targets=["income"]).data["age"].to_list()
+        ['< 30', '< 30', '≥ 30', '≥ 30']
+    """
+    words = locals()
+    if isinstance(data, Spec):
+        spec = data
+    else:
+        if k is None:
+            raise RequestError("k is missing: how many persons must share every released combination? 10 is a common start.")
+        if isinstance(data, str | Path):
+            data = str(data)
+        spec = _spec_of_words(data, words)
+    made = make(spec, threads=threads)
+    return _released(made, spec.data.source)
+
+
+def run(spec: Spec | str | Path, out: str | Path, *, settings: Iterable[str] = (), replace: bool = False, stage: Stage = silent) -> Release:
+    """Make a release of a spec and publish it as a folder.
+
+    Args:
+        spec: A `Spec` or the path of a spec file.
+        out: The folder to make.
+        settings: Settings such as `privacy.k=20` that stand above the file's.
+        replace: Whether a release that is already there may be replaced.
+        stage: Told each stage as it begins.
+
+    Returns:
+        The release.
+    """
+    if not isinstance(spec, Spec):
+        spec = read_spec(spec, settings)
+    made = make(spec, stage=stage)
+    report = publish_made(made, Path(out), replace=replace, stage=stage)
+    return Release(like(spec.data.source, made.table, index=False), made.recoding, report, made)
+
+
+def load(path: str | Path) -> Release:
+    """Read a release folder; one that is cut short or changed is refused.
+
+    Args:
+        path: The folder.
+
+    Returns:
+        The release, with its data as a polars frame.
+    """
+    loaded = load_folder(Path(path))
+    spec = spec_of(_tables_of(loaded))
+    rows = RowCounts(len(loaded.table), 0, 0)
+    made = Made(spec, schema_of(spec, list(spec.columns)), loaded.table, loaded.recoding, rows)
+    return Release(loaded.table, loaded.recoding, loaded.report, made)
+
+
+def _tables_of(loaded: Loaded) -> dict[str, Any]:
+    """The spec of a loaded release: the public one, with what the recoding knows of the columns."""
+    tables = copy.deepcopy(dict(loaded.manifest["spec"]))
+    for column in loaded.recoding.columns:
+        declared = tables["columns"][column.name]
+        declared.pop("split", None)
+        if isinstance(column, OrdinalCells):
+            declared |= {"type": "ordinal", "order": list(column.order)}
+        elif isinstance(column, NominalCells):
+            declared.setdefault("type", "nominal")
+    return tables

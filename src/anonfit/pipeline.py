@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a spec to a table that may be released: reads, checks, anonymizes. Called by every door through the api."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from anonfit.algorithms.mondrian import Anonymized, Persons, anonymize, persons_of
+from anonfit.errors import DataError, Infeasible, SpecError, did_you_mean, listed
+from anonfit.progress import Stage, silent
+from anonfit.recoding.recoding import Recoding, Unseen
+from anonfit.recoding.values import Values
+from anonfit.release.table import released_table
+from anonfit.spec import ColumnSpec, Spec
+from anonfit.tables.reading import ReadOptions, column_names, read_table
+from anonfit.tables.schema import Column, ColumnType, Role, Schema
+from anonfit.tables.taxonomy import Taxonomy
+from anonfit.tables.taxonomy_files import read_taxonomy
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Made", "RowCounts", "extend", "make", "read_source", "schema_of", "source_of"]
+
+NEARLY_DISTINCT = 0.9
+"""A raw column with a larger share of distinct values identifies its records, and is released only if that is written."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowCounts:
+    """What became of the input's rows."""
+
+    read: int
+    dropped: int
+    withheld: int
+
+    @property
+    def released(self) -> int:
+        """Rows of the released table."""
+        return self.read - self.dropped - self.withheld
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A table that may be released, what it was made from, and how."""
+
+    spec: Spec
+    schema: Schema
+    table: pl.DataFrame
+    recoding: Recoding
+    rows: RowCounts
+    source: pl.DataFrame | None = None
+    """The raw rows that could have been released, where they are at hand: the audit compares with them."""
+
+
+def source_of(spec: Spec) -> Any:
+    """The spec's source: a frame, or a path that starts at the spec's folder."""
+    source = spec.data.source
+    if source is None:
+        raise SpecError(["data.source is missing: name the file to anonymize."])
+    if not isinstance(source, str | Path):
+        return source
+    if "://" in str(source) or str(source).startswith(("duckdb:", "postgresql:", "sqlite:")):
+        raise SpecError(["data.source: databases are not supported by this version of anonfit; export the table to Parquet or CSV."])
+    return (spec.folder or Path()) / source
+
+
+def _taxonomy(spec: Spec, name: str, column: ColumnSpec) -> Taxonomy | None:
+    found = column.taxonomy
+    if found is None or isinstance(found, Taxonomy):
+        return found
+    if isinstance(found, dict):
+        return Taxonomy.from_tree(found, column=name)
+    return read_taxonomy((spec.folder or Path()) / found, column=name)
+
+
+def schema_of(spec: Spec, names: Sequence[str]) -> Schema:
+    """The role of every column of the table; all that is missing or unknown is reported together."""
+    faults = []
+    for name in spec.columns:
+        if name not in names:
+            faults.append(f"columns.{name}: the table has no such column; {did_you_mean(name, names)}")
+    without = [name for name in names if name not in spec.columns]
+    if without and spec.data.default_role is None:
+        faults.append(
+            f"{len(without)} column(s) have no role: {listed(without, 20)}; give each a role, or write default_role = \"insensitive\" in [data]."
+        )
+    if faults:
+        raise SpecError(faults)
+    columns = []
+    for name in names:
+        found = spec.columns.get(name) or ColumnSpec(role=spec.data.default_role or Role.IDENTIFIER)
+        columns.append(
+            Column(
+                name, found.role, found.type, found.order, found.domain, found.date_format, _taxonomy(spec, name, found), found.split, found.release
+            )
+        )
+    return Schema(tuple(columns))
+
+
+def _texts(schema: Schema) -> frozenset[str]:
+    """Columns whose values are names: a text file must not turn 01 into 1."""
+    kinds = (ColumnType.NOMINAL, ColumnType.ORDINAL)
+    return frozenset(
+        column.name for column in schema.quasi_identifiers if column.type in kinds or (column.type is None and column.taxonomy is not None)
+    )
+
+
+def read_source(spec: Spec, source: Any) -> tuple[Schema, pl.DataFrame]:
+    """The schema and the rows of a source; identifiers are not even read."""
+    options = ReadOptions(missing=spec.data.missing, delimiter=spec.data.delimiter, header=spec.data.header)
+    schema = schema_of(spec, column_names(source, options))
+    wanted = tuple(column.name for column in schema.columns if column.role != Role.IDENTIFIER)
+    options = ReadOptions(options.missing, options.delimiter, options.header, wanted, _texts(schema))
+    return schema, read_table(source, options)
+
+
+def _without_missing(spec: Spec, schema: Schema, frame: pl.DataFrame) -> pl.DataFrame:
+    """The rows that the missing policy lets through."""
+    import polars as pl
+
+    names = [column.name for column in schema.quasi_identifiers]
+    floats = [name for name in names if frame[name].dtype.is_float() and frame[name].is_nan().any()]
+    if floats:
+        frame = frame.with_columns(pl.col(floats).fill_nan(None))
+    if spec.data.missing_policy == "category":
+        return frame
+    gaps = {name: frame[name].null_count() for name in names if frame[name].null_count()}
+    if gaps and spec.data.missing_policy == "error":
+        raise DataError(
+            f"missing values in {listed(gaps)}, and data.missing_policy is 'error'; fill them, or use 'category' or 'drop'."
+        )
+    return frame.drop_nulls(names) if gaps else frame
+
+
+def _check_raw(schema: Schema, frame: pl.DataFrame) -> None:
+    """Refuse raw columns that nearly tell every record apart, unless their release is written."""
+    faults = []
+    for column in schema.released_raw:
+        values = frame[column.name]
+        if values.dtype.is_nested():
+            raise DataError(f"column '{column.name}' is of type {values.dtype}; only plain values can be released.")
+        if column.release or len(values) < 2 or values.approx_n_unique() < 0.85 * len(values):
+            continue
+        share = values.n_unique() / len(values)
+        if share > NEARLY_DISTINCT:
+            faults.append(
+                f"column '{column.name}' would be released as it is, and {share:.0%} of its values are distinct, so it can identify records; "
+                "make it a quasi-identifier or an identifier, or write release = true for it."
+            )
+    if faults:
+        raise SpecError(faults)
+
+
+def _persons(schema: Schema, frame: pl.DataFrame) -> Persons:
+    entity = next((column.name for column in schema.of_role(Role.ENTITY)), None)
+    count = next((column.name for column in schema.of_role(Role.COUNT)), None)
+    return persons_of(len(frame), frame[count] if count else None, frame[entity] if entity else None)
+
+
+def _table(spec: Spec, schema: Schema, result: Anonymized, frame: pl.DataFrame, threads: int | None) -> pl.DataFrame:
+    return released_table(
+        result,
+        frame,
+        names=[column.name for column in schema.columns if column.role == Role.QUASI_IDENTIFIER or column.role.is_released_raw],
+        values=spec.output.values,
+        observed=spec.output.regions == "observed",
+        order=spec.output.order,
+        threads=threads,
+    )
+
+
+def make(spec: Spec, *, source: Any = None, threads: int | None = None, stage: Stage = silent) -> Made:
+    """Anonymize the spec's table, or another source in its place."""
+    if spec.output.regions == "observed" and spec.output.values != Values.LABELS:
+        raise SpecError(["output.regions = 'observed' changes labels only; use values = 'labels' with it."])
+    stage("Reading")
+    schema, read = read_source(spec, source if source is not None else source_of(spec))
+    if len(read) == 0:
+        raise DataError("the table has no rows; there is nothing to release.")
+    frame = _without_missing(spec, schema, read)
+    _check_raw(schema, frame)
+    persons = _persons(schema, frame)
+    result = anonymize(
+        schema.quasi_identifiers,
+        frame,
+        persons=persons,
+        k=spec.privacy.k,
+        cut_points=spec.method.cut_points,
+        threads=threads,
+        stage=stage,
+    )
+    stage("Writing labels")
+    table = _table(spec, schema, result, frame, threads)
+    return Made(spec, schema, table, result.recoding, RowCounts(len(read), len(read) - len(frame), 0), frame)
+
+
+def extend(spec: Spec, recoding: Recoding, source: Any, *, unseen: Unseen = Unseen.SUPPRESS, stage: Stage = silent) -> Made:
+    """Recode new data by a saved recoding, and withhold the regions in which it has fewer than k persons."""
+    stage("Reading")
+    schema, read = read_source(spec, source)
+    frame = _without_missing(spec, schema, read)
+    _check_raw(schema, frame)
+    stage("Routing rows")
+    cells = recoding.cells(frame, unseen=unseen)
+    nodes = recoding.nodes(cells)
+    unknown = np.any(np.stack([found < 0 for found in cells]), axis=0)
+    known = np.flatnonzero(~unknown)
+    persons = _persons(schema, frame[known]).of_groups(nodes[known].astype(np.int64), len(recoding.tree.column))
+    kept = known[persons[nodes[known]] >= spec.privacy.k]
+    if len(kept) == 0:
+        raise Infeasible(f"no region has {spec.privacy.k} persons or more in the new data, so nothing can be released.")
+    stage("Writing labels")
+    result = Anonymized(recoding, kept.astype(np.uint32), nodes[kept])
+    table = _table(spec, schema, result, frame, None)
+    return Made(spec, schema, table, recoding, RowCounts(len(read), len(read) - len(frame), len(frame) - len(kept)), frame)

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The released table: regions in place of quasi-identifiers, raw columns as they were, in an order that tells nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.algorithms.mondrian import Anonymized
+from anonfit.recoding.values import Values, region_values
+from anonfit.release.observed import observed_labels
+from anonfit.release.sorting import sort_keys
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["released_table"]
+
+
+def _used(nodes: NDArray[np.int32], count: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The nodes that rows are in, and the place of each row's node among them."""
+    is_used = np.zeros(count, bool)
+    is_used[nodes] = True
+    used = np.flatnonzero(is_used).astype(np.int32)
+    place = np.cumsum(is_used, dtype=np.int32) - 1
+    return used, place[nodes]
+
+
+def _ranks(regions: pl.DataFrame) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The rank of each region by what it says, equal ones alike, and one region of each rank.
+
+    Texts are ordered by code point, numbers by value, empty first.
+    """
+    import polars as pl
+
+    ordered = regions.with_row_index("").sort(regions.columns, nulls_last=False)
+    differs = [pl.col(name).ne_missing(pl.col(name).shift(1)) for name in regions.columns]
+    is_new = ordered.select(pl.any_horizontal(differs)).to_series().to_numpy().copy()
+    is_new[:1] = True
+    places = ordered[""].to_numpy().astype(np.int32)
+    rank = np.empty(len(places), np.int32)
+    rank[places] = np.cumsum(is_new) - 1
+    return rank, places[is_new]
+
+
+def released_table(
+    result: Anonymized,
+    frame: pl.DataFrame,
+    *,
+    names: Sequence[str],
+    values: Values,
+    observed: bool = False,
+    order: str = "sorted",
+    threads: int | None = None,
+) -> pl.DataFrame:
+    """The table to release: the columns `names` of the input, in that order, its rows sorted or as they came.
+
+    Sorted rows are ordered by the quasi-identifiers first, then by the other columns, both in the order of `names`.
+    """
+    import polars as pl
+
+    from anonfit.engines.memory.ordering import order_rows
+
+    used, groups = _used(result.nodes, len(result.recoding.tree.column))
+    by_row = np.empty(len(groups), np.int32)
+    by_row[result.numbers] = groups
+    written = observed_labels(result.recoding, frame, by_row, len(used)) if observed else region_values(result.recoding, used, values)
+    regions = pl.DataFrame([part for name in names for part in written.get(name, [])])
+    raw = frame.select([name for name in names if name not in written])
+    if order == "original":
+        place = by_row
+    else:
+        rank, of_rank = _ranks(regions)
+        numbers, edges = order_rows(rank[groups], result.numbers, len(of_rank), sort_keys(raw.get_columns()), threads=threads)
+        place = np.repeat(of_rank, np.diff(edges))
+        raw = raw[numbers]
+    gathered = regions[place]
+    columns = [column for name in names for column in ([gathered[part.name] for part in written[name]] if name in written else [raw[name]])]
+    return pl.DataFrame(columns)

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the public report of a release says: plain data for report.json, from which the page is made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from anonfit.recoding.columns import NominalCells, OrdinalCells, RecodedColumn
+from anonfit.recoding.recoding import Recoding
+from anonfit.tables.schema import Role, Schema
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["ATTACKER", "NOT_COVERED", "Disclosed", "Facts", "disclosed", "report_content"]
+
+ATTACKER = (
+    "The assumed attacker knows that a person is in the table, knows all of the person's quasi-identifiers exactly, and wants to find "
+    "the person's record or learn more about the person from it."
+)
+
+NOT_COVERED = (
+    "What the attacker knows beyond the quasi-identifiers, such as a raw column's value.",
+    "What all or nearly all members of a group have in common: k-anonymity does not hide it (see the columns below).",
+    "Several releases of the same table, or of tables about the same persons, put side by side.",
+    "What can be concluded from the fact that regions were made as small as the demand allows.",
+    "A person's several rows linked to each other by outside knowledge.",
+)
+
+TECHNIQUE = {
+    Role.IDENTIFIER: "removed",
+    Role.QUASI_IDENTIFIER: "generalized",
+    Role.SENSITIVE: "retained (sensitive)",
+    Role.TARGET: "retained (target)",
+    Role.ENTITY: "removed (persons were counted by it)",
+    Role.COUNT: "retained (persons a row stands for)",
+    Role.SAMPLE_WEIGHT: "retained (sample weight)",
+    Role.INSENSITIVE: "retained",
+}
+
+Disclosed = int | str
+
+
+def disclosed(number: int, k: int) -> Disclosed:
+    """A number of records of the input as it may be told: not exactly where it is small."""
+    return f"fewer than {k}" if 0 < number < k else number
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a report is made of."""
+
+    schema: Schema
+    recoding: Recoding
+    table: pl.DataFrame
+    k: int
+    read: int
+    dropped: int
+    withheld: int
+    audit: Mapping[str, Any]
+    settings: Mapping[str, Any]
+
+
+def _kind(column: RecodedColumn) -> str:
+    if isinstance(column, NominalCells):
+        return "nominal"
+    return "ordinal" if isinstance(column, OrdinalCells) else str(getattr(column, "type", ""))
+
+
+def _columns(facts: Facts) -> list[dict[str, Any]]:
+    """One line per column: its role, what was done to it, and how many different values the release has."""
+    recoded = {column.name: column for column in facts.recoding.columns}
+    lines = []
+    for column in facts.schema.columns:
+        line: dict[str, Any] = {"name": column.name, "role": str(column.role), "technique": TECHNIQUE[column.role]}
+        if column.name in recoded:
+            line["type"] = _kind(recoded[column.name])
+            line["different"] = _different(facts.table, column.name)
+        lines.append(line)
+    return lines
+
+
+def _different(table: pl.DataFrame, name: str) -> int | None:
+    """How many different labels a released column has; None where it is released as bounds."""
+    import polars as pl
+
+    if name not in table.columns:
+        return None
+    dtype = table[name].dtype
+    return len(dtype.categories) if isinstance(dtype, pl.Enum) else table[name].n_unique()
+
+
+def report_content(facts: Facts) -> dict[str, Any]:
+    """The public report: every figure is of the released file, or obeys the disclosure rule."""
+    k = facts.k
+    small = any(0 < number < k for number in (facts.dropped, facts.withheld))
+    return {
+        "format": "anonfit report",
+        "version": 1,
+        "asked": {"k": k, **facts.settings},
+        "attacker": ATTACKER,
+        "not_covered": list(NOT_COVERED),
+        "rows": {
+            "released": len(facts.table),
+            "read": f"{len(facts.table)} or slightly more" if small else facts.read,
+            "dropped": disclosed(facts.dropped, k),
+            "withheld": disclosed(facts.withheld, k),
+        },
+        "columns": _columns(facts),
+        "audit": dict(facts.audit),
+    }
