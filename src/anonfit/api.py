@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anonfit.errors import RequestError
+from anonfit.errors import RequestError, did_you_mean
 from anonfit.pipeline import Made, RowCounts, extend, make, schema_of
 from anonfit.progress import Stage, silent
 from anonfit.publishing import audit_made, public_report, publish_made, require_passed
@@ -65,9 +65,37 @@ class Release:
         Returns:
             Another release.
         """
+        return _released(self._extended(data, unseen), data)
+
+    def publish_extension(
+        self,
+        data: Any,
+        out: str | Path,
+        *,
+        unseen: str = "suppress",
+        replace: bool = False,
+        stage: Stage = silent,
+    ) -> Release:
+        """As `extend`, and written as a release folder at once.
+
+        Args:
+            data: A path or frame with the columns of the original table.
+            out: The folder to make.
+            unseen: As for `extend`.
+            replace: Whether a release that is already there may be replaced.
+            stage: Told each stage as it begins.
+
+        Returns:
+            The release of the new data.
+        """
+        made = self._extended(data, unseen, stage)
+        report = publish_made(made, Path(out), replace=replace, stage=stage)
+        return Release(like(data, made.table, index=False), made.recoding, report, made)
+
+    def _extended(self, data: Any, unseen: str, stage: Stage = silent) -> Made:
         if unseen not in ("suppress", "error"):
-            raise RequestError(f"unseen = '{unseen}' is not known here; valid: suppress, error.")
-        return _released(extend(self._made.spec, self.recoding, data, unseen=Unseen(unseen)), data)
+            raise RequestError(f"unseen = '{unseen}' is not known here; {did_you_mean(unseen, ('suppress', 'error'))}")
+        return extend(self._made.spec, self.recoding, data, unseen=Unseen(unseen), stage=stage)
 
 
 def _released(made: Made, source: Any) -> Release:
@@ -96,14 +124,25 @@ def _spec_of_words(data: Any, words: Mapping[str, Any]) -> Spec:
     for key, role in (("entity", Role.ENTITY), ("count", Role.COUNT), ("sample_weight", Role.SAMPLE_WEIGHT)):
         put([words[key]] if words[key] is not None else [], role)
     for key in ("taxonomies", "types", "orders", "domains", "splits", "date_formats"):
-        setting = {"taxonomies": "taxonomy", "types": "type", "orders": "order", "domains": "domain", "splits": "split", "date_formats": "date_format"}[key]
+        setting = {
+            "taxonomies": "taxonomy",
+            "types": "type",
+            "orders": "order",
+            "domains": "domain",
+            "splits": "split",
+            "date_formats": "date_format",
+        }[key]
         for name, value in (words[key] or {}).items():
             if name not in columns:
                 raise RequestError(f"{key} names the column '{name}', which has no role; add it to quasi_identifiers.")
             columns[name][setting] = value
     for name in words["release"]:
         columns.setdefault(name, {"role": str(Role.INSENSITIVE)})["release"] = True
-    source: dict[str, Any] = {"source": data, "missing": list(words["missing"]), "missing_policy": words["missing_policy"]}
+    source: dict[str, Any] = {
+        "source": data,
+        "missing": list(words["missing"]),
+        "missing_policy": words["missing_policy"],
+    }
     if words["default_role"] is not None:
         source["default_role"] = words["default_role"]
     tables = {
@@ -112,7 +151,12 @@ def _spec_of_words(data: Any, words: Mapping[str, Any]) -> Spec:
         "columns": columns,
         "privacy": {"k": words["k"]},
         "method": {"cut_points": words["cut_points"]},
-        "output": {"values": words["values"], "order": words["order"], "regions": words["regions"], "consent": words["consent"]},
+        "output": {
+            "values": words["values"],
+            "order": words["order"],
+            "regions": words["regions"],
+            "consent": words["consent"],
+        },
     }
     return spec_of(tables)
 
@@ -191,7 +235,9 @@ def anonymize(
         spec = data
     else:
         if k is None:
-            raise RequestError("k is missing: how many persons must share every released combination? 10 is a common start.")
+            raise RequestError(
+                "k is missing: how many persons must share every released combination? 10 is a common start."
+            )
         if isinstance(data, str | Path):
             data = str(data)
         spec = _spec_of_words(data, words)
@@ -199,7 +245,14 @@ def anonymize(
     return _released(made, spec.data.source)
 
 
-def run(spec: Spec | str | Path, out: str | Path, *, settings: Iterable[str] = (), replace: bool = False, stage: Stage = silent) -> Release:
+def run(
+    spec: Spec | str | Path,
+    out: str | Path,
+    *,
+    settings: Iterable[str] = (),
+    replace: bool = False,
+    stage: Stage = silent,
+) -> Release:
     """Make a release of a spec and publish it as a folder.
 
     Args:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How kernels are compiled: one decorator, and a cache folder that works where nothing near the package can be written."""
+"""How kernels are compiled: one decorator, and a cache folder that works where nothing near the package can be
+written.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def _is_ours(folder: Path) -> bool:
 
 @cache
 def cache_folder() -> Path | None:
-    """The first folder of the user's cache, or of the temporary folder, that only this user can write; None if there is none."""
+    """The first folder of the user's cache, or of the temporary folder, that only this user can write; None if there
+    is none.
+    """
     candidates = []
     if configured := os.environ.get("XDG_CACHE_HOME"):
         candidates.append(Path(configured) / "anonfit")

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 __all__ = ["Made", "RowCounts", "extend", "make", "read_source", "schema_of", "source_of"]
 
 NEARLY_DISTINCT = 0.9
-"""A raw column with a larger share of distinct values identifies its records, and is released only if that is written."""
+"""A raw column with a larger share of distinct values identifies its records, and is released only if that is
+written.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,9 @@ def source_of(spec: Spec) -> Any:
     if not isinstance(source, str | Path):
         return source
     if "://" in str(source) or str(source).startswith(("duckdb:", "postgresql:", "sqlite:")):
-        raise SpecError(["data.source: databases are not supported by this version of anonfit; export the table to Parquet or CSV."])
+        raise SpecError(
+            ["data.source: databases are not supported by this version of anonfit; export the table to Parquet or CSV."]
+        )
     return (spec.folder or Path()) / source
 
 
@@ -88,7 +92,7 @@ def schema_of(spec: Spec, names: Sequence[str]) -> Schema:
     without = [name for name in names if name not in spec.columns]
     if without and spec.data.default_role is None:
         faults.append(
-            f"{len(without)} column(s) have no role: {listed(without, 20)}; give each a role, or write default_role = \"insensitive\" in [data]."
+            f'{len(without)} column(s) have no role: {listed(without, 20)}; give each a role, or write default_role = "insensitive" in [data].'
         )
     if faults:
         raise SpecError(faults)
@@ -97,7 +101,15 @@ def schema_of(spec: Spec, names: Sequence[str]) -> Schema:
         found = spec.columns.get(name) or ColumnSpec(role=spec.data.default_role or Role.IDENTIFIER)
         columns.append(
             Column(
-                name, found.role, found.type, found.order, found.domain, found.date_format, _taxonomy(spec, name, found), found.split, found.release
+                name,
+                found.role,
+                found.type,
+                found.order,
+                found.domain,
+                found.date_format,
+                _taxonomy(spec, name, found),
+                found.split,
+                found.release,
             )
         )
     return Schema(tuple(columns))
@@ -107,7 +119,9 @@ def _texts(schema: Schema) -> frozenset[str]:
     """Columns whose values are names: a text file must not turn 01 into 1."""
     kinds = (ColumnType.NOMINAL, ColumnType.ORDINAL)
     return frozenset(
-        column.name for column in schema.quasi_identifiers if column.type in kinds or (column.type is None and column.taxonomy is not None)
+        column.name
+        for column in schema.quasi_identifiers
+        if column.type in kinds or (column.type is None and column.taxonomy is not None)
     )
 
 
@@ -167,7 +181,11 @@ def _table(spec: Spec, schema: Schema, result: Anonymized, frame: pl.DataFrame, 
     return released_table(
         result,
         frame,
-        names=[column.name for column in schema.columns if column.role == Role.QUASI_IDENTIFIER or column.role.is_released_raw],
+        names=[
+            column.name
+            for column in schema.columns
+            if column.role == Role.QUASI_IDENTIFIER or column.role.is_released_raw
+        ],
         values=spec.output.values,
         observed=spec.output.regions == "observed",
         order=spec.output.order,
@@ -200,7 +218,9 @@ def make(spec: Spec, *, source: Any = None, threads: int | None = None, stage: S
     return Made(spec, schema, table, result.recoding, RowCounts(len(read), len(read) - len(frame), 0), frame)
 
 
-def extend(spec: Spec, recoding: Recoding, source: Any, *, unseen: Unseen = Unseen.SUPPRESS, stage: Stage = silent) -> Made:
+def extend(
+    spec: Spec, recoding: Recoding, source: Any, *, unseen: Unseen = Unseen.SUPPRESS, stage: Stage = silent
+) -> Made:
     """Recode new data by a saved recoding, and withhold the regions in which it has fewer than k persons."""
     stage("Reading")
     schema, read = read_source(spec, source)
@@ -218,4 +238,11 @@ def extend(spec: Spec, recoding: Recoding, source: Any, *, unseen: Unseen = Unse
     stage("Writing labels")
     result = Anonymized(recoding, kept.astype(np.uint32), nodes[kept])
     table = _table(spec, schema, result, frame, None)
-    return Made(spec, schema, table, recoding, RowCounts(len(read), len(read) - len(frame), len(frame) - len(kept)), frame)
+    return Made(
+        spec,
+        schema,
+        table,
+        recoding,
+        RowCounts(len(read), len(read) - len(frame), len(frame) - len(kept)),
+        frame,
+    )

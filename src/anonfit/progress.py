@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long work says where it is: a callable that is told each stage. Nothing is shown unless a door (CLI, page) asks for it."""
+"""How long work says where it is: a callable that is told each stage. Nothing is shown unless a door (CLI, page) asks
+for it.
+"""
 
 from __future__ import annotations
 

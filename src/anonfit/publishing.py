@@ -125,7 +125,12 @@ def _manifest(made: Made, report: dict[str, Any], kind: str) -> dict[str, Any]:
         "packages": _versions(),
         "engine": "memory",
         "spec": public_tables(made.spec, made.schema),
-        "data": {"file": data_name(kind), "rows": len(made.table), "columns": made.table.columns, "labels": labels},
+        "data": {
+            "file": data_name(kind),
+            "rows": len(made.table),
+            "columns": made.table.columns,
+            "labels": labels,
+        },
         "rows": {
             "released": len(made.table),
             "withheld": disclosed(made.rows.withheld, k),
@@ -147,7 +152,12 @@ def _internal(made: Made, audit: Audit, target: Path) -> str:
         "packages": _versions(),
         "spec": spec_tables(made.spec),
         "source": {"path": str(path), "sha256": file_hash(path)} if path is not None and path.is_file() else None,
-        "rows": {"read": made.rows.read, "dropped": made.rows.dropped, "withheld": made.rows.withheld, "released": len(made.table)},
+        "rows": {
+            "read": made.rows.read,
+            "dropped": made.rows.dropped,
+            "withheld": made.rows.withheld,
+            "released": len(made.table),
+        },
         "audit": audit.to_dict(),
     }
     return json.dumps(record, indent=1, ensure_ascii=False, default=str) + "\n"
@@ -157,10 +167,14 @@ def require_passed(audit: Audit) -> None:
     """Nothing is published that the audit did not accept."""
     if not audit.passed:
         faults = "; ".join(finding.sentence for finding in audit.findings if finding.met is False)
-        raise AuditFailed(f"the audit of the written file found that it does not hold what was asked, so nothing is published: {faults}")
+        raise AuditFailed(
+            f"the audit of the written file found that it does not hold what was asked, so nothing is published: {faults}"
+        )
 
 
-def publish_made(made: Made, target: Path, *, kind: str | None = None, replace: bool = False, stage: Stage = silent) -> dict[str, Any]:
+def publish_made(
+    made: Made, target: Path, *, kind: str | None = None, replace: bool = False, stage: Stage = silent
+) -> dict[str, Any]:
     """Write, audit and publish a release folder, and the internal record beside it; returns the public report."""
     target = Path(target).absolute()
     kind = kind or made.spec.output.format
@@ -169,7 +183,9 @@ def publish_made(made: Made, target: Path, *, kind: str | None = None, replace: 
         stage("Writing data")
         data = folder / data_name(kind)
         with ThreadPoolExecutor(1) as pool:
-            recoding = pool.submit(lambda: (folder / "recoding.json").write_text(made.recoding.to_json(), encoding="utf-8"))
+            recoding = pool.submit(
+                lambda: (folder / "recoding.json").write_text(made.recoding.to_json(), encoding="utf-8")
+            )
             write_table(made.table, data, kind)
             recoding.result()
         stage("Auditing")

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The spec: what is asked, in frozen dataclasses. Read from TOML by spec_reading, checked as a whole, written back by spec_writing."""
+"""The spec: what is asked, in frozen dataclasses. Read from TOML by spec_reading, checked as a whole, written back by
+spec_writing.
+"""
 
 from __future__ import annotations
 

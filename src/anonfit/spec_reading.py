@@ -64,7 +64,15 @@ class _Faults:
             else:
                 self.add(f"{place} is not a setting; {did_you_mean(key, names)}")
 
-    def kind(self, table: Mapping[str, Any], key: str, where: str, kind: type | tuple[type, ...], word: str, default: Any) -> Any:
+    def kind(
+        self,
+        table: Mapping[str, Any],
+        key: str,
+        where: str,
+        kind: type | tuple[type, ...],
+        word: str,
+        default: Any,
+    ) -> Any:
         value = table.get(key, default)
         is_wrong_bool = isinstance(value, bool) and kind is not bool
         if value is default or (isinstance(value, kind) and not is_wrong_bool):
@@ -96,7 +104,9 @@ def _data(table: dict[str, Any], faults: _Faults) -> DataSpec:
     faults.unknown(table, ("source", "missing", "missing_policy", "default_role", "delimiter", "header"), "data")
     role = faults.choice(table, "default_role", "data", Role, None)
     if role is not None and role != Role.INSENSITIVE:
-        faults.add(f"data.default_role = '{role}': only 'insensitive' can be a default; name the columns of every other role.")
+        faults.add(
+            f"data.default_role = '{role}': only 'insensitive' can be a default; name the columns of every other role."
+        )
         role = None
     delimiter = faults.kind(table, "delimiter", "data", str, "one character", None)
     if delimiter is not None and len(delimiter) != 1:
@@ -148,7 +158,9 @@ def _domain(table: dict[str, Any], where: str, faults: _Faults) -> tuple[Any, ..
     if value is None:
         return ()
     if not isinstance(value, list | tuple) or not value:
-        faults.add(f"{where}.domain must be a list: [lowest, highest], or the names of a nominal column; found {value!r}.")
+        faults.add(
+            f"{where}.domain must be a list: [lowest, highest], or the names of a nominal column; found {value!r}."
+        )
         return ()
     if not all(isinstance(item, str | int | float | date | datetime) for item in value):
         faults.add(f"{where}.domain must hold numbers, dates or texts; found {value!r}.")
@@ -180,7 +192,11 @@ def _check_column(where: str, column: ColumnSpec, faults: _Faults) -> None:
     is_range = column.type in (ColumnType.CONTINUOUS, ColumnType.DATE)
     if column.domain and is_range and (len(column.domain) != 2 or not _ascending(column.domain)):
         faults.add(f"{where}: the domain of an ordered column is [lowest, highest].")
-    if column.domain and column.type in (ColumnType.NOMINAL, None) and len({str(name) for name in column.domain}) < len(column.domain):
+    if (
+        column.domain
+        and column.type in (ColumnType.NOMINAL, None)
+        and len({str(name) for name in column.domain}) < len(column.domain)
+    ):
         faults.add(f"{where}: domain names a value twice.")
 
 
@@ -194,11 +210,15 @@ def _ascending(domain: tuple[Any, ...]) -> bool:
 def _privacy(table: dict[str, Any], faults: _Faults) -> PrivacySpec:
     faults.unknown(table, ("k", "suppression_limit"), "privacy")
     if "k" not in table:
-        faults.add("privacy.k is missing: how many persons must share every released combination? 10 is a common start.")
+        faults.add(
+            "privacy.k is missing: how many persons must share every released combination? 10 is a common start."
+        )
     k = faults.kind(table, "k", "privacy", int, "a whole number", 1)
     if k < 1:
         faults.add(f"privacy.k must be at least 1; found {k}.")
-    limit = faults.kind(table, "suppression_limit", "privacy", (int, float), "a fraction of the records such as 0.05", 0.0)
+    limit = faults.kind(
+        table, "suppression_limit", "privacy", (int, float), "a fraction of the records such as 0.05", 0.0
+    )
     if not 0 <= limit <= 1:
         faults.add(f"privacy.suppression_limit is a fraction between 0 and 1; found {limit} (write 0.05 for 5 %).")
     return PrivacySpec(k=max(k, 1), suppression_limit=float(limit))
@@ -208,10 +228,16 @@ def _method(table: dict[str, Any], faults: _Faults) -> MethodSpec:
     faults.unknown(table, ("algorithm", "criterion", "cut_points", "seed"), "method")
     for key, later, have in (
         ("algorithm", ("tdr",), ("mondrian",)),
-        ("criterion", ("infogain", "lsd", "selection", "weighted", "clustering", "score"), ("auto", "median")),
+        (
+            "criterion",
+            ("infogain", "lsd", "selection", "weighted", "clustering", "score"),
+            ("auto", "median"),
+        ),
     ):
         if table.get(key) in later:
-            faults.add(f"method.{key} = '{table[key]}' is not supported by this version of anonfit; use {' or '.join(have)}.")
+            faults.add(
+                f"method.{key} = '{table[key]}' is not supported by this version of anonfit; use {' or '.join(have)}."
+            )
             table = {name: value for name, value in table.items() if name != key}
     return MethodSpec(
         algorithm=faults.choice(table, "algorithm", "method", ("mondrian",), "mondrian"),
@@ -224,7 +250,9 @@ def _method(table: dict[str, Any], faults: _Faults) -> MethodSpec:
 def _engine(table: dict[str, Any], faults: _Faults) -> EngineSpec:
     faults.unknown(table, ("name",), "engine")
     if table.get("name") in ("duckdb", "spark"):
-        faults.add(f"engine.name = '{table['name']}' is not supported by this version of anonfit; use 'auto' or 'memory'.")
+        faults.add(
+            f"engine.name = '{table['name']}' is not supported by this version of anonfit; use 'auto' or 'memory'."
+        )
         return EngineSpec()
     return EngineSpec(name=faults.choice(table, "name", "engine", ("auto", "memory"), "auto"))
 
@@ -258,7 +286,11 @@ def spec_of(tables: Mapping[str, Any], *, folder: Path | None = None) -> Spec:
     faults.unknown(top, [name for name in SECTIONS if name not in LATER], "")
     version = top.get("version")
     if version != VERSION:
-        faults.add(f"version must be {VERSION}; found {version!r}." if "version" in top else f"version is missing: write version = {VERSION} first.")
+        faults.add(
+            f"version must be {VERSION}; found {version!r}."
+            if "version" in top
+            else f"version is missing: write version = {VERSION} first."
+        )
     columns = {}
     for name, table in faults.table(top.get("columns", {}), "columns").items():
         column = _column(name, faults.table(table, f"columns.{name}"), faults)
@@ -282,13 +314,17 @@ def spec_of(tables: Mapping[str, Any], *, folder: Path | None = None) -> Spec:
 def _check_roles(spec: Spec, faults: _Faults) -> None:
     """Faults between columns."""
     if not spec.of_role(Role.QUASI_IDENTIFIER) and not faults.found:
-        faults.add("no column is a quasi-identifier: name those that someone could know of a person, or nothing is protected.")
+        faults.add(
+            "no column is a quasi-identifier: name those that someone could know of a person, or nothing is protected."
+        )
     for role in (Role.ENTITY, Role.COUNT, Role.SAMPLE_WEIGHT):
         names = spec.of_role(role)
         if len(names) > 1:
             faults.add(f"only one column can be '{role}'; found {listed(names)}.")
     if spec.of_role(Role.ENTITY) and spec.of_role(Role.COUNT):
-        faults.add("a table has an entity column or a count column, not both: a row is a person's, or stands for several.")
+        faults.add(
+            "a table has an entity column or a count column, not both: a row is a person's, or stands for several."
+        )
 
 
 def parse_spec(text: str, *, folder: Path | None = None) -> Spec:

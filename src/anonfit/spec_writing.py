@@ -52,7 +52,10 @@ def spec_tables(spec: Spec) -> dict[str, Any]:
     sections = {
         "data": data,
         "columns": {name: _column(column) for name, column in spec.columns.items()},
-        "privacy": {"k": spec.privacy.k, **({"suppression_limit": spec.privacy.suppression_limit} if spec.privacy.suppression_limit else {})},
+        "privacy": {
+            "k": spec.privacy.k,
+            **({"suppression_limit": spec.privacy.suppression_limit} if spec.privacy.suppression_limit else {}),
+        },
         "method": _settings(spec.method, MethodSpec(), ("algorithm", "criterion", "cut_points", "seed")),
         "engine": {"name": spec.engine.name} if spec.engine.name != "auto" else {},
         "output": _settings(spec.output, OutputSpec(), ("format", "values", "regions", "order", "consent")),
@@ -72,7 +75,11 @@ def public_tables(spec: Spec, schema: Schema) -> dict[str, Any]:
         "data": {"missing": list(spec.data.missing), "missing_policy": spec.data.missing_policy},
         "columns": columns,
         "privacy": {"k": spec.privacy.k, "suppression_limit": spec.privacy.suppression_limit},
-        "method": {"algorithm": spec.method.algorithm, "criterion": spec.method.criterion, "cut_points": str(spec.method.cut_points)},
+        "method": {
+            "algorithm": spec.method.algorithm,
+            "criterion": spec.method.criterion,
+            "cut_points": str(spec.method.cut_points),
+        },
         "output": {
             "format": spec.output.format,
             "values": str(spec.output.values),
@@ -108,7 +115,9 @@ def to_toml(spec: Spec) -> str:
     for section, table in spec_tables(spec).items():
         if section == "columns":
             for name, column in table.items():
-                lines += ["", f"[columns.{_key(name)}]"] + [f"{_key(key)} = {_value(value)}" for key, value in column.items()]
+                lines += ["", f"[columns.{_key(name)}]"] + [
+                    f"{_key(key)} = {_value(value)}" for key, value in column.items()
+                ]
         elif isinstance(table, Mapping):
             lines += ["", f"[{section}]"] + [f"{_key(key)} = {_value(value)}" for key, value in table.items()]
         else:

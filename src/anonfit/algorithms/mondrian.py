@@ -28,7 +28,9 @@ __all__ = ["Anonymized", "Persons", "anonymize", "persons_of"]
 
 @dataclass(frozen=True, slots=True)
 class Persons:
-    """Who the rows stand for: each row a person, or by `counts` several persons, or by `entities` a person with several rows."""
+    """Who the rows stand for: each row a person, or by `counts` several persons, or by `entities` a person with
+    several rows.
+    """
 
     rows: int
     counts: NDArray[np.uint32] | None = None
@@ -65,13 +67,21 @@ def persons_of(rows: int, counts: pl.Series | None, entities: pl.Series | None) 
 
     if counts is not None:
         whole = counts.cast(pl.Int64, strict=False)
-        bad = int((whole.is_null() | (whole.cast(pl.Float64) != counts.cast(pl.Float64, strict=False)) | (whole < 1)).fill_null(value=True).sum())
+        bad = int(
+            (whole.is_null() | (whole.cast(pl.Float64) != counts.cast(pl.Float64, strict=False)) | (whole < 1))
+            .fill_null(value=True)
+            .sum()
+        )
         if bad or (rows and int(whole.max() or 0) >= 2**32):
-            raise DataError(f"count column '{counts.name}': {bad} value(s) are not whole numbers of at least 1; mend them.")
+            raise DataError(
+                f"count column '{counts.name}': {bad} value(s) are not whole numbers of at least 1; mend them."
+            )
         return Persons(rows, counts=whole.to_numpy().astype(np.uint32))
     if entities is not None:
         if entities.null_count():
-            raise DataError(f"entity column '{entities.name}': {entities.null_count()} value(s) are missing; every row needs its person.")
+            raise DataError(
+                f"entity column '{entities.name}': {entities.null_count()} value(s) are missing; every row needs its person."
+            )
         ranks = entities.rank("dense") - 1
         return Persons(rows, entities=ranks.to_numpy().astype(np.uint32))
     return Persons(rows)
@@ -102,7 +112,9 @@ def anonymize(
     """Make a k-anonymous recoding of a frame's quasi-identifiers by Median Mondrian."""
     total = persons.total()
     if total < k:
-        raise Infeasible(f"the table is about {total} person(s), fewer than k = {k}: no release can give each of them {k - 1} others like them.")
+        raise Infeasible(
+            f"the table is about {total} person(s), fewer than k = {k}: no release can give each of them {k - 1} others like them."
+        )
     stage("Coding")
     domains, table = _coded(columns, frame, persons, k)
     stage("Growing regions")
@@ -116,5 +128,3 @@ def anonymize(
     routes = make_routes(recoding.tree, cells_of_codes(recoding, domains), sizes)
     nodes = route_packed(growth.rows, growth.columns, routes, threads=threads)
     return Anonymized(recoding, growth.numbers, nodes)
-
-

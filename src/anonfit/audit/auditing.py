@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from anonfit.audit.boxes import Boxes
-from anonfit.audit.coding import IntArray, coded
+from anonfit.audit.coding import IntArray, coded_values
 from anonfit.audit.diversity import DiversityDemand, measure_diversity
 from anonfit.audit.evidence import (
     Evidence,
@@ -72,7 +72,7 @@ def run_audit(request: Request) -> Audit:
         labels=space.labels,
         source=source and check_source(released, source, located=space.located, raw=raw, drops_missing=drops),
         joint=_joint(request, source, space=space),
-        sorted=None if request.order is None else rows_are_sorted(released.table, released.heads.columns),
+        sorted=None if request.order is None else rows_are_sorted(released),
         findings=(),
         notes=_notes(request, evidence=evidence),
     )
@@ -95,7 +95,7 @@ def _raw_columns(evidence: Evidence, request: Request) -> tuple[list[RawColumn],
         raise DataError(f"Diversity is asked of '{unknown[0]}', which is no raw column of the data and the source.")
 
     def measure(series: pl.Series) -> tuple[RawColumn, list[Diversity]]:
-        column = coded(series)
+        column = coded_values(series)
         counts = count_values(evidence.persons, evidence.grouping, column, sizes=evidence.sizes)
         sensitive = series.name in request.sensitive or series.name in asked
         inferred = measure_raw_column(series.name, column, counts=counts, sensitive=sensitive)

@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-__all__ = ["Coded", "IntArray", "as_numbers", "coded", "dense", "integers", "join_codes"]
+__all__ = ["Coded", "IntArray", "as_numbers", "coded", "coded_values", "dense", "integers", "join_codes"]
 
 IntArray = npt.NDArray[np.int64]
 _KEY_LIMIT = 2**62
 _SAMPLE = 4096
+_WIDE = 2**40  # integers of a wider range are replaced by their ranks
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,47 +27,66 @@ class Coded:
 
     def distinct(self) -> int:
         """The number of different values, missing counted as one."""
-        return int(np.count_nonzero(np.bincount(self.codes, minlength=1)))
+        if self.bound <= max(4 * len(self.codes), 2**16):
+            return int(np.count_nonzero(np.bincount(self.codes, minlength=1)))
+        return pl.Series(self.codes).n_unique()
+
+    def narrow(self, bound: int) -> Coded:
+        """The same values with codes below a bound that is at least the number of rows + 1."""
+        return self if self.bound < bound else _ranked(pl.Series(self.codes))
 
 
 def coded(series: pl.Series) -> Coded:
-    """The codes of a column of any plain type."""
-    kind = series.dtype
-    if kind == pl.String and _many_values(series):
-        series = as_numbers(series)
-        kind = series.dtype
-    if kind == pl.String:
+    """The codes of a column of any plain type; texts are equal if all their signs are."""
+    if series.dtype == pl.String:
         series = series.cast(pl.Categorical)
-    if kind == pl.Boolean:
+    if series.dtype == pl.Boolean:
         series = series.cast(pl.UInt8)
     if series.dtype.is_float():
-        values = series.cast(pl.Float64).fill_null(0.0).to_numpy().view(np.int64)
-        return _ranked(values, series.is_null().to_numpy())
+        return _ranked(series)
     whole = integers(series)
     if whole is None:
         return coded(series.cast(pl.String))
     return _offset(whole, series)
 
 
+def coded_values(series: pl.Series) -> Coded:
+    """The codes of a raw column; texts of many different numbers are equal if the numbers are."""
+    if series.dtype == pl.String and _many_values(series):
+        series = as_numbers(series)
+    if series.dtype.is_float():
+        cents = _as_cents(series)
+        series = series if cents is None else cents
+    return coded(series)
+
+
+def _as_cents(series: pl.Series) -> pl.Series | None:
+    """Numbers with at most two decimals as whole numbers: they need no sorting to be coded. None if some have more."""
+    values = series.cast(pl.Float64).fill_null(0.0).to_numpy()
+    cents = np.round(values * 100)
+    if not (np.abs(cents) < _WIDE).all() or not (cents / 100 == values).all():
+        return None
+    return pl.select(pl.when(series.is_not_null()).then(pl.Series(cents.astype(np.int64)))).to_series()
+
+
 def _offset(values: IntArray, series: pl.Series) -> Coded:
-    """Codes by distance from the smallest value where the range is narrow, else by rank."""
+    """Codes by distance from the smallest value where the range is not too wide, else by rank."""
     if not len(values):
         return Coded(values, 1)
-    missing = series.is_null().to_numpy()
-    present = values[~missing] if missing.any() else values
+    missing = series.is_null().to_numpy() if series.null_count() else None
+    present = values if missing is None else values[~missing]
     low, high = (int(present.min()), int(present.max())) if len(present) else (0, 0)
-    if high - low > max(4 * len(values), 2**16):
-        return _ranked(values, missing)
+    if high - low > _WIDE:
+        return _ranked(series.to_physical())
     codes = values - (low - 1)
-    codes[missing] = 0
+    if missing is not None:
+        codes[missing] = 0
     return Coded(codes, high - low + 2)
 
 
-def _ranked(values: IntArray, missing: npt.NDArray[np.bool_]) -> Coded:
-    distinct, codes = np.unique(values, return_inverse=True)
-    codes = codes.astype(np.int64, copy=False) + 1
-    codes[missing] = 0
-    return Coded(codes, len(distinct) + 1)
+def _ranked(series: pl.Series) -> Coded:
+    codes: IntArray = series.rank("dense").cast(pl.Int64).fill_null(0).to_numpy()
+    return Coded(codes, int(codes.max(initial=0)) + 1)
 
 
 def integers(series: pl.Series) -> IntArray | None:
@@ -102,8 +122,10 @@ def as_numbers(series: pl.Series) -> pl.Series:
 
 def dense(keys: IntArray) -> tuple[IntArray, IntArray]:
     """Keys as 0, 1, 2 … in their order, and the position of the first row of each."""
-    _, first, codes = np.unique(keys, return_index=True, return_inverse=True)
-    return codes.astype(np.int64, copy=False), first.astype(np.int64, copy=False)
+    codes = _ranked(pl.Series(keys)).codes - 1
+    first = np.empty(int(codes.max(initial=-1)) + 1, np.int64)
+    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)  # the last write to a place stays: that of the first row
+    return codes, first
 
 
 def join_codes(columns: list[Coded], rows: int) -> tuple[IntArray, int]:

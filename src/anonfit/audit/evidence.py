@@ -50,7 +50,7 @@ def open_source(released: Released, request: Request, *, raw: Sequence[str]) -> 
     require_columns(source, released.columns, purpose="a quasi-identifier")
     others = request.other.quasi_identifiers if request.other else ()
     persons = [name for name in (request.entity, request.count) if name]
-    return source.only([*released.columns, *raw, *persons, *others]).coded([*released.columns, *others])
+    return source.only([*released.columns, *raw, *persons, *others]).loaded([*released.columns, *others])
 
 
 def read_space(released: Released, request: Request, *, source: Table | None) -> Space:

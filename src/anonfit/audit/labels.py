@@ -5,22 +5,24 @@ It shares nothing with the code that writes labels, so a label that is written w
 from __future__ import annotations
 
 import json
-import unicodedata
+import re
 from dataclasses import dataclass, replace
-from fractions import Fraction
+from decimal import Decimal
 from functools import lru_cache
 
 from anonfit.audit.meanings import Meaning
 
 __all__ = ["Interval", "ValueSet", "bare", "leaf_interval", "read_bounds", "read_label"]
 
+_SPECIAL = re.compile(r'[,"{}\x00-\x1f\x7f-\x9f]')
+
 
 @dataclass(frozen=True, slots=True)
 class Interval:
     """From `lower` (inclusive) to `upper`; None is an open end. Words of an order are their positions."""
 
-    lower: Fraction | None
-    upper: Fraction | None
+    lower: Decimal | None
+    upper: Decimal | None
     closed: bool = False  # `upper` belongs to it
 
 
@@ -68,7 +70,7 @@ def bare(name: str) -> bool:
     return not (
         not name
         or name != name.strip()
-        or any(sign in ',"{}' or unicodedata.category(sign) == "Cc" for sign in name)
+        or _SPECIAL.search(name)
         or name[0] in "[<≥*"
         or name in ("missing", "not missing")
         or name.startswith("missing or ")
@@ -93,13 +95,13 @@ def _present(text: str, meaning: Meaning) -> ValueSet | None:
     return None if point is None else _interval(point, point, closed=True)
 
 
-def _interval(lower: Fraction | None, upper: Fraction | None, *, closed: bool = False) -> ValueSet | None:
+def _interval(lower: Decimal | None, upper: Decimal | None, *, closed: bool = False) -> ValueSet | None:
     if lower is not None and upper is not None and (lower > upper or (lower == upper and not closed)):
         return None
     return ValueSet(intervals=(Interval(lower, upper, closed),))
 
 
-def _closed_above(lower: Fraction | None, upper: Fraction | None, meaning: Meaning) -> bool:
+def _closed_above(lower: Decimal | None, upper: Decimal | None, meaning: Meaning) -> bool:
     """Whether an upper bound is inclusive: only the end of a declared domain is, unless it is also a cut."""
     last = meaning.domain[1]
     if upper is None or upper != last:
@@ -107,7 +109,7 @@ def _closed_above(lower: Fraction | None, upper: Fraction | None, meaning: Meani
     return last not in (meaning.cuts or ()) or lower == last
 
 
-def _place(text: str, meaning: Meaning) -> Fraction | None:
+def _place(text: str, meaning: Meaning) -> Decimal | None:
     """Where a number, a date or a word of the order stands on the column's line."""
     if meaning.type != "ordinal":
         return meaning.scalar(text)
@@ -116,8 +118,8 @@ def _place(text: str, meaning: Meaning) -> Fraction | None:
 
 
 @lru_cache(maxsize=64)
-def _positions(order: tuple[str, ...]) -> dict[str, Fraction]:
-    return {word: Fraction(position) for position, word in enumerate(order)}
+def _positions(order: tuple[str, ...]) -> dict[str, Decimal]:
+    return {word: Decimal(position) for position, word in enumerate(order)}
 
 
 def _named(text: str, meaning: Meaning) -> ValueSet | None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
+from decimal import Decimal
 from typing import Any, Literal, cast
 
 from anonfit.audit.scalars import moment, number
@@ -16,7 +16,7 @@ __all__ = ["ColumnType", "Meaning", "Tree", "read_meaning"]
 
 ColumnType = Literal["continuous", "date", "ordinal", "nominal"]
 _TYPES = ("continuous", "date", "ordinal", "nominal")
-Ends = tuple[Fraction | None, Fraction | None]
+Ends = tuple[Decimal | None, Decimal | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +36,11 @@ class Meaning:
     order: tuple[str, ...] = ()
     domain: Ends = (None, None)
     tree: Tree | None = None
-    cuts: frozenset[Fraction] | None = None  # None: not stated
+    cuts: frozenset[Decimal] | None = None  # None: not stated
     other: str | None = None
     date_format: str | None = None
 
-    def scalar(self, text: str) -> Fraction | None:
+    def scalar(self, text: str) -> Decimal | None:
         """The place on the line of a continuous or date column that a text states."""
         return moment(text) if self.type == "date" else number(text)
 
@@ -69,7 +69,7 @@ def read_meaning(name: str, entry: Mapping[str, Any]) -> Meaning:
     )
 
 
-def _end(shell: Meaning, value: object) -> Fraction:
+def _end(shell: Meaning, value: object) -> Decimal:
     found = shell.scalar(str(value))
     if found is None:
         kind = "a date (2024-03-01)" if shell.type == "date" else "a number"

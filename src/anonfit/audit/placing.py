@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -32,13 +33,12 @@ class Placed:
     unknown: int
 
 
-def placed_on_line(series: pl.Series, meaning: Meaning, *, ends: list[Fraction]) -> Placed:
+def placed_on_line(series: pl.Series, meaning: Meaning, *, ends: list[Decimal]) -> Placed:
     """The cells of an ordered column (see `axes.py`); values beyond a declared domain go to its end intervals."""
     numbers, scale = _numbers(series, meaning)
     lost, missing = numbers.is_null().to_numpy(), series.is_null().to_numpy()
-    domain = [None if end is None else end * scale for end in meaning.domain]
-    scaled = [end * scale for end in ends]
-    low, high = domain
+    low, high = (None if end is None else Fraction(end) * scale for end in meaning.domain)
+    scaled = [Fraction(end) * scale for end in ends]
     whole = integers(numbers)
     if whole is not None:
         floor, ceiling = None if low is None else math.ceil(low), None if high is None else math.floor(high)

@@ -5,10 +5,10 @@ The audit reads for itself, so that a fault of the package's own reader cannot h
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 from polars.exceptions import PolarsError
@@ -20,18 +20,20 @@ __all__ = ["Table", "open_table", "require_columns"]
 _DELIMITERS = (",", ";", "\t", "|")
 _PACKED = (".gz", ".zst")
 _TEXT, _PARQUET, _ARROW = (".csv", ".tsv", ".txt"), (".parquet", ".pq"), (".arrow", ".feather", ".ipc")
-_CELLS_AT_ONCE = 150_000_000  # cells of a table held in memory together; larger tables are read some columns at a time
-_BYTES_PER_CELL = 6  # of a text file, about
+_CELLS = {"text": 160_000_000, "typed": 60_000_000}  # held in memory together; larger tables are read in parts
+_BYTES_PER_CELL = 12  # of a text file, about
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table to be read column by column; text that means missing, NaN and null have become null."""
+    """A table to be read column by column; text that means missing, NaN and null come out as null."""
 
     lazy: pl.LazyFrame
-    schema: dict[str, pl.DataType]
+    schema: Mapping[str, pl.DataType]  # of the columns as they come out
     label: str  # how messages call it
     width: int  # columns to read at once
+    missing: tuple[str, ...]
+    kind: Literal["text", "typed", "clean"]  # a text file; a typed file or frame; a frame that is already as it comes out
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -40,7 +42,10 @@ class Table:
 
     def frame(self, names: Sequence[str]) -> pl.DataFrame:
         """Some columns, all rows."""
-        return _collected(self.lazy.select(names), self.label)
+        frame = _collected(self.lazy.select(names), self.label)
+        if self.kind != "typed":
+            return frame
+        return frame.with_columns([_clean(column, self.missing) for column in frame.get_columns()])
 
     def columns(self, names: Sequence[str]) -> Iterator[list[pl.Series]]:
         """Some columns, as many at a time as fit."""
@@ -56,13 +61,16 @@ class Table:
         wanted = [name for name in dict.fromkeys(names) if name in self.schema]
         return replace(self, lazy=self.lazy.select(wanted), schema={name: self.schema[name] for name in wanted})
 
-    def coded(self, names: Iterable[str]) -> Table:
-        """The same table, its text columns of these names held as integers that point to texts; in memory if it fits."""
-        texts = [name for name in names if self.schema.get(name) == pl.String]
-        lazy = self.lazy.with_columns(pl.col(texts).cast(pl.Categorical)) if texts else self.lazy
-        if self.width >= len(self.schema):
-            lazy = _collected(lazy, self.label).lazy()
-        return replace(self, lazy=lazy, schema=dict(lazy.collect_schema()))
+    def loaded(self, keys: Iterable[str]) -> Table:
+        """The same table in memory, if it fits; the key columns of a text file as integers that point to texts."""
+        table = self
+        if self.kind == "text":
+            texts = [name for name in keys if name in self.schema]
+            lazy = self.lazy.with_columns(pl.col(texts).cast(pl.Categorical)) if texts else self.lazy
+            table = replace(self, lazy=lazy, schema={**self.schema, **dict.fromkeys(texts, pl.Categorical())})
+        if table.width < len(table.schema):
+            return table
+        return replace(table, lazy=table.frame(table.names).lazy(), kind="clean")
 
 
 def require_columns(table: Table, names: Iterable[str], *, purpose: str) -> None:
@@ -75,34 +83,35 @@ def require_columns(table: Table, names: Iterable[str], *, purpose: str) -> None
 
 def open_table(data: object, *, missing: Sequence[str] = ("",), label: str = "the data") -> Table:
     """A path (csv, parquet, arrow; csv also packed) or a polars, pandas or Arrow frame as a `Table`."""
+    kind: Literal["text", "typed"] = "typed"
     if isinstance(data, (str, Path)):
-        lazy, cells, label = _scan(Path(data))
+        lazy, cells, kind, label = _scan(Path(data), missing)
     else:
-        frame = _frame(data, label)
-        lazy, cells = frame.lazy(), 0
+        lazy, cells = _frame(data, label).lazy(), 0
     schema = _schema(lazy, label)
     nested = [name for name, dtype in schema.items() if dtype.is_nested() or dtype == pl.Object]
     if nested:
         raise DataError(f"Column '{nested[0]}' of {label} holds nested values: an audit needs one value per cell.")
-    lazy = lazy.select([_normal(name, dtype, missing) for name, dtype in schema.items()])
-    fits = cells <= _CELLS_AT_ONCE
-    width = len(schema) if fits else max(1, len(schema) * _CELLS_AT_ONCE // cells)
-    return Table(lazy, _schema(lazy, label), label, max(1, width))
+    width = len(schema) if cells <= _CELLS[kind] else len(schema) * _CELLS[kind] // cells
+    clean = {name: pl.String() if _is_text(dtype) else dtype for name, dtype in schema.items()}
+    return Table(lazy, clean, label, max(1, width), tuple(missing), kind)
 
 
-def _normal(name: str, dtype: pl.DataType, missing: Sequence[str]) -> pl.Expr:
-    """One column with every kind of missing as null, and its text, if it is text, as plain strings."""
-    column = pl.col(name)
-    if dtype == pl.Null or isinstance(dtype, (pl.Categorical, pl.Enum)):
-        column, dtype = column.cast(pl.String), pl.String()
-    if dtype == pl.Binary:
-        column, dtype = column.bin.encode("hex"), pl.String()
-    if dtype == pl.String:
-        is_missing = column == missing[0] if len(missing) == 1 else column.is_in(list(missing))
-        return pl.when(~is_missing).then(column).alias(name)
-    if dtype.is_float():
-        return (column.fill_nan(None) + 0.0).alias(name)  # -0.0 is 0.0
-    return column
+def _is_text(dtype: pl.DataType) -> bool:
+    return dtype in (pl.Null, pl.Binary, pl.String) or isinstance(dtype, (pl.Categorical, pl.Enum))
+
+
+def _clean(series: pl.Series, missing: Sequence[str]) -> pl.Series:
+    """A column with every kind of missing as null, and its text, if it is text, as plain strings."""
+    if series.dtype.is_float():
+        return series.fill_nan(None) + 0.0  # -0.0 is 0.0
+    if not _is_text(series.dtype):
+        return series
+    if series.dtype == pl.Binary:
+        series = series.bin.encode("hex")
+    series = series.cast(pl.String)
+    lost = series == missing[0] if len(missing) == 1 else series.is_in(list(missing))
+    return series.set(lost.fill_null(value=False), None) if lost.any() else series
 
 
 def _schema(lazy: pl.LazyFrame, label: str) -> dict[str, pl.DataType]:
@@ -123,8 +132,8 @@ def _unreadable(label: str) -> DataError:
     return DataError(f"{label} cannot be read: it is empty, cut short, not UTF-8 text, or not of the kind its name says.")
 
 
-def _scan(path: Path) -> tuple[pl.LazyFrame, int, str]:
-    """A file, or the files of a pattern, as a lazy frame, the number of cells, and the name for messages."""
+def _scan(path: Path, missing: Sequence[str]) -> tuple[pl.LazyFrame, int, Literal["text", "typed"], str]:
+    """A file, or the files of a pattern, as a lazy frame, the number of cells, the kind, and the name for messages."""
     label = f"The file '{path.name}'"
     paths = [path] if path.is_file() else sorted(path.parent.glob(path.name)) if "*" in path.name else []
     if not paths:
@@ -134,13 +143,14 @@ def _scan(path: Path) -> tuple[pl.LazyFrame, int, str]:
     kind = suffixes[-2] if packed and len(suffixes) > 1 else suffixes[-1]
     if kind in _TEXT:
         size = sum(part.stat().st_size for part in paths) * (5 if packed else 1)
-        lazy = pl.scan_csv(paths, separator=_delimiter(paths[0], label), infer_schema=False, glob=False)
-        return lazy, size // _BYTES_PER_CELL, label
+        sign = _delimiter(paths[0], label)
+        lazy = pl.scan_csv(paths, separator=sign, infer_schema=False, null_values=list(missing), glob=False)
+        return lazy, size // _BYTES_PER_CELL, "text", label
     if packed or kind not in _PARQUET + _ARROW:
         raise DataError(f"{label} is none of .csv, .csv.gz, .csv.zst, .parquet and .arrow.")
     lazy = pl.scan_parquet(paths, glob=False) if kind in _PARQUET else pl.scan_ipc(paths, glob=False)
     rows = int(_collected(lazy.select(pl.len()), label).item())
-    return lazy, rows * len(_schema(lazy, label)), label
+    return lazy, rows * len(_schema(lazy, label)), "typed", label
 
 
 def _delimiter(path: Path, label: str) -> str:

@@ -3,43 +3,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from anonfit.audit.coding import as_numbers
-from anonfit.audit.reading import Table
+from anonfit.audit.released import Released
 
 __all__ = ["rows_are_sorted"]
 
 
-def rows_are_sorted(table: Table, first: Sequence[str]) -> bool:
-    """Sorted by the columns `first`, then by the others, each in file order; texts by UTF-8 bytes, missing before all."""
-    names = [name for name in table.names if name in first] + [name for name in table.names if name not in first]
-    tied: np.ndarray[tuple[int], np.dtype[np.int64]] | None = None  # rows equal to the next row so far; None: all
-    for chunk in table.columns(names):
-        for series in chunk:
-            if tied is not None and not len(tied):
-                return True
-            here, after = (series[:-1], series[1:]) if tied is None else (series.gather(tied), series.gather(tied + 1))
-            if not _rising(here, after):
-                return False
-            equal = np.flatnonzero(here.eq_missing(after).to_numpy())
-            tied = equal if tied is None else tied[equal]
+def rows_are_sorted(released: Released) -> bool:
+    """Sorted by the quasi-identifiers, then by the other columns, in file order; texts by UTF-8 bytes, missing first."""
+    table, groups = released.table, released.grouping.of_row
+    if not bool((groups[1:] >= groups[:-1]).all()):  # groups are numbered as they appear: this one appears again
+        return False
+    keys = [name for name in table.names if name in released.heads.columns]
+    others = [name for name in table.names if name not in keys]
+    if not _sorted_rows([[released.heads[name] for name in keys]], np.ones(max(0, released.grouping.count - 1), np.bool_)):
+        return False
+    return _sorted_rows(table.columns(others), groups[1:] == groups[:-1])
+
+
+def _sorted_rows(chunks: Iterable[list[pl.Series]], tied: npt.NDArray[np.bool_]) -> bool:
+    """Whether rows are sorted by columns; `tied` are the rows that only these columns tell from the next row."""
+    rows: npt.NDArray[np.int64] | None = None  # the tied rows, once they are few
+    for series in itertools.chain.from_iterable(chunks):
+        if rows is None and np.count_nonzero(tied) * 4 < len(tied):
+            rows = np.flatnonzero(tied)
+        here, after = (series[:-1], series[1:]) if rows is None else (series.gather(rows), series.gather(rows + 1))
+        known = tied if rows is None else np.ones(len(rows), np.bool_)
+        if not _rising(here, after, known):
+            return False
+        equal = here.eq_missing(after).to_numpy()
+        tied, rows = (tied & equal, None) if rows is None else (tied, rows[equal])
     return True
 
 
-def _rising(here: pl.Series, after: pl.Series) -> bool:
-    """Whether no value is below its forerunner; texts that are numbers may be in the order of numbers or of texts."""
+def _rising(here: pl.Series, after: pl.Series, known: npt.NDArray[np.bool_]) -> bool:
+    """Whether no value of the known rows is below its forerunner; texts of numbers may be in either order."""
     if isinstance(here.dtype, pl.Categorical):
         here, after = here.cast(pl.String), after.cast(pl.String)
     if here.dtype == pl.Boolean:
         here, after = here.cast(pl.UInt8), after.cast(pl.UInt8)
     falls = (after < here).fill_null(value=False) | (after.is_null() & here.is_not_null())
-    if not falls.any():
+    if not (falls.to_numpy() & known).any():
         return True
     if here.dtype != pl.String:
         return False
     numbers = as_numbers(here), as_numbers(after)
-    return all(series.dtype != pl.String for series in numbers) and _rising(*numbers)
+    return all(series.dtype != pl.String for series in numbers) and _rising(*numbers, known)

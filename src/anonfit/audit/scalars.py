@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import datetime
 import re
-from fractions import Fraction
+from decimal import Decimal
+from functools import lru_cache
 
 __all__ = ["moment", "number"]
 
@@ -15,12 +16,14 @@ _MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 
 
-def number(text: str) -> Fraction | None:
+@lru_cache(maxsize=1 << 16)
+def number(text: str) -> Decimal | None:
     """The number a text states, None if it states none."""
-    return Fraction(text) if _NUMBER.fullmatch(text) else None
+    return Decimal(text) if _NUMBER.fullmatch(text) else None
 
 
-def moment(text: str) -> Fraction | None:
+@lru_cache(maxsize=1 << 16)
+def moment(text: str) -> Decimal | None:
     """The date or time a text states, in seconds since 1970, None if it states none."""
     match = _MOMENT.fullmatch(text)
     if match is None:
@@ -32,5 +35,4 @@ def moment(text: str) -> Fraction | None:
     hour, minute, second = (int(part or 0) for part in match.group(2, 3, 4))
     if hour > 23 or minute > 59 or second > 59:
         return None
-    fraction = Fraction(int(match[5]), 10 ** len(match[5])) if match[5] else Fraction(0)
-    return days * 86400 + hour * 3600 + minute * 60 + second + fraction
+    return days * 86400 + hour * 3600 + minute * 60 + second + Decimal(f"0.{match[5] or 0}")

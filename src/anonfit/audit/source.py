@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -23,6 +23,7 @@ from anonfit.audit.result import SourceCheck
 
 __all__ = ["Located", "check_source", "locate_source"]
 
+Align = Callable[[pl.Series, pl.Series], tuple[pl.Series, pl.Series]]
 _GROUP = np.uint64(0xD6E8FEB86659FD93)
 
 
@@ -61,8 +62,12 @@ def check_source(
     inside = np.zeros(rows, np.int64) if located is None else located.found.group
     if drops_missing and located is not None:
         inside = np.where(located.missing, -1, inside)
-    hashes, raw_hashes = _hashes(released.table, source, names=compared, rows=(released.rows, rows))
-    unmatched, absent_inside = _differences(_keys(groups, hashes), _keys(inside, raw_hashes)[inside >= 0])
+    unmatched, absent_inside = 1, 1
+    for align in (_with_equal_types, aligned):  # texts of both files that differ may still be the same numbers
+        hashes, raw_hashes = _hashes(released.table, source, compared, align=align, rows=(released.rows, rows))
+        unmatched, absent_inside = _differences(_keys(groups, hashes), _keys(inside, raw_hashes)[inside >= 0])
+        if not unmatched and not absent_inside:
+            break
     absent = absent_inside + int(np.count_nonzero(inside < 0))
     several = 0 if located is None else int(np.count_nonzero(located.found.others))
     return SourceCheck(
@@ -79,15 +84,18 @@ def check_source(
     )
 
 
-def _hashes(one: Table, other: Table, *, names: Sequence[str], rows: tuple[int, int]) -> tuple[Hashes, Hashes]:
+def _with_equal_types(one: pl.Series, other: pl.Series) -> tuple[pl.Series, pl.Series]:
+    return (one, other) if one.dtype == other.dtype else aligned(one, other)
+
+
+def _hashes(one: Table, other: Table, names: Sequence[str], *, align: Align, rows: tuple[int, int]) -> tuple[Hashes, Hashes]:
     """A hash of the raw values of every row of both tables, read some columns at a time."""
     hashes, others = np.zeros(rows[0], np.uint64), np.zeros(rows[1], np.uint64)
     width = min(one.width, other.width)
     for begin in range(0, len(names), width):
         some = names[begin : begin + width]
-        pairs: list[tuple[pl.Series, pl.Series]] = list(zip(one.frame(some), other.frame(some), strict=True))
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            pairs = list(pool.map(lambda pair: aligned(*pair), pairs))
+            pairs = list(pool.map(align, one.frame(some).get_columns(), other.frame(some).get_columns()))
         for place, (mine, theirs) in enumerate(pairs, begin + 1):
             hashes = add_hashes(hashes, mine, place=place)
             others = add_hashes(others, theirs, place=place)

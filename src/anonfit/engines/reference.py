@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plain engine that every other one is tested against: Median Mondrian in the words of the definition, with no regard to speed."""
+"""A plain engine that every other one is tested against: Median Mondrian in the words of the definition, with no
+regard to speed.
+"""
 
 from __future__ import annotations
 

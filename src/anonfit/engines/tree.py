@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tree of splits that tiles the domain, as flat arrays. Engines grow one over codes; a recoding keeps one over cells."""
+"""The tree of splits that tiles the domain, as flat arrays. Engines grow one over codes; a recoding keeps one over
+cells.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ class Tree:
     """Nodes in breadth-first order; the children of a node stand together, in the order of their runs.
 
     A split divides the codes its node holds of `column` into runs: child i takes the codes from its `start` up to, not
-    including, the next child's. Where a node has a set (`set_of` >= 0), it has two children: the first takes the codes of
+    including, the next child's. Where a node has a set (`set_of` >= 0), it has two children: the first takes the
+    codes of
     `sets[set_of]`, the second all others. `before` is, for a child of an ordered split, the highest code of its node's rows below
     `start` (-1 elsewhere): the cut lies somewhere above `before` and not above `start`.
     """

@@ -73,9 +73,7 @@ def hospital(rows: int, seed: int = 0) -> pl.DataFrame:
     import polars as pl
 
     if rows < 1:
-        raise RequestError(
-            f"The population needs at least 1 row, but {rows} were asked for: give a larger number."
-        )
+        raise RequestError(f"The population needs at least 1 row, but {rows} were asked for: give a larger number.")
     bits = np.random.PCG64(seed)
     batches = []
     for start in range(0, rows, _BATCH):

@@ -40,9 +40,7 @@ FIRST_DAY = date(2023, 1, 1)
 LAST_DAY = date(2024, 12, 31)
 OUTCOMES = ("home", "readmitted", "transferred", "died")
 SEXES = ("female", "male")
-NATIONALITIES = tuple(
-    name for regions in COUNTRIES.values() for region in regions.values() for name in region
-)
+NATIONALITIES = tuple(name for regions in COUNTRIES.values() for region in regions.values() for name in region)
 WIDE, NARROW = 16, 12  # bits that pick a card: from one long list, and from a list that comes once per group
 
 _AGES = 101

@@ -124,10 +124,7 @@ _NEIGHBOUR_FACTOR = 6
 def nationality_weights(kind: str, border: str) -> dict[str, float]:
     """The mix of nationalities in places of one kind at one border."""
     counts = {
-        name: count
-        for regions in COUNTRIES.values()
-        for region in regions.values()
-        for name, count in region.items()
+        name: count for regions in COUNTRIES.values() for region in regions.values() for name, count in region.items()
     }
     near = _NEIGHBOURS[border]
     foreign = {name: count * (_NEIGHBOUR_FACTOR if name in near else 1) for name, count in counts.items()}

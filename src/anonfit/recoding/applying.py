@@ -21,7 +21,9 @@ __all__ = ["recode_frame", "recoded_columns"]
 
 
 def recoded_columns(recoding: Recoding, nodes: NDArray[np.int32], values: Values) -> dict[str, list[pl.Series]]:
-    """The released columns of rows that end in these nodes; suppressed rows are `*`, or empty where values are no labels."""
+    """The released columns of rows that end in these nodes; suppressed rows are `*`, or empty where values are no
+    labels.
+    """
     import polars as pl
 
     used, which = np.unique(nodes, return_inverse=True)

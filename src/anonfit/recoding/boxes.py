@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The box of every node of a tree: the cells it holds of each column, as runs or, where a split was by a set, as sets."""
+"""The box of every node of a tree: the cells it holds of each column, as runs or, where a split was by a set, as
+sets.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,12 @@ def _place_sets(tree: Tree, boxes: Boxes, level: NDArray[np.int64], above: NDArr
         if tree.set_of[parent] >= 0:
             members = {int(cell) for cell in tree.sets[tree.set_of[parent]]}
             wanted = node == parent_first(tree, parent)
-            _put(boxes, node, column, [cell for cell in boxes.cells(parent, column) if (cell in members) == wanted])
+            _put(
+                boxes,
+                node,
+                column,
+                [cell for cell in boxes.cells(parent, column) if (cell in members) == wanted],
+            )
         elif (parent, column) in boxes.sets:
             low, high = boxes.first[node, column], boxes.last[node, column]
             _put(boxes, node, column, [cell for cell in boxes.sets[parent, column] if low <= cell <= high])

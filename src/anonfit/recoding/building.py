@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a tree over a table's codes to a recoding over cells: cuts are put between values, and the values are left behind."""
+"""From a tree over a table's codes to a recoding over cells: cuts are put between values, and the values are left
+behind.
+"""
 
 from __future__ import annotations
 
@@ -32,14 +34,18 @@ def _ordered(domain: OrderedDomain, starts: NDArray[np.int32], before: NDArray[n
     cuts: tuple[Cut, ...] = tuple(found[index] for index in first)
     scale = scale_of(domain.dtype)
     assert scale is not None
-    cells = OrderedCells(domain.name, domain.type, scale, cuts, domain.has_missing, declared_ends(domain.declared, scale))
+    cells = OrderedCells(
+        domain.name, domain.type, scale, cuts, domain.has_missing, declared_ends(domain.declared, scale)
+    )
     at = np.full(len(starts), shift, np.int32)
     if len(axis_cuts):
         at[between] = cut_of[pair_of.ravel()] + 1 + shift
     return cells, at
 
 
-def _column(domain: Domain, tree: Tree, index: int, points: CutPoints) -> tuple[RecodedColumn, NDArray[np.int32] | None]:
+def _column(
+    domain: Domain, tree: Tree, index: int, points: CutPoints
+) -> tuple[RecodedColumn, NDArray[np.int32] | None]:
     """A column's cells, and for an ordered one the starts of its splits' parts in cells."""
     if isinstance(domain, NominalDomain):
         return NominalCells(domain.name, domain.taxonomy, domain.has_missing, domain.other), None
@@ -73,7 +79,9 @@ def build_recoding(tree: Tree, domains: Sequence[Domain], *, points: CutPoints) 
 
 
 def _start_first_parts(recoding: Recoding, parent: NDArray[np.int64]) -> None:
-    """Let each first part start where its parent does, in cells: routing does not need it, people who read the file do."""
+    """Let each first part start where its parent does, in cells: routing does not need it, people who read the file
+    do.
+    """
     tree = recoding.tree
     below = np.arange(1, len(tree.column))
     is_first = np.append(True, parent[1:] != parent[:-1]) if len(parent) else np.zeros(0, bool)

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The columns of a recoding: how a value finds its cell, and how a run of cells is written. Cells are what a recoding tells apart.
+"""The columns of a recoding: how a value finds its cell, and how a run of cells is written. Cells are what a recoding
+tells apart.
 
-Cell 0 is the missing value in a column that has missing values; the others follow the order of the values or of the leaves.
+Cell 0 is the missing value in a column that has missing values; the others follow the order of the values or of the
+leaves.
 """
 
 from __future__ import annotations
@@ -127,7 +129,9 @@ class OrdinalCells:
         return np.where(found < 0, -1, found + int(self.has_missing)).astype(np.int32)
 
     def ends(self, cells: Sequence[int]) -> tuple[str | None, str | None]:
-        """The first word of a run of cells and the word after its last, None where the run reaches the end of the order."""
+        """The first word of a run of cells and the word after its last, None where the run reaches the end of the
+        order.
+        """
         first = max(cells[0] - int(self.has_missing), 0)
         last = cells[-1] - int(self.has_missing)
         return (
@@ -190,7 +194,9 @@ class NominalCells:
         index = 0
         while index < len(leaves):
             node = self._largest_from(leaves, index)
-            found.append(self.taxonomy.names[self._deepest[self.taxonomy.first_leaf[node], self.taxonomy.last_leaf[node]]])
+            found.append(
+                self.taxonomy.names[self._deepest[self.taxonomy.first_leaf[node], self.taxonomy.last_leaf[node]]]
+            )
             index += self.taxonomy.last_leaf[node] - self.taxonomy.first_leaf[node] + 1
         return found
 
@@ -221,7 +227,9 @@ def _places(values: pl.Series, distinct: pl.Series) -> NDArray[Any]:
     import polars as pl
 
     lookup = pl.DataFrame({"value": distinct, "place": np.arange(len(distinct), dtype=np.int64)})
-    joined = pl.DataFrame({"value": values}).join(lookup, on="value", how="left", maintain_order="left", nulls_equal=True)
+    joined = pl.DataFrame({"value": values}).join(
+        lookup, on="value", how="left", maintain_order="left", nulls_equal=True
+    )
     found: NDArray[Any] = joined["place"].to_numpy()
     return found
 
@@ -229,5 +237,3 @@ def _places(values: pl.Series, distinct: pl.Series) -> NDArray[Any]:
 def declared_ends(domain: tuple[object, ...], scale: Scale) -> tuple[Cut, ...]:
     """A declared domain as the two ends of an ordered column."""
     return tuple(parse_cut(end, scale) for end in domain)
-
-

@@ -7,7 +7,15 @@ import json
 import re
 from collections.abc import Sequence
 
-__all__ = ["EVERYTHING", "MISSING", "NOT_MISSING", "interval_label", "name_label", "names_label", "with_missing"]
+__all__ = [
+    "EVERYTHING",
+    "MISSING",
+    "NOT_MISSING",
+    "interval_label",
+    "name_label",
+    "names_label",
+    "with_missing",
+]
 
 EVERYTHING = "*"
 MISSING = "missing"
@@ -27,7 +35,9 @@ def name_label(name: str) -> str:
 
 
 def names_label(names: Sequence[str]) -> str:
-    """One name, or a set of names. A name that is an interval stands alone as it is: no other nominal label begins like it."""
+    """One name, or a set of names. A name that is an interval stands alone as it is: no other nominal label begins
+    like it.
+    """
     if len(names) == 1:
         return names[0] if _INTERVAL.fullmatch(names[0]) else name_label(names[0])
     return "{" + ", ".join(name_label(name) for name in names) + "}"

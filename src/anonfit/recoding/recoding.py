@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recoding φ: sends any record to its region and writes what the region says. Saved as recoding.json, applied to any frame."""
+"""The recoding φ: sends any record to its region and writes what the region says. Saved as recoding.json, applied to
+any frame.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,9 @@ class Recoding:
         """The cells of a frame's rows, one array per quasi-identifier; -1 for values that the recoding does not know."""
         absent = [name for name in self.quasi_identifiers if name not in frame.columns]
         if absent:
-            raise DataError(f"the table has no column {listed(absent)}; the recoding needs every quasi-identifier it was made with.")
+            raise DataError(
+                f"the table has no column {listed(absent)}; the recoding needs every quasi-identifier it was made with."
+            )
         return [_cells(column, frame[column.name], unseen) for column in self.columns]
 
     def typed(self, frame: pl.DataFrame, name: str) -> pl.Series:
@@ -79,7 +83,10 @@ class Recoding:
         sizes = [column.size for column in self.columns]
         rows = len(cells[0]) if cells else 0
         # The last code of each column stands for a value that is not known.
-        codes = tuple(np.where(found < 0, size, found).astype(code_dtype(size + 1)) for found, size in zip(cells, sizes, strict=True))
+        codes = tuple(
+            np.where(found < 0, size, found).astype(code_dtype(size + 1))
+            for found, size in zip(cells, sizes, strict=True)
+        )
         coded = tuple(
             CodedColumn(column.name, size + 1, SplitMode.ORDERED, column.has_missing, np.zeros(size + 1))
             for column, size in zip(self.columns, sizes, strict=True)
@@ -92,7 +99,8 @@ class Recoding:
 
         Args:
             frame: A polars, pandas or Arrow frame with all quasi-identifiers.
-            unseen: What becomes of a category that the recoding does not know: `error`, `ancestor` (the row is generalized as far as
+            unseen: What becomes of a category that the recoding does not know: `error`, `ancestor` (the row is
+            generalized as far as
                 its value does not matter) or `suppress` (every quasi-identifier becomes `*`).
             values: `labels`, `bounds` or `representative`.
 

@@ -49,7 +49,9 @@ def to_json(recoding: Recoding) -> str:
     lines = ["{", f' "format": {json.dumps(FORMAT)},', f' "version": {VERSION},', ' "columns": [']
     lines.append(",\n".join("  " + json.dumps(_column_json(column), ensure_ascii=False) for column in recoding.columns))
     lines += [" ],", ' "nodes": {']
-    lines.append(",\n".join(f'  "{name}": {json.dumps(entries, separators=(",", ":"))}' for name, entries in lists.items()))
+    lines.append(
+        ",\n".join(f'  "{name}": {json.dumps(entries, separators=(",", ":"))}' for name, entries in lists.items())
+    )
     lines += [" }", "}", ""]
     return "\n".join(lines)
 
@@ -83,7 +85,10 @@ def _array(entries: Any, length: int, name: str) -> NDArray[np.int32]:
 
 def _tree(entry: dict[str, Any], sizes: list[int]) -> Tree:
     length = len(entry["column"])
-    column, children = _array(entry["column"], length, "column"), _array(entry["children"], length, "children")
+    column, children = (
+        _array(entry["column"], length, "column"),
+        _array(entry["children"], length, "children"),
+    )
     set_of = _array(entry["set"], length, "set") if entry["set"] else np.full(length, -1, np.int32)
     sets = tuple(np.array(cells, dtype=np.int32) for cells in entry["sets"])
     tree = Tree(column, children, _array(entry["start"], length, "start"), np.full(length, -1, np.int32), set_of, sets)
@@ -127,7 +132,9 @@ def from_json(text: str) -> Recoding:
     try:
         found = json.loads(text)
     except json.JSONDecodeError as error:
-        raise RecodingError(f"the recoding is not JSON (line {error.lineno}); it was cut short or edited by hand.") from None
+        raise RecodingError(
+            f"the recoding is not JSON (line {error.lineno}); it was cut short or edited by hand."
+        ) from None
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise RecodingError(f"this is no recoding: its format is not '{FORMAT}'.")
     if found.get("version") != VERSION:

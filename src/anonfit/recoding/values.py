@@ -47,7 +47,9 @@ def _parts(recoding: Recoding, nodes: NDArray[np.int32], column: int) -> Parts:
     else:
         sets = []
     distinct, which = np.unique(keys, return_inverse=True)
-    parts = [sets[-1 - key] if key < 0 else tuple(range(key >> 32, (key & 0xFFFFFFFF) + 1)) for key in distinct.tolist()]
+    parts = [
+        sets[-1 - key] if key < 0 else tuple(range(key >> 32, (key & 0xFFFFFFFF) + 1)) for key in distinct.tolist()
+    ]
     return parts, which
 
 
@@ -101,7 +103,10 @@ def _bounds(column: RecodedColumn, parts: Parts) -> list[pl.Series]:
 
         return make
 
-    found = [_each(f"{column.name}_lower", parts, end(0), dtype), _each(f"{column.name}_upper", parts, end(1), dtype)]
+    found = [
+        _each(f"{column.name}_lower", parts, end(0), dtype),
+        _each(f"{column.name}_upper", parts, end(1), dtype),
+    ]
     if column.has_missing:
         found.append(_each(f"{column.name}_missing", parts, _missing_word, pl.String))
     return found

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder of a release: written beside its place under another name, and renamed when all of it, manifest last, is there."""
+"""The folder of a release: written beside its place under another name, and renamed when all of it, manifest last, is
+there.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,19 @@ from anonfit.errors import ReleaseError
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["FORMAT", "VERSION", "check_free", "data_name", "file_hash", "publish", "read_manifest", "sweep", "workplace", "write_private", "write_table"]
+__all__ = [
+    "FORMAT",
+    "VERSION",
+    "check_free",
+    "data_name",
+    "file_hash",
+    "publish",
+    "read_manifest",
+    "sweep",
+    "workplace",
+    "write_private",
+    "write_table",
+]
 
 FORMAT = "anonfit release"
 VERSION = 1
@@ -43,7 +57,9 @@ def write_table(table: pl.DataFrame, path: Path, kind: str) -> None:
         else:
             table.with_columns(pl.col(pl.Enum).cast(pl.Categorical)).write_ipc(path, compression="zstd")
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise ReleaseError(f"the data file could not be written ({type(error).__name__}): is the disk full, or the format unfit for a column?") from None
+        raise ReleaseError(
+            f"the data file could not be written ({type(error).__name__}): is the disk full, or the format unfit for a column?"
+        ) from None
 
 
 def file_hash(path: Path) -> str:
@@ -143,19 +159,27 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise ReleaseError(f"{folder}: there is no such release folder.")
     path = folder / MANIFEST
     if not path.is_file():
-        raise ReleaseError(f"{folder} is not a release: it has no {MANIFEST}; it may have been cut short while it was written.")
+        raise ReleaseError(
+            f"{folder} is not a release: it has no {MANIFEST}; it may have been cut short while it was written."
+        )
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
         files, found_format, version = dict(manifest["files"]), manifest["format"], manifest["version"]
     except (ValueError, KeyError, TypeError):
         raise ReleaseError(f"{path} is damaged; make the release again.") from None
     if found_format != FORMAT or version != VERSION:
-        raise ReleaseError(f"{folder} has format '{found_format}' version {version!r}; this anonfit reads '{FORMAT}' version {VERSION}.")
+        raise ReleaseError(
+            f"{folder} has format '{found_format}' version {version!r}; this anonfit reads '{FORMAT}' version {VERSION}."
+        )
     present = {entry.name for entry in folder.iterdir()} - {MANIFEST}
     if present != set(files):
         differing = ", ".join(sorted(present ^ set(files)))
-        raise ReleaseError(f"{folder}: the files are not those of the manifest ({differing}); the release was changed after it was made.")
+        raise ReleaseError(
+            f"{folder}: the files are not those of the manifest ({differing}); the release was changed after it was made."
+        )
     for name, expected in files.items():
         if file_hash(folder / name) != expected:
-            raise ReleaseError(f"{folder / name} was changed after the release was made: its hash is not the manifest's.")
+            raise ReleaseError(
+                f"{folder / name} was changed after the release was made: its hash is not the manifest's."
+            )
     return manifest  # type: ignore[no-any-return]

@@ -36,7 +36,11 @@ def _table(folder: Path, manifest: Mapping[str, Any]) -> pl.DataFrame:
     try:
         if path.suffix == ".csv":
             # Only the data's own types are inferred; labels are texts even where all of them look like numbers.
-            return pl.read_csv(path, schema_overrides=dict.fromkeys(manifest["data"]["labels"], pl.String), infer_schema_length=None)
+            return pl.read_csv(
+                path,
+                schema_overrides=dict.fromkeys(manifest["data"]["labels"], pl.String),
+                infer_schema_length=None,
+            )
         return pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_ipc(path)
     except pl.exceptions.PolarsError:
         raise ReleaseError(f"{path} cannot be read; make the release again.") from None
@@ -50,5 +54,7 @@ def load_folder(folder: Path) -> Loaded:
         report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
         table = _table(folder, manifest)
     except (KeyError, TypeError, FileNotFoundError, ValueError):
-        raise ReleaseError(f"{folder}: the manifest does not describe a whole release; make the release again.") from None
+        raise ReleaseError(
+            f"{folder}: the manifest does not describe a whole release; make the release again."
+        ) from None
     return Loaded(table, recoding, report, manifest)

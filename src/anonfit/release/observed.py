@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Labels of what the records of each region really have, instead of the region itself: only on consent, since they are record values."""
+"""Labels of what the records of each region really have, instead of the region itself: only on consent, since they
+are record values.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,9 @@ def _nominal(column: RecodedColumn, cells: NDArray[np.int32], groups: NDArray[np
     return [column.label(cells) for cells in members]
 
 
-def observed_labels(recoding: Recoding, frame: pl.DataFrame, groups: NDArray[np.int32], count: int) -> dict[str, list[pl.Series]]:
+def observed_labels(
+    recoding: Recoding, frame: pl.DataFrame, groups: NDArray[np.int32], count: int
+) -> dict[str, list[pl.Series]]:
     """For each quasi-identifier the labels of what each group's records have. groups: (row of the frame,)."""
     cells = recoding.cells(frame)
     found = {}

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The released table: regions in place of quasi-identifiers, raw columns as they were, in an order that tells nothing."""
+"""The released table: regions in place of quasi-identifiers, raw columns as they were, in an order that tells
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -67,16 +69,26 @@ def released_table(
     used, groups = _used(result.nodes, len(result.recoding.tree.column))
     by_row = np.empty(len(groups), np.int32)
     by_row[result.numbers] = groups
-    written = observed_labels(result.recoding, frame, by_row, len(used)) if observed else region_values(result.recoding, used, values)
+    written = (
+        observed_labels(result.recoding, frame, by_row, len(used))
+        if observed
+        else region_values(result.recoding, used, values)
+    )
     regions = pl.DataFrame([part for name in names for part in written.get(name, [])])
     raw = frame.select([name for name in names if name not in written])
     if order == "original":
         place = by_row
     else:
         rank, of_rank = _ranks(regions)
-        numbers, edges = order_rows(rank[groups], result.numbers, len(of_rank), sort_keys(raw.get_columns()), threads=threads)
+        numbers, edges = order_rows(
+            rank[groups], result.numbers, len(of_rank), sort_keys(raw.get_columns()), threads=threads
+        )
         place = np.repeat(of_rank, np.diff(edges))
         raw = raw[numbers]
     gathered = regions[place]
-    columns = [column for name in names for column in ([gathered[part.name] for part in written[name]] if name in written else [raw[name]])]
+    columns = [
+        column
+        for name in names
+        for column in ([gathered[part.name] for part in written[name]] if name in written else [raw[name]])
+    ]
     return pl.DataFrame(columns)

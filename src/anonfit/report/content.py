@@ -74,7 +74,11 @@ def _columns(facts: Facts) -> list[dict[str, Any]]:
     recoded = {column.name: column for column in facts.recoding.columns}
     lines = []
     for column in facts.schema.columns:
-        line: dict[str, Any] = {"name": column.name, "role": str(column.role), "technique": TECHNIQUE[column.role]}
+        line: dict[str, Any] = {
+            "name": column.name,
+            "role": str(column.role),
+            "technique": TECHNIQUE[column.role],
+        }
         if column.name in recoded:
             line["type"] = _kind(recoded[column.name])
             line["different"] = _different(facts.table, column.name)

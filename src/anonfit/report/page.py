@@ -51,7 +51,10 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[Any]], numbers: Sequence
         kinds = (' class="number"' if index in numbers else "" for index in range(len(entries)))
         return "".join(f"<{tag}{kind}>{entry}</{tag}>" for kind, entry in zip(kinds, entries, strict=True))
 
-    body = "".join(f"<tr>{cells([entry if str(entry).startswith('<span') else escape(str(entry)) for entry in row], 'td')}</tr>" for row in rows)
+    body = "".join(
+        f"<tr>{cells([entry if str(entry).startswith('<span') else escape(str(entry)) for entry in row], 'td')}</tr>"
+        for row in rows
+    )
     return f'<div class="table"><table><thead><tr>{cells([escape(name) for name in head], "th")}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
@@ -66,7 +69,13 @@ def _paragraph(text: str, kind: str = "") -> str:
 def _findings(audit: Mapping[str, Any]) -> str:
     words = {True: "met", False: "not met", None: "not checked"}
     rows = [
-        (finding["name"], _text(finding["asked"]), _text(finding["found"]), words[finding["met"]], finding["sentence"])
+        (
+            finding["name"],
+            _text(finding["asked"]),
+            _text(finding["found"]),
+            words[finding["met"]],
+            finding["sentence"],
+        )
         for finding in audit.get("findings", ())
     ]
     return _table(("Demand", "Asked", "Found", "", "What was checked"), rows, (1, 2))
@@ -82,7 +91,14 @@ def _sizes(audit: Mapping[str, Any]) -> str:
         if entry["high"] == entry["low"]:
             size = f"{entry['low']:,}"
         width = 100 * share / largest if isinstance(share, float) else 0
-        rows.append((size, _text(entry["groups"]), _share(entry["persons"]), f'<span class="bar" style="width:{width:.1f}%"></span>'))
+        rows.append(
+            (
+                size,
+                _text(entry["groups"]),
+                _share(entry["persons"]),
+                f'<span class="bar" style="width:{width:.1f}%"></span>',
+            )
+        )
     return _table(("Persons in the group", "Groups", "Persons", ""), rows, (1, 2))
 
 
@@ -93,13 +109,27 @@ def _risk(audit: Mapping[str, Any]) -> str:
         if not risk:
             continue
         for line in risk["above"]:
-            rows.append((attacker, _share(risk["highest"]), _share(risk["average"]), f"{line['threshold']:g} ({line['name']})", _share(line["above"])))
+            rows.append(
+                (
+                    attacker,
+                    _share(risk["highest"]),
+                    _share(risk["average"]),
+                    f"{line['threshold']:g} ({line['name']})",
+                    _share(line["above"]),
+                )
+            )
     return _table(("Attacker", "Highest risk", "Average risk", "Threshold", "Persons above it"), rows, (1, 2, 4))
 
 
 def _raw_columns(audit: Mapping[str, Any]) -> str:
     rows = [
-        (column["name"], _share(column["certain"]), _share(column["likely"]), _text(column["smallest"]), _share(column["distinct"]))
+        (
+            column["name"],
+            _share(column["certain"]),
+            _share(column["likely"]),
+            _text(column["smallest"]),
+            _share(column["distinct"]),
+        )
         for column in audit.get("raw_columns", ())
     ]
     head = ("Column", "Certain for", "90 % likely for", "Smallest group with it", "Distinct values")
@@ -129,7 +159,10 @@ def report_page(report: Mapping[str, Any]) -> str:
     not_covered = "".join(f"<li>{escape(text)}</li>" for text in report["not_covered"])
     body = [
         "<header><h1>Anonymized release</h1>",
-        _paragraph("What was asked, what an independent audit of the written file found, and what is not covered.", "soft"),
+        _paragraph(
+            "What was asked, what an independent audit of the written file found, and what is not covered.",
+            "soft",
+        ),
         f'<p class="verdict {"good" if passed else "bad"}">{escape(verdict)}</p></header>',
         _section("Demands", _paragraph(told), _findings(audit)),
         _section("The assumed attacker", _paragraph(report["attacker"])),
@@ -144,6 +177,7 @@ def report_page(report: Mapping[str, Any]) -> str:
         ),
     ]
     return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>Anonymized release</title><style>{STYLE}</style></head><body>{''.join(body)}</body></html>\n"
     )

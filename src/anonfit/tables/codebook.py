@@ -70,7 +70,12 @@ def typed(column: Column, values: pl.Series) -> pl.Series:
     if kind == ColumnType.CONTINUOUS and not values.dtype.is_numeric():
         return _parsed(values, values.cast(pl.String).cast(pl.Float64, strict=False), "numbers", "")
     if kind == ColumnType.DATE and values.dtype not in (pl.Date, pl.Datetime):
-        return _parsed(values, _dates(values.cast(pl.String), column.date_format), "dates", " Declare date_format, for example '%d.%m.%Y'.")
+        return _parsed(
+            values,
+            _dates(values.cast(pl.String), column.date_format),
+            "dates",
+            " Declare date_format, for example '%d.%m.%Y'.",
+        )
     return values
 
 
@@ -148,11 +153,15 @@ def _check_declared(domain: OrderedDomain) -> None:
         raise DataError(f"column '{domain.name}': its domain does not fit its values: {error}.") from None
     ends = thresholds([low, high], domain.dtype)
     if len(domain.values) and (domain.values[0] < ends[0] or domain.values[-1] > thresholds([high], domain.dtype)[0]):
-        raise DataError(f"column '{domain.name}': some values lie outside its domain [{low}, {high}]; widen it or mend the data.")
+        raise DataError(
+            f"column '{domain.name}': some values lie outside its domain [{low}, {high}]; widen it or mend the data."
+        )
 
 
 def _groups(values: pl.Series) -> tuple[pl.Series, NDArray[Any]]:
-    """The distinct values that are not missing, in no particular order, and each row's place among them (missing: one more)."""
+    """The distinct values that are not missing, in no particular order, and each row's place among them (missing: one
+    more).
+    """
     import polars as pl
 
     if values.dtype in (pl.Categorical, pl.Enum):
@@ -211,7 +220,8 @@ def _code_nominal(column: Column, values: pl.Series, persons: PersonCounter, k: 
         require_known(positions, distinct, where="its domain", error=DataError)
         flat = Taxonomy.flat(names, _root_beside(names), column=column.name)
         return CodedValues(
-            NominalDomain(column.name, flat, split, has_missing), _code_by_position(rows, positions, has_missing, len(names))
+            NominalDomain(column.name, flat, split, has_missing),
+            _code_by_position(rows, positions, has_missing, len(names)),
         )
     return _code_flat(column.name, distinct, rows, persons, k, split, has_missing)
 
@@ -226,7 +236,9 @@ def _root_beside(names: Sequence[str]) -> str:
 
 def _code_flat(name: str, distinct: pl.Series, rows: NDArray[Any], persons: PersonCounter, k: int, split: Split, has_missing: bool
                ) -> CodedValues:  # fmt: skip
-    """A column whose domain nobody declared: values that fewer than k persons have are not named, but are one value together."""
+    """A column whose domain nobody declared: values that fewer than k persons have are not named, but are one value
+    together.
+    """
     texts = texts_of(distinct).to_list()
     many = persons(rows, len(texts) + 1)[:-1] >= k
     named = sorted(text for text, is_named in zip(texts, many.tolist(), strict=True) if is_named)
@@ -239,7 +251,8 @@ def _code_flat(name: str, distinct: pl.Series, rows: NDArray[Any], persons: Pers
     position = {text: index for index, text in enumerate(named)}
     rare = len(named) - 1
     positions = np.array(
-        [position[text] if is_named else rare for text, is_named in zip(texts, many.tolist(), strict=True)], dtype=np.int32
+        [position[text] if is_named else rare for text, is_named in zip(texts, many.tolist(), strict=True)],
+        dtype=np.int32,
     )
     domain = NominalDomain(name, Taxonomy.flat(named, _root_beside(named), column=name), split, has_missing, other)
     return CodedValues(domain, _code_by_position(rows, positions, has_missing, len(named)))
@@ -256,5 +269,7 @@ def code_column(column: Column, values: pl.Series, *, persons: PersonCounter, k:
     if kind == ColumnType.NOMINAL:
         return _code_nominal(column, values, persons, k)
     if scale_of(values.dtype) is None:
-        raise DataError(f"column '{column.name}' is of type {values.dtype}; a quasi-identifier needs numbers, dates or texts.")
+        raise DataError(
+            f"column '{column.name}' is of type {values.dtype}; a quasi-identifier needs numbers, dates or texts."
+        )
     return _code_ordered(column, values)

@@ -33,8 +33,10 @@ class SplitMode(IntEnum):
 class CodedColumn:
     """What growing must know of a column: nothing but its codes.
 
-    Code 0 is the missing value if `has_missing`; the other codes follow the order of the values, or of the taxonomy's leaves.
-    `positions` says where each code's value stands on its scale (ordered columns; the entry of a missing code is not used).
+    Code 0 is the missing value if `has_missing`; the other codes follow the order of the values, or of the taxonomy's
+    leaves.
+    `positions` says where each code's value stands on its scale (ordered columns; the entry of a missing code is not
+    used).
     """
 
     name: str

@@ -43,7 +43,9 @@ def cuts_between(lower: Axis, upper: Axis, dtype: pl.DataType, *, points: CutPoi
     exact = abs(upper).astype(np.float64) < 2**52
     return [
         _tidy(number) if is_exact else on_axis_text(high, dtype)
-        for number, high, is_exact in zip(found.tolist(), upper, (exact | (upper.dtype.kind == "f")).tolist(), strict=True)
+        for number, high, is_exact in zip(
+            found.tolist(), upper, (exact | (upper.dtype.kind == "f")).tolist(), strict=True
+        )
     ]
 
 
@@ -52,7 +54,8 @@ def _tidy(number: float) -> Cut:
 
 
 def simplest_numbers(lower: NDArray[np.float64], upper: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The number strictly between each pair that is a multiple of the largest power of ten; of several, the one nearest the middle.
+    """The number strictly between each pair that is a multiple of the largest power of ten; of several, the one
+    nearest the middle.
 
     Where no float lies strictly between, the upper value.
     """
@@ -97,7 +100,9 @@ def _month(day: date, later: int) -> date:
 
 
 def simplest_times(lower: int, upper: int) -> str:
-    """The first moment of a year, month, day, hour, minute or second strictly between two moments (in microseconds); else the upper one."""
+    """The first moment of a year, month, day, hour, minute or second strictly between two moments (in microseconds);
+    else the upper one.
+    """
     low = START_OF_TIME + timedelta(microseconds=lower)
     high = START_OF_TIME + timedelta(microseconds=upper)
     days = 24 * 3600 * 10**6

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The domain of a quasi-identifier: the values its codes stand for. An ordered domain has observed values, the others declared names."""
+"""The domain of a quasi-identifier: the values its codes stand for. An ordered domain has observed values, the others
+declared names.
+"""
 
 from __future__ import annotations
 
@@ -101,9 +103,13 @@ def name_positions(names: Sequence[str], values: pl.Series) -> NDArray[np.int32]
     return np.array([position.get(text, -1) for text in texts_of(values).to_list()], dtype=np.int32)
 
 
-def require_known(positions: NDArray[np.int32], values: pl.Series, *, where: str, error: type[DataError | TaxonomyError]) -> None:
+def require_known(
+    positions: NDArray[np.int32], values: pl.Series, *, where: str, error: type[DataError | TaxonomyError]
+) -> None:
     """Refuse values that a declared domain does not hold, naming them: they must be mended there."""
     unknown = np.flatnonzero(positions < 0)
     if len(unknown):
         texts = sorted(str(text) for text in texts_of(values.gather(unknown)).to_list())
-        raise error(f"column '{values.name}': {len(unknown)} value(s) are not in {where}: {listed(texts)}; add them there or mend the data.")
+        raise error(
+            f"column '{values.name}': {len(unknown)} value(s) are not in {where}: {listed(texts)}; add them there or mend the data."
+        )

@@ -100,11 +100,7 @@ def _with_entity(columns: tuple[ColumnProposal, ...]) -> tuple[ColumnProposal, .
         return columns
     best = min(candidates, key=lambda column: column.profile.distinct)
     return tuple(
-        column
-        if column not in candidates
-        else as_entity(column)
-        if column is best
-        else as_key(column, best.name)
+        column if column not in candidates else as_entity(column) if column is best else as_key(column, best.name)
         for column in columns
     )
 

@@ -116,8 +116,7 @@ _MEANINGS = (
     _meaning(
         "a medical measurement",
         _SECRET,
-        words="lab blood blut sang sangre glucose hba cholesterol creatinine bloodpressure systolic "
-        "diastolic",
+        words="lab blood blut sang sangre glucose hba cholesterol creatinine bloodpressure systolic diastolic",
         stems="laborwert blutdruck glucos blutzucker",
     ),
     _meaning(
@@ -158,9 +157,7 @@ _MEANINGS = (
         "mortality churn ergebnis resultat resultado cible objetivo",
         stems="zielvar zielgr",
     ),
-    _meaning(
-        "a sex or gender", _LINK, words="sex gender sexe sexo genero genre", stems="geschlecht", codes=True
-    ),
+    _meaning("a sex or gender", _LINK, words="sex gender sexe sexo genero genre", stems="geschlecht", codes=True),
     _meaning(
         "a postal code",
         _LINK,
@@ -240,17 +237,11 @@ _RECORD = _words(
     "id ids uid uuid guid pid key nr no num number nummer numero identifier identifiant identificador "
     "kennung index rowid lfd record pseudonym token hash"
 )
-_JOINED_ID = re.compile(
-    r"^(pat|patient|person|personen|user|customer|kunden|client|member|subject|pers)(id|nr|no)$"
-)
+_JOINED_ID = re.compile(r"^(pat|patient|person|personen|user|customer|kunden|client|member|subject|pers)(id|nr|no)$")
 _HOW_MANY = _words("count anzahl n freq frequency effectif")
-_PLURAL_PERSONS = _words(
-    "persons people personen personnes personas patients patienten pacientes individuals"
-)
+_PLURAL_PERSONS = _words("persons people personen personnes personas patients patienten pacientes individuals")
 _WEIGHT = _words("weight weights wt gewicht poids peso factor faktor")
-_SAMPLE = _words(
-    "sample sampling survey person final stichprobe sondage muestra design analysis expansion case"
-)
+_SAMPLE = _words("sample sampling survey person final stichprobe sondage muestra design analysis expansion case")
 _SAMPLE_WEIGHT = _words("fnlwgt wgt pweight pwgtp perwt finalwt weighting gewichtung ponderation")
 
 

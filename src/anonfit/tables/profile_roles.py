@@ -95,11 +95,7 @@ def propose_column(profile: ColumnProfile) -> ColumnProposal:
     meaning = meaning_of(profile.name)
     verdict = next(found for rule in _RULES if (found := rule(profile, meaning)) is not None)
     column_type = _type(profile, meaning)
-    decisions = (
-        [verdict.decision, *_type_decisions(profile, column_type)]
-        if _released(verdict)
-        else [verdict.decision]
-    )
+    decisions = [verdict.decision, *_type_decisions(profile, column_type)] if _released(verdict) else [verdict.decision]
     return ColumnProposal(
         name=profile.name,
         role=verdict.role,
@@ -166,9 +162,7 @@ def _apart(profile: ColumnProfile) -> str:
 def _empty(profile: ColumnProfile, _: Meaning | None) -> _Verdict | None:
     if profile.distinct:
         return None
-    return _Verdict(
-        "identifier", "Every value is missing, so there is nothing to release and it is left out."
-    )
+    return _Verdict("identifier", "Every value is missing, so there is nothing to release and it is left out.")
 
 
 def _nested(profile: ColumnProfile, _: Meaning | None) -> _Verdict | None:
@@ -198,9 +192,7 @@ def _rows_to_persons(profile: ColumnProfile, _: Meaning | None) -> _Verdict | No
         return None
     if is_sample_weight(profile.name):
         reason = "Its name says survey weight: it tells how many people of the population a row speaks for."
-        return _Verdict(
-            "sample-weight", reason, "If it is a property of the person, make it a quasi-identifier."
-        )
+        return _Verdict("sample-weight", reason, "If it is a property of the person, make it a quasi-identifier.")
     if counts_persons(profile.name) and "Int" in profile.dtype:
         reason = "Its name says that a row stands for so many persons, so k counts them."
         return _Verdict(
@@ -214,9 +206,7 @@ def _direct_name(profile: ColumnProfile, meaning: Meaning | None) -> _Verdict | 
         return None
     if profile.distinct <= _FEW and profile.rows >= 10 * _FEW:
         reason = f"Its name points to {meaning.says}, but it has only {profile.distinct} different values."
-        return _Verdict(
-            "quasi-identifier", reason, "Make it an identifier if its values name or reach a person."
-        )
+        return _Verdict("quasi-identifier", reason, "Make it an identifier if its values name or reach a person.")
     return _Verdict(
         "identifier",
         f"Its name points to {meaning.says}, which leads to a person directly ({_distinct(profile)}).",
@@ -260,9 +250,7 @@ def _secret(profile: ColumnProfile, meaning: Meaning | None) -> _Verdict | None:
     if meaning is None or meaning.role != "sensitive":
         return None
     reason = f"Its name points to {meaning.says}, a secret that others seldom know ({_distinct(profile)})."
-    decision = (
-        "It is released as it is: demand diversity for it, or make it a quasi-identifier if others know it."
-    )
+    decision = "It is released as it is: demand diversity for it, or make it a quasi-identifier if others know it."
     return _Verdict("sensitive", reason, decision)
 
 
@@ -345,12 +333,7 @@ def _type(profile: ColumnProfile, meaning: Meaning | None) -> str:
     """Numbers that name categories are nominal, whatever their dtype."""
     if _postal(profile, meaning) or (profile.type == "continuous" and _classes(profile, meaning)):
         return "nominal"
-    if (
-        profile.type == "continuous"
-        and meaning is not None
-        and meaning.codes
-        and not profile.dtype.startswith("Float")
-    ):
+    if profile.type == "continuous" and meaning is not None and meaning.codes and not profile.dtype.startswith("Float"):
         return "nominal"
     return profile.type
 

@@ -35,9 +35,7 @@ def proposal_toml(proposal: Proposal, *, source: str, taxonomies: Mapping[str, s
     """
     unknown = set(taxonomies) - {column.name for column in proposal.columns}
     if unknown:
-        raise DataError(
-            f"There are taxonomies for columns that the table has not: {listed(sorted(unknown))}."
-        )
+        raise DataError(f"There are taxonomies for columns that the table has not: {listed(sorted(unknown))}.")
     lines = [*_opening(proposal), *_data(proposal, source)]
     for column in proposal.columns:
         lines += ["", *_column(column, taxonomies.get(column.name))]
@@ -129,9 +127,7 @@ def _comment(text: str) -> Iterator[str]:
 
 def _plain(text: str) -> str:
     """Control characters would end a comment or make it invalid, so they are written as escapes."""
-    return "".join(
-        sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii") for sign in text
-    )
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii") for sign in text)
 
 
 def _key(name: str) -> str:

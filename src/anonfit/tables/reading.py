@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading a table from a file or frame into polars, with texts kept as they are and declared missing texts as missing."""
+"""Reading a table from a file or frame into polars, with texts kept as they are and declared missing texts as
+missing.
+"""
 
 from __future__ import annotations
 
@@ -119,7 +121,11 @@ def _read_csv(path: Path, options: ReadOptions) -> pl.DataFrame:
 def _first_line(error: Exception) -> str:
     """The kind of a reader's error without the values it may quote."""
     text = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return "it is not UTF-8 text; convert it first." if "utf" in text.lower() else "its lines do not have equally many fields."
+    return (
+        "it is not UTF-8 text; convert it first."
+        if "utf" in text.lower()
+        else "its lines do not have equally many fields."
+    )
 
 
 def _unpad(frame: pl.DataFrame, shape: CsvShape, options: ReadOptions) -> pl.DataFrame:
@@ -183,13 +189,10 @@ def _missing_texts(frame: pl.DataFrame, missing: Collection[str]) -> pl.DataFram
     if not missing:
         return frame
     texts = [name for name, dtype in frame.schema.items() if dtype in (pl.String, pl.Categorical, pl.Enum)]
-    found = [
-        name
-        for name in texts
-        if frame[name].dtype != pl.String or frame[name].is_in(sorted(missing)).any()
-    ]
+    found = [name for name in texts if frame[name].dtype != pl.String or frame[name].is_in(sorted(missing)).any()]
     changed = [
-        pl.when(pl.col(name).cast(pl.String).is_in(sorted(missing))).then(None).otherwise(pl.col(name)).alias(name) for name in found
+        pl.when(pl.col(name).cast(pl.String).is_in(sorted(missing))).then(None).otherwise(pl.col(name)).alias(name)
+        for name in found
     ]
     return frame.with_columns(changed) if changed else frame
 
@@ -215,5 +218,7 @@ def _stack(frames: Sequence[pl.DataFrame], files: Sequence[Path]) -> pl.DataFram
 
     for frame, path in zip(frames, files, strict=True):
         if frame.columns != frames[0].columns:
-            raise DataError(f"{path.name} has other columns than {files[0].name}; all files of a pattern need the same.")
+            raise DataError(
+                f"{path.name} has other columns than {files[0].name}; all files of a pattern need the same."
+            )
     return pl.concat(frames, how="vertical_relaxed", rechunk=True)

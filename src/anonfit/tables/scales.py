@@ -50,7 +50,8 @@ def scale_of(dtype: pl.DataType) -> Scale | None:
 def on_axis(values: pl.Series) -> Axis:
     """Non-missing values as an array that orders them exactly: integers wherever they can be, else floats.
 
-    Decimals are counted in units of their last digit, dates in days, times in microseconds (of UTC where they have a zone).
+    Decimals are counted in units of their last digit, dates in days, times in microseconds (of UTC where they have a
+    zone).
     """
     import polars as pl
 
@@ -68,7 +69,9 @@ def on_axis(values: pl.Series) -> Axis:
         return values.dt.epoch("us").to_numpy()
     found: NDArray[np.float64] = values.cast(pl.Float64).to_numpy()
     if not np.isfinite(found).all():
-        raise DataError(f"column '{values.name}': some numbers are infinite; replace them by missing values or by a number.")
+        raise DataError(
+            f"column '{values.name}': some numbers are infinite; replace them by missing values or by a number."
+        )
     return found + 0.0  # so that -0.0 and 0.0 are one value
 
 
@@ -86,7 +89,9 @@ def _microseconds(cut: str) -> int:
 
 
 def thresholds(cuts: Sequence[Cut], dtype: pl.DataType) -> Axis:
-    """Cuts as numbers on the axis of a column type: a value lies at or above a cut if its number is at or above the cut's."""
+    """Cuts as numbers on the axis of a column type: a value lies at or above a cut if its number is at or above the
+    cut's.
+    """
     import polars as pl
 
     if isinstance(dtype, pl.Decimal):

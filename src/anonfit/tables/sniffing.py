@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a text file of a table looks like: delimiter, header, decimal comma, and the type of each column, from samples of it."""
+"""What a text file of a table looks like: delimiter, header, decimal comma, and the type of each column, from samples
+of it.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,13 @@ def _zstd_head(path: Path) -> bytes:
     import polars as pl
 
     lines = pl.read_csv(
-        path, has_header=False, separator="\x01", quote_char=None, n_rows=500, new_columns=["line"], infer_schema=False
+        path,
+        has_header=False,
+        separator="\x01",
+        quote_char=None,
+        n_rows=500,
+        new_columns=["line"],
+        infer_schema=False,
     )
     return "\n".join(line or "" for line in lines["line"]).encode()
 
@@ -119,7 +127,9 @@ def _looks_like_header(first: Sequence[str], types: Sequence[str], below: Sequen
     if not below or any(kind != "text" for kind in types):
         return True
     # All text: a first line that stands in the data again is no header.
-    return not any(name in {row[index].strip() for row in below if index < len(row)} for index, name in enumerate(names))
+    return not any(
+        name in {row[index].strip() for row in below if index < len(row)} for index, name in enumerate(names)
+    )
 
 
 def sniff(path: Path, *, delimiter: str | None, has_header: bool | None, missing: Sequence[str]) -> CsvShape:
@@ -129,7 +139,13 @@ def sniff(path: Path, *, delimiter: str | None, has_header: bool | None, missing
 
 
 @lru_cache(maxsize=8)
-def _sniff(path: Path, delimiter: str | None, has_header: bool | None, missing: tuple[str, ...], _state: tuple[int, int]) -> CsvShape:
+def _sniff(
+    path: Path,
+    delimiter: str | None,
+    has_header: bool | None,
+    missing: tuple[str, ...],
+    _state: tuple[int, int],
+) -> CsvShape:
     """The shape of a file in a given state: names are asked for before rows, and need not be searched twice."""
     head, more = _samples(path)
     if not head.strip():
@@ -154,5 +170,7 @@ def _sniff(path: Path, delimiter: str | None, has_header: bool | None, missing: 
     if not header:
         types = [_type([first[index], *column], known, comma) for index, column in enumerate(columns)]
     padded = any(field != field.strip(" ") for row in rows[:50] for field in row)
-    names = tuple(name.strip() for name in first) if header else tuple(f"column_{index + 1}" for index in range(len(first)))
+    names = (
+        tuple(name.strip() for name in first) if header else tuple(f"column_{index + 1}" for index in range(len(first)))
+    )
     return CsvShape(delimiter, header, padded, comma, names, tuple(types))

@@ -188,9 +188,7 @@ def taxonomy_error(fault: str, column: str = "") -> TaxonomyError:
 def _name_and_children(part: object, column: str) -> tuple[str, Sequence[object]]:
     """The two things a node of a tree holds, checked."""
     if not isinstance(part, Mapping) or not isinstance(part.get("name"), str):
-        raise taxonomy_error(
-            'a node is not of the form {"name": text, "children": [...]}; mend the tree.', column
-        )
+        raise taxonomy_error('a node is not of the form {"name": text, "children": [...]}; mend the tree.', column)
     children = part.get("children") or ()
     if isinstance(children, str) or not isinstance(children, Sequence):
         raise taxonomy_error(f"the children of {part['name']!r} are not a list; write them as one.", column)

@@ -156,12 +156,8 @@ def masked(
     width = max(map(len, codes), default=0)
     kept = range(width - 1, 0, -1) if levels is None else levels
     if any(left <= right for left, right in pairwise(kept)) or any(not 0 < number < width for number in kept):
-        raise taxonomy_error(
-            f"the lengths {listed(kept)} do not descend from below {width} to 1; mend levels."
-        )
-    return Taxonomy.from_paths(
-        [code, *(code[:number].ljust(width, mask) for number in kept), root] for code in codes
-    )
+        raise taxonomy_error(f"the lengths {listed(kept)} do not descend from below {width} to 1; mend levels.")
+    return Taxonomy.from_paths([code, *(code[:number].ljust(width, mask) for number in kept), root] for code in codes)
 
 
 def alphabetical(values: Iterable[object], *, groups: int | Sequence[int], root: str = ROOT) -> Taxonomy:
@@ -178,10 +174,7 @@ def alphabetical(values: Iterable[object], *, groups: int | Sequence[int], root:
     """
     ordered = sorted(_texts(values), key=lambda text: (text.casefold(), text))
     numbers = [groups] if isinstance(groups, int) else list(groups)
-    if (
-        any(left <= right for left, right in pairwise([len(ordered), *numbers]))
-        or min(numbers, default=1) < 1
-    ):
+    if any(left <= right for left, right in pairwise([len(ordered), *numbers])) or min(numbers, default=1) < 1:
         found = f"{len(ordered)} values cannot be joined to {listed(numbers)} groups"
         raise taxonomy_error(f"{found}; give each level fewer groups than the one before.")
     paths = [[text] for text in ordered]
@@ -212,9 +205,7 @@ def by_frequency(counts: Mapping[str, int], *, minimum: int, root: str = ROOT) -
         ('*', 'flu', 'rarer values 1', 'gout', 'mumps', 'rabies')
     """
     if sum(counts.values()) < minimum or any(count < 0 for count in counts.values()):
-        raise taxonomy_error(
-            "all counts together do not reach the minimum, or one is negative; lower the minimum."
-        )
+        raise taxonomy_error("all counts together do not reach the minimum, or one is negative; lower the minimum.")
     ranked = sorted(counts, key=lambda value: (-counts[value], value))
     groups: list[list[str]] = []
     reached = minimum
@@ -278,9 +269,7 @@ def _interval_namer(cuts: Sequence[_Cut], open_ends: bool) -> Callable[[int, _Cu
     return name
 
 
-def _coarser_widths(
-    span: Decimal, width: Decimal, factor: int, levels: Sequence[Number] | None
-) -> list[Decimal]:
+def _coarser_widths(span: Decimal, width: Decimal, factor: int, levels: Sequence[Number] | None) -> list[Decimal]:
     """The widths of the levels above the leaves."""
     if levels is None:
         if factor < 2:
@@ -335,9 +324,7 @@ def _cut_levels(cuts: Cuts) -> list[list[Number | date]]:
     nested = [list(level) for level in cuts if isinstance(level, Sequence)]
     single = [cut for cut in cuts if not isinstance(cut, Sequence)]
     if bool(nested) == bool(single):
-        raise taxonomy_error(
-            "the cuts are neither one list of cut points nor a list of such lists; give one."
-        )
+        raise taxonomy_error("the cuts are neither one list of cut points nor a list of such lists; give one.")
     levels = nested or [single]
     kinds = {type(cut) if isinstance(cut, date) else Decimal for level in levels for cut in level}
     if len(kinds) > 1:

@@ -72,9 +72,7 @@ def write_taxonomy(taxonomy: Taxonomy, path: str | Path) -> None:
     except UnicodeEncodeError as error:
         raise DataError(f"{path}: a name of the taxonomy is not Unicode text; rename it.") from error
     except OSError as error:
-        raise DataError(
-            f"{path}: the taxonomy cannot be written ({error.strerror}); check the folder."
-        ) from error
+        raise DataError(f"{path}: the taxonomy cannot be written ({error.strerror}); check the folder.") from error
 
 
 def _parse_arx(text: str, column: str) -> Taxonomy:
@@ -107,9 +105,7 @@ def _arx_rows(text: str, column: str) -> list[tuple[int, list[str]]]:
             return rows
         tables.append(rows)
     if not tables:
-        raise taxonomy_error(
-            f"its rows cannot be read as delimited text ({faults[0]}); mend the quoting.", column
-        )
+        raise taxonomy_error(f"its rows cannot be read as delimited text ({faults[0]}); mend the quoting.", column)
     rows = max(tables, key=_regularity)
     if not rows:
         raise taxonomy_error("the file is empty; write one row a leaf.", column)
@@ -239,9 +235,7 @@ def _parse_indented(text: str, column: str) -> Taxonomy:
 
 def _render_indented(taxonomy: Taxonomy) -> str:
     """A line a node, indented by its depth."""
-    lines = (
-        _INDENT * depth + _quoted(name) for name, depth in zip(taxonomy.names, taxonomy.depth, strict=True)
-    )
+    lines = (_INDENT * depth + _quoted(name) for name, depth in zip(taxonomy.names, taxonomy.depth, strict=True))
     return "\n".join(lines) + "\n"
 
 
@@ -281,10 +275,6 @@ _FORMATS = {
 def _format(path: Path) -> _Format:
     """The format a file's suffix says."""
     if path.suffix.lower() not in _FORMATS:
-        found = (
-            f"{path}: a taxonomy file does not end in {path.suffix!r}"
-            if path.suffix
-            else f"{path}: no suffix"
-        )
+        found = f"{path}: a taxonomy file does not end in {path.suffix!r}" if path.suffix else f"{path}: no suffix"
         raise DataError(f"{found}; use .csv (ARX layout), .json (tree) or .txt (indented).")
     return _FORMATS[path.suffix.lower()]

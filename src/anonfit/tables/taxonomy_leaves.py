@@ -164,9 +164,7 @@ def _intervals(leaves: Sequence[str], read: Reader, column: str) -> list[_Interv
     known = [interval for interval in intervals if interval is not None]
     empty = [name for name, interval in zip(leaves, known, strict=True) if interval.empty]
     if empty:
-        raise taxonomy_error(
-            f"the leaf {listed(empty)} holds no value; its lower end must come first.", column
-        )
+        raise taxonomy_error(f"the leaf {listed(empty)} holds no value; its lower end must come first.", column)
     return known
 
 
@@ -251,12 +249,8 @@ def _floating_ends(
     """The first and last floating-point number in each interval, for those that have one."""
     # Ends are rounded as the values were, so that 37.1 is 37.1 also in 32 bits.
     with np.errstate(over="ignore"):
-        firsts = np.array([-inf if each.first is None else _float(each.first) for each in intervals]).astype(
-            dtype
-        )
-        lasts = np.array([inf if each.last is None else _float(each.last) for each in intervals]).astype(
-            dtype
-        )
+        firsts = np.array([-inf if each.first is None else _float(each.first) for each in intervals]).astype(dtype)
+        lasts = np.array([inf if each.last is None else _float(each.last) for each in intervals]).astype(dtype)
     below = np.array([each.last is not None and not each.closed for each in intervals])
     lasts = np.where(below, np.nextafter(lasts, dtype.type(-inf)), lasts)
     kept = firsts <= lasts

@@ -147,7 +147,8 @@ def present(rows: Rows, columns: Columns, column: int, start: int, stop: int, hi
 def persons_beside(rows: Rows, columns: Columns, column: int, start: int, stop: int, elements: int, lists: Any) -> None:
     """Fill the lists LEFT and RIGHT: the persons with a row in elements up to each one, and above it.
 
-    Persons are not additive where a person has several rows: one may stand on both sides. The rows of a person are together, so its
+    Persons are not additive where a person has several rows: one may stand on both sides. The rows of a person are
+    together, so its
     lowest and highest element are found in one pass, and counting those is additive.
     """
     if columns.entity < 0:

@@ -112,11 +112,27 @@ class _Grower:
         )
         if column < 0:
             self.nodes, self.used = growing.finish(
-                self.nodes, self.used, node.number, rows, self.columns, node.start, node.stop, node.buffer, node.span
+                self.nodes,
+                self.used,
+                node.number,
+                rows,
+                self.columns,
+                node.start,
+                node.stop,
+                node.buffer,
+                node.span,
             )
             return []
         self.nodes, self.used, first = growing.attach(
-            self.nodes, self.used, node.number, self.columns, column, parts, below, node.span, self.scratch.lists
+            self.nodes,
+            self.used,
+            node.number,
+            self.columns,
+            column,
+            parts,
+            below,
+            node.span,
+            self.scratch.lists,
         )
         runs = self.partition(node, column, parts)
         largest = max(range(parts), key=lambda part: runs[part][1] - runs[part][0])
@@ -141,7 +157,15 @@ class _Grower:
         if not hasattr(self.own, "scratch"):
             self.own.scratch = make_scratch(self.columns, self.rows)
         found: NDArray[np.int64] = growing.grow_subtree(
-            *self.buffers, self.columns, node.start, node.stop, node.buffer, node.histogram, self.k, node.span, self.own.scratch
+            *self.buffers,
+            self.columns,
+            node.start,
+            node.stop,
+            node.buffer,
+            node.histogram,
+            self.k,
+            node.span,
+            self.own.scratch,
         )
         return found
 

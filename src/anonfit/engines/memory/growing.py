@@ -10,12 +10,23 @@ import numpy as np
 from anonfit.compiling import kernel
 from anonfit.engines.memory.counting import count_rows, read, run_of
 from anonfit.engines.memory.layout import FIELD, MODE, PARTS, SIZES, WIDTH, Columns, Rows, Scratch
-from anonfit.engines.memory.splitting import FROM, GAP, HIGH, LOW, SPAN, TO, choose_split, inner_range, tighten
+from anonfit.engines.memory.splitting import (
+    FROM,
+    GAP,
+    HIGH,
+    LOW,
+    SPAN,
+    TO,
+    choose_split,
+    inner_range,
+    tighten,
+)
 from anonfit.tables.coded import SplitMode
 
 __all__ = ["attach", "child_span", "count_parts", "finish", "grow_subtree", "new_nodes", "scatter"]
 
-# One row per node of the tree being grown. START and BEFORE are as in Tree; the rows of a node that is a region are BEGIN..END
+# One row per node of the tree being grown. START and BEFORE are as in Tree; the rows of a node that is a region are
+# BEGIN..END
 # of buffer BUFFER (none for an empty region).
 CHILD, CHILDREN, COLUMN, START, BEFORE, BEGIN, END, BUFFER, FACTS = 0, 1, 2, 3, 4, 5, 6, 7, 8
 
@@ -82,8 +93,20 @@ def _narrow(nodes: Any, used: int, node: int, columns: Columns, column: int, spa
 
 
 @kernel
-def attach(nodes: Any, used: int, node: int, columns: Columns, column: int, parts: int, before: int, span: Any, lists: Any) -> Any:
-    """Write a chosen split into the tree: the nodes (moved if they needed room), how many are used, and the first part's node."""
+def attach(
+    nodes: Any,
+    used: int,
+    node: int,
+    columns: Columns,
+    column: int,
+    parts: int,
+    before: int,
+    span: Any,
+    lists: Any,
+) -> Any:
+    """Write a chosen split into the tree: the nodes (moved if they needed room), how many are used, and the first
+    part's node.
+    """
     nodes = _room(nodes, used + parts + 3)
     if columns.facts[MODE, column] >= BINARY:
         used, node = _narrow(nodes, used, node, columns, column, span)
@@ -96,7 +119,17 @@ def attach(nodes: Any, used: int, node: int, columns: Columns, column: int, part
 
 
 @kernel
-def finish(nodes: Any, used: int, node: int, rows: Rows, columns: Columns, start: int, stop: int, side: int, span: Any) -> Any:
+def finish(
+    nodes: Any,
+    used: int,
+    node: int,
+    rows: Rows,
+    columns: Columns,
+    start: int,
+    stop: int,
+    side: int,
+    span: Any,
+) -> Any:
     """Make a node a region: free descents once more, then its rows. Returns the nodes and how many are used."""
     width = columns.facts.shape[1]
     nodes = _room(nodes, used + 3 * width)
@@ -125,7 +158,9 @@ def child_span(span: Any, column: int, part: int, parts: int, lists: Any, child:
 
 
 @kernel
-def count_parts(rows: Rows, columns: Columns, column: int, parts: int, start: int, stop: int, lists: Any, sizes: Any) -> None:
+def count_parts(
+    rows: Rows, columns: Columns, column: int, parts: int, start: int, stop: int, lists: Any, sizes: Any
+) -> None:
     """Count the rows start..stop that go to each part."""
     width, field = columns.facts[WIDTH, column], columns.facts[FIELD, column]
     for part in range(parts):
@@ -163,8 +198,20 @@ def _persons(rows: Rows, columns: Columns, start: int, stop: int) -> Any:
 
 
 @kernel
-def _divide(source: Rows, target: Rows, columns: Columns, column: int, parts: int, start: int, stop: int, lists: Any, edges: Any) -> Any:
-    """Move a node's rows to their parts; fills `edges` (part, first row and row after the last) and returns the largest part."""
+def _divide(
+    source: Rows,
+    target: Rows,
+    columns: Columns,
+    column: int,
+    parts: int,
+    start: int,
+    stop: int,
+    lists: Any,
+    edges: Any,
+) -> Any:
+    """Move a node's rows to their parts; fills `edges` (part, first row and row after the last) and returns the
+    largest part.
+    """
     if columns.counts >= 0:
         count_parts(source, columns, column, parts, start, stop, lists, lists[SIZES])
     place, largest = start, np.int64(0)
@@ -211,14 +258,25 @@ def grow_subtree(first_rows: Rows, second_rows: Rows, columns: Columns, start: i
     edges = np.empty((2, lists.shape[1]), np.int64)
     waiting = np.empty((64, WAITING), np.int64)
     spans = np.empty((64, SPAN * width), np.int64)
-    waiting[0, NODE], waiting[0, ROW], waiting[0, STOP], waiting[0, SIDE], waiting[0, HISTOGRAM] = 0, start, stop, side, 0
+    waiting[0, NODE], waiting[0, ROW], waiting[0, STOP], waiting[0, SIDE], waiting[0, HISTOGRAM] = (
+        0,
+        start,
+        stop,
+        side,
+        0,
+    )
     for index in range(SPAN * width):
         spans[0, index] = span[index // width, index % width]
     here = np.empty((SPAN, width), np.int64)
     count, highest = np.int64(1), np.int64(0)
     while count > 0:
         count -= 1
-        node, start, stop, side = waiting[count, NODE], waiting[count, ROW], waiting[count, STOP], waiting[count, SIDE]
+        node, start, stop, side = (
+            waiting[count, NODE],
+            waiting[count, ROW],
+            waiting[count, STOP],
+            waiting[count, SIDE],
+        )
         slot = waiting[count, HISTOGRAM]
         for index in range(SPAN * width):
             here[index // width, index % width] = spans[count, index]

@@ -57,7 +57,8 @@ class Rows(NamedTuple):
 class Columns(NamedTuple):
     """What the kernels know of the columns.
 
-    `counts`, `entity` and `number` are fields of 4 bytes: how many persons a row stands for (-1: one), whose row it is (-1: each row
+    `counts`, `entity` and `number` are fields of 4 bytes: how many persons a row stands for (-1: one), whose row it
+    is (-1: each row
     is another person's), and the row's number.
     """
 

@@ -80,5 +80,11 @@ def order_rows(groups: NDArray[np.int32], numbers: NDArray[np.uint32], count: in
         cuts = np.searchsorted(edges, np.linspace(0, len(order), 4 * workers + 1)).tolist()
         cuts[0], cuts[-1] = 0, count
         with ThreadPoolExecutor(workers) as pool:
-            list(pool.map(lambda first, last: _sort_groups(keys, edges, first, last, order, spare), cuts[:-1], cuts[1:]))
+            list(
+                pool.map(
+                    lambda first, last: _sort_groups(keys, edges, first, last, order, spare),
+                    cuts[:-1],
+                    cuts[1:],
+                )
+            )
     return order, edges

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Routing rows down a tree to their regions: the rows a tree was grown from and rows it has never seen go the same way."""
+"""Routing rows down a tree to their regions: the rows a tree was grown from and rows it has never seen go the same
+way.
+"""
 
 from __future__ import annotations
 
@@ -95,5 +97,7 @@ def route_table(table: CodedTable, tree: Tree, cells: list[NDArray[np.int32]], s
     columns, words = describe(table)
     packed = pack(table, columns, words)
     nodes = np.empty(table.rows, np.int32)
-    nodes[packed.quarters[:, columns.number]] = route_packed(packed, columns, make_routes(tree, cells, sizes), threads=threads)
+    nodes[packed.quarters[:, columns.number]] = route_packed(
+        packed, columns, make_routes(tree, cells, sizes), threads=threads
+    )
     return nodes

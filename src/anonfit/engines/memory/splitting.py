@@ -37,8 +37,10 @@ from anonfit.tables.coded import SplitMode
 
 __all__ = ["FROM", "GAP", "HIGH", "LOW", "SPAN", "TO", "choose_split", "inner_range", "tighten"]
 
-# A node's span, one row per fact and one entry per column: the codes its tile holds (FROM..TO), the lowest and highest code its
-# rows have beside the missing one (LOW > HIGH where all are missing), and whether there are missing values among them (GAP).
+# A node's span, one row per fact and one entry per column: the codes its tile holds (FROM..TO), the lowest and
+# highest code its
+# rows have beside the missing one (LOW > HIGH where all are missing), and whether there are missing values among them
+# (GAP).
 FROM, TO, LOW, HIGH, GAP, SPAN = 0, 1, 2, 3, 4, 5
 
 ORDERED = int(SplitMode.ORDERED)
@@ -105,7 +107,16 @@ def inner_range(columns: Columns, column: int, span: Any) -> Any:
 
 
 @kernel
-def _spread(rows: Rows, columns: Columns, column: int, start: int, stop: int, histogram: Any, span: Any, scratch: Scratch) -> Any:
+def _spread(
+    rows: Rows,
+    columns: Columns,
+    column: int,
+    start: int,
+    stop: int,
+    histogram: Any,
+    span: Any,
+    scratch: Scratch,
+) -> Any:
     """The normalized range of a column in a node; -1 where there is nothing to split."""
     low, high, gap = span[LOW, column], span[HIGH, column], span[GAP, column]
     if low > high or (low == high and gap == 0):
@@ -123,7 +134,8 @@ def _spread(rows: Rows, columns: Columns, column: int, start: int, stop: int, hi
 
 @kernel
 def _children(columns: Columns, column: int, found: int, span: Any, lists: Any) -> Any:
-    """Fill the lists STARTS and OWN with missing (if any) and the children of the taxonomy node over the rows; how many.
+    """Fill the lists STARTS and OWN with missing (if any) and the children of the taxonomy node over the rows; how
+    many.
 
     Two-way cuts pass over empty children; a multiway split keeps them.
     """
@@ -151,8 +163,19 @@ def _children(columns: Columns, column: int, found: int, span: Any, lists: Any) 
 
 
 @kernel
-def _elements(rows: Rows, columns: Columns, column: int, start: int, stop: int, histogram: Any, span: Any, scratch: Scratch) -> Any:
-    """Fill the lists STARTS and OWN with the pieces that a cut may part: codes, or children of a taxonomy node; how many."""
+def _elements(
+    rows: Rows,
+    columns: Columns,
+    column: int,
+    start: int,
+    stop: int,
+    histogram: Any,
+    span: Any,
+    scratch: Scratch,
+) -> Any:
+    """Fill the lists STARTS and OWN with the pieces that a cut may part: codes, or children of a taxonomy node; how
+    many.
+    """
     low = np.int64(0) if span[GAP, column] == 1 else span[LOW, column]
     found = present(rows, columns, column, start, stop, histogram, low, span[HIGH, column], scratch)
     lists = scratch.lists
@@ -165,7 +188,9 @@ def _elements(rows: Rows, columns: Columns, column: int, start: int, stop: int, 
 
 @kernel
 def _median_cut(elements: int, k: int, lists: Any) -> Any:
-    """The element after which to cut: the lower median's if that is legal, else the nearest legal one, lower first; or -1."""
+    """The element after which to cut: the lower median's if that is legal, else the nearest legal one, lower first;
+    or -1.
+    """
     total = np.int64(0)
     for element in range(elements):
         total += lists[OWN, element]
@@ -196,7 +221,17 @@ def _all_legal(elements: int, k: int, lists: Any) -> Any:
 
 
 @kernel
-def _multiway(rows: Rows, columns: Columns, column: int, start: int, stop: int, elements: int, gap: int, k: int, lists: Any) -> Any:
+def _multiway(
+    rows: Rows,
+    columns: Columns,
+    column: int,
+    start: int,
+    stop: int,
+    elements: int,
+    gap: int,
+    k: int,
+    lists: Any,
+) -> Any:
     """Fill the lists PARTS and SIZES with the parts of a legal multiway split; how many, or 0.
 
     Missing values stand alone if they may; otherwise they are tried together with the first child.
@@ -218,8 +253,20 @@ def _multiway(rows: Rows, columns: Columns, column: int, start: int, stop: int, 
 
 
 @kernel
-def _two_way(rows: Rows, columns: Columns, column: int, start: int, stop: int, elements: int, first: int, k: int, lists: Any) -> Any:
-    """Fill the lists PARTS and SIZES with the two parts of a legal cut; the number of parts (0: none) and the code below the cut."""
+def _two_way(
+    rows: Rows,
+    columns: Columns,
+    column: int,
+    start: int,
+    stop: int,
+    elements: int,
+    first: int,
+    k: int,
+    lists: Any,
+) -> Any:
+    """Fill the lists PARTS and SIZES with the two parts of a legal cut; the number of parts (0: none) and the code
+    below the cut.
+    """
     persons_beside(rows, columns, column, start, stop, elements, lists)
     cut = _median_cut(elements, k, lists)
     if cut < 0:
@@ -232,8 +279,12 @@ def _two_way(rows: Rows, columns: Columns, column: int, start: int, stop: int, e
 
 
 @kernel
-def choose_split(rows: Rows, columns: Columns, start: int, stop: int, histogram: Any, k: int, span: Any, scratch: Scratch) -> Any:
-    """A node's split: column (-1: none is legal), number of parts, code below an ordered cut; PARTS has the parts' first codes."""
+def choose_split(
+    rows: Rows, columns: Columns, start: int, stop: int, histogram: Any, k: int, span: Any, scratch: Scratch
+) -> Any:
+    """A node's split: column (-1: none is legal), number of parts, code below an ordered cut; PARTS has the parts'
+    first codes.
+    """
     width = columns.facts.shape[1]
     spread = scratch.spread
     for column in range(width):

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`anonfit init`: propose a spec for a table and explain it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anonfit.cli.showing import console, print_json, stages, table
+from anonfit.errors import RequestError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from anonfit.tables.profile import Proposal
+
+__all__ = ["propose_spec"]
+
+
+def _masks(frame: pl.DataFrame, proposal: Proposal, folder: Path) -> dict[str, str]:
+    """Write a taxonomy of masked codes for each column that looks like postal codes; their files."""
+    from anonfit.tables.taxonomy_builders import masked
+    from anonfit.tables.taxonomy_files import write_taxonomy
+
+    written = {}
+    for column in proposal.columns:
+        if column.taxonomy == "mask" and column.role == "quasi-identifier":
+            name = "".join(sign if sign.isalnum() or sign in "-_" else "_" for sign in column.name) + ".taxonomy.csv"
+            if not (folder / name).exists():
+                write_taxonomy(masked(frame[column.name].drop_nulls().unique()), folder / name)
+            written[column.name] = name
+    return written
+
+
+def propose_spec(data: Path, out: Path | None, *, k: int, replace: bool, as_json: bool) -> None:
+    """Read a table, propose a role for every column, and write the spec."""
+    from anonfit.tables.profile import proposal_toml, propose
+    from anonfit.tables.reading import ReadOptions, read_table
+
+    target = out or data.with_name("spec.toml")
+    if target.exists() and not replace:
+        raise RequestError(f"{target} is already there; choose another --out, or add --replace.")
+    if not target.parent.is_dir():
+        raise RequestError(f"{target.parent}: there is no such folder to write the spec into.")
+    with stages(as_json=as_json) as stage:
+        stage("Reading")
+        frame = read_table(data, ReadOptions())
+        stage("Looking at the columns")
+        proposal = propose(frame, k=k)
+        taxonomies = _masks(frame, proposal, target.parent)
+    source = data.resolve()
+    name = source.relative_to(target.resolve().parent) if source.is_relative_to(target.resolve().parent) else source
+    target.write_text(proposal_toml(proposal, source=str(name), taxonomies=taxonomies), encoding="utf-8")
+    _show(proposal, target, taxonomies, as_json=as_json)
+
+
+def _show(proposal: Proposal, target: Path, taxonomies: dict[str, str], *, as_json: bool) -> None:
+    if as_json:
+        columns = [
+            {
+                "name": column.name,
+                "role": column.role,
+                "type": column.type,
+                "reason": column.reason,
+                "decision": column.decision,
+            }
+            for column in proposal.columns
+        ]
+        print_json(
+            {
+                "spec": str(target),
+                "columns": columns,
+                "rows": proposal.rows,
+                "unique_rows": proposal.unique_rows,
+                "taxonomies": taxonomies,
+            }
+        )
+        return
+    from rich.text import Text
+
+    screen = console()
+    screen.print(
+        table(
+            ("column", "role", "why"),
+            [(column.name, column.role, column.reason) for column in proposal.columns],
+        )
+    )
+    screen.print()
+    for note in proposal.notes:
+        screen.print(Text(note), soft_wrap=True)
+    for column, file in taxonomies.items():
+        screen.print(
+            Text(
+                f"{file} groups the codes of '{column}' by their first digits. A taxonomy is published with the release: "
+                "let it list all codes there are, not only those of the table."
+            ),
+            soft_wrap=True,
+        )
+    screen.print(
+        Text("Wrote ", style="bold green")
+        + Text(f"{target}: read it, settle what it asks you to decide, then: anonfit run {target}"),
+        soft_wrap=True,
+    )

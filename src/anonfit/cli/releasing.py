@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`anonfit run` and `anonfit apply`: make a release and say what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from anonfit.cli.showing import console, print_json, stages
+
+__all__ = ["apply_release", "run_spec", "summary"]
+
+
+def summary(report: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """What a script wants to know of a release."""
+    audit = report["audit"]
+    return {
+        "release": str(folder),
+        "k": report["asked"]["k"],
+        "rows": report["rows"],
+        "groups": audit["sizes"]["groups"],
+        "smallest_group": audit["sizes"]["smallest"],
+        "passed": audit["passed"],
+        "report": str(folder / "report.html"),
+        "internal_record": str(folder.with_name(f"{folder.name}.internal.json")),
+    }
+
+
+def show_release(report: Mapping[str, Any], folder: Path, *, as_json: bool) -> None:
+    """Tell of a published release."""
+    found = summary(report, folder)
+    if as_json:
+        print_json(found)
+        return
+    from rich.text import Text
+
+    screen = console()
+    rows = report["rows"]
+    left_out = [f"{rows[word]} {word}" for word in ("withheld", "dropped") if rows[word]]
+    screen.print(Text("Published ", style="bold green") + Text(str(folder), style="bold"), soft_wrap=True)
+    screen.print(
+        f"  {rows['released']:,} rows in {found['groups']:,} groups, the smallest of {found['smallest_group']} persons (asked: {found['k']})"
+    )
+    if left_out:
+        screen.print(f"  rows left out: {', '.join(left_out)}")
+    screen.print(
+        "  The audit of the written file accepted it. Not covered: background knowledge, other releases, what a group has in common."
+    )
+    screen.print(Text(f"  read next: {found['report']}"), soft_wrap=True)
+    screen.print(Text(f"  for the owner of the data only: {found['internal_record']}"), soft_wrap=True)
+
+
+def run_spec(spec: Path, out: Path | None, *, settings: Sequence[str], replace: bool, as_json: bool) -> None:
+    """Make and publish the release of a spec."""
+    with stages(as_json=as_json) as stage:
+        from anonfit.api import run
+
+        folder = out or Path(f"{spec.stem}-release")
+        release = run(spec, folder, settings=settings, replace=replace, stage=stage)
+    show_release(release.report, folder, as_json=as_json)
+
+
+def apply_release(release: Path, data: Path, out: Path | None, *, unseen: str, replace: bool, as_json: bool) -> None:
+    """Release new data by an earlier release's recoding."""
+    with stages(as_json=as_json) as stage:
+        from anonfit.api import load
+
+        stage("Loading the release")
+        folder = out or Path(f"{data.name.split('.')[0]}-release")
+        extended = load(release).publish_extension(data, folder, unseen=unseen, replace=replace, stage=stage)
+    show_release(extended.report, folder, as_json=as_json)
