@@ -130,7 +130,8 @@ def read_source(spec: Spec, source: Any) -> tuple[Schema, pl.DataFrame]:
     options = ReadOptions(missing=spec.data.missing, delimiter=spec.data.delimiter, header=spec.data.header)
     schema = schema_of(spec, column_names(source, options))
     wanted = tuple(column.name for column in schema.columns if column.role != Role.IDENTIFIER)
-    options = ReadOptions(options.missing, options.delimiter, options.header, wanted, _texts(schema))
+    clean = frozenset(column.name for column in schema.quasi_identifiers)
+    options = ReadOptions(options.missing, options.delimiter, options.header, wanted, _texts(schema), clean)
     return schema, read_table(source, options)
 
 
@@ -154,12 +155,19 @@ def _without_missing(spec: Spec, schema: Schema, frame: pl.DataFrame) -> pl.Data
 
 def _check_raw(schema: Schema, frame: pl.DataFrame) -> None:
     """Refuse raw columns that nearly tell every record apart, unless their release is written."""
+    import polars as pl
+
     faults = []
+    names = [column.name for column in schema.released_raw]
+    for name in names:
+        if frame[name].dtype.is_nested() or frame[name].dtype == pl.Object:
+            raise DataError(f"column '{name}' is of type {frame[name].dtype}; only plain values can be released.")
+    if len(frame) < 2 or not names:
+        return
+    roughly = frame.lazy().select(pl.col(names).approx_n_unique()).collect().row(0, named=True)
     for column in schema.released_raw:
         values = frame[column.name]
-        if values.dtype.is_nested():
-            raise DataError(f"column '{column.name}' is of type {values.dtype}; only plain values can be released.")
-        if column.release or len(values) < 2 or values.approx_n_unique() < 0.85 * len(values):
+        if column.release or roughly[column.name] < 0.85 * len(values):
             continue
         share = values.n_unique() / len(values)
         if share > NEARLY_DISTINCT:

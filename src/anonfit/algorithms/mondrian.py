@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,11 +15,12 @@ from anonfit.errors import DataError, Infeasible
 from anonfit.progress import Stage, silent
 from anonfit.recoding.building import build_recoding, cells_of_codes
 from anonfit.recoding.recoding import Recoding
-from anonfit.tables.coded import CodedTable, Codes
+from anonfit.tables.coded import CodedTable
 from anonfit.tables.codebook import code_column
 from anonfit.tables.cuts import CutPoints
 from anonfit.tables.domains import Domain
 from anonfit.tables.schema import Column
+from anonfit.threads import thread_count
 
 if TYPE_CHECKING:
     import polars as pl
@@ -87,16 +89,15 @@ def persons_of(rows: int, counts: pl.Series | None, entities: pl.Series | None) 
     return Persons(rows)
 
 
-def _coded(columns: Sequence[Column], frame: pl.DataFrame, persons: Persons, k: int) -> tuple[list[Domain], CodedTable]:
+def _coded(columns: Sequence[Column], frame: pl.DataFrame, persons: Persons, k: int, threads: int | None = None) -> tuple[list[Domain], CodedTable]:
     """Domains of the quasi-identifiers and the coded table."""
-    domains: list[Domain] = []
-    codes: list[Codes] = []
-    for column in columns:
-        coded = code_column(column, frame[column.name], persons=persons.of_groups, k=k)
-        domains.append(coded.domain)
-        codes.append(coded.codes)
+    with ThreadPoolExecutor(thread_count(threads)) as pool:
+        coded = list(
+            pool.map(lambda column: code_column(column, frame[column.name], persons=persons.of_groups, k=k), columns)
+        )
+    domains = [column.domain for column in coded]
     described = tuple(domain.coded() for domain in domains)
-    return domains, CodedTable(described, tuple(codes), persons.rows, persons.counts, persons.entities)
+    return domains, CodedTable(described, tuple(column.codes for column in coded), persons.rows, persons.counts, persons.entities)
 
 
 def anonymize(
@@ -116,7 +117,7 @@ def anonymize(
             f"the table is about {total} person(s), fewer than k = {k}: no release can give each of them {k - 1} others like them."
         )
     stage("Coding")
-    domains, table = _coded(columns, frame, persons, k)
+    domains, table = _coded(columns, frame, persons, k, threads)
     stage("Growing regions")
     from anonfit.engines.memory.engine import grow
     from anonfit.engines.memory.routing import make_routes, route_packed

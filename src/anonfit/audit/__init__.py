@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from anonfit.audit.api import audit as audit
+    from anonfit.audit.release_folder import audit_data as audit_data
     from anonfit.audit.release_folder import audit_release as audit_release
     from anonfit.audit.result import Audit as Audit
     from anonfit.audit.result import Finding as Finding
     from anonfit.audit.risk import THRESHOLDS as THRESHOLDS
 
-__all__ = ["THRESHOLDS", "Audit", "Finding", "audit", "audit_release"]
+__all__ = ["THRESHOLDS", "Audit", "Finding", "audit", "audit_data", "audit_release"]
 
 _HOMES = {
     "THRESHOLDS": "risk",
     "Audit": "result",
     "Finding": "result",
     "audit": "api",
+    "audit_data": "release_folder",
     "audit_release": "release_folder",
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a raw column of two files comparable by value: a text of one file may be a number, a date or a truth value in the other."""
+"""Makes a raw column of two files comparable by value: a text in one may be a number or a date in the other."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _same_type(one: pl.Series, other: pl.Series) -> tuple[pl.Series, pl.Series]:
 
 
 def add_hashes(hashes: Hashes, series: pl.Series, *, place: int) -> Hashes:
-    """Fold one more column into 64-bit hashes of rows. A changed value goes unseen with a chance of about rows / 2**64."""
+    """Fold one more column into 64-bit hashes of rows; a changed value goes unseen with a chance of rows / 2**64."""
     column: Hashes = series.hash(seed=place).to_numpy()
     mixed: Hashes = (hashes ^ column) * _MIX
     return mixed ^ (mixed >> np.uint64(29))

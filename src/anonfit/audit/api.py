@@ -46,14 +46,14 @@ def audit(
     """Recount a file or frame and say what it really protects.
 
     Args:
-        data: A path (.csv, .csv.gz, .csv.zst, .parquet, .arrow) or a polars, pandas or Arrow frame; any file, not only ours.
+        data: A path (.csv, .csv.gz, .csv.zst, .parquet, .arrow) or a polars, pandas or Arrow frame; of any tool.
         quasi_identifiers: What an attacker may know. A column `age` may stand as `age_lower` and `age_upper`.
         sensitive: Raw columns whose diversity is measured.
         k: The persons asked of the smallest group.
         entity: The column, of the data or of the source, whose different values are the persons.
         count: The column with the number of persons a row stands for.
-        columns: What the labels of each quasi-identifier mean, as in the columns of recoding.json; without it, labels are
-            compared for equality, and with a source their meaning is guessed from it.
+        columns: What the labels of each quasi-identifier mean, as in the columns of recoding.json. Without it, labels
+            are compared for equality; with a source their meaning is guessed from it.
         quasi_identifier_sets: Several quasi-identifiers, each a list of columns or a mapping with `columns` and `k`.
         diversity: Demands such as {"column": "diagnosis", "model": "distinct-l", "l": 3}.
         max_risk: The highest acceptable risk of the `attacker`: a number or the name of a preset.
@@ -61,8 +61,8 @@ def audit(
         thresholds: The shares of persons above these are reported.
         source: The raw rows the data was made from.
         withheld: How many of them may be absent; None only reports them.
-        other: A second release of the same source: a release folder, a frame or path with the same columns, or a mapping
-            with `data`, `quasi_identifiers` and `columns`.
+        other: A second release of the same source: a release folder, a frame or path with the same columns, or a
+            mapping with `data`, `quasi_identifiers` and `columns`.
         population: The population the data was drawn from, with the same labels or raw.
         sampling_fraction: The share of the population that is in the data.
         order: "sorted" asks that the order of the rows tells nothing.

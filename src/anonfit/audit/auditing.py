@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -70,7 +69,9 @@ def run_audit(request: Request) -> Audit:
         marketer=marketer_risk(evidence.sizes, population),
         raw_columns=tuple(raw_columns),
         labels=space.labels,
-        source=source and check_source(released, source, located=space.located, raw=raw, drops_missing=drops),
+        source=None
+        if source is None
+        else check_source(released, source, located=space.located, raw=raw, drops_missing=drops),
         joint=_joint(request, source, space=space),
         sorted=None if request.order is None else rows_are_sorted(released),
         findings=(),
@@ -148,14 +149,18 @@ def _joint(request: Request, source: Table | None, *, space: Space) -> JointCell
     if request.other is None or source is None:
         return None
     if space.located is None:
-        raise DataError("The labels of the data are not understood: give the meaning of its columns to compare two releases.")
+        raise DataError(
+            "The labels of the data are not understood: give the meaning of its columns to compare two releases."
+        )
     there = locate_in_other(request.other, source, missing=request.missing)
     return joint_cells(space.located.found.group, there, persons=source_persons(source, request), k=request.k)
 
 
-def _notes(request: Request, *, evidence: Evidence) -> Sequence[str] | tuple[str, ...]:
+def _notes(request: Request, *, evidence: Evidence) -> tuple[str, ...]:
     """What a reader of the figures should know."""
-    notes = ["Figures are about an attacker who knows the quasi-identifiers of a person; other knowledge is not covered."]
+    notes = [
+        "Figures are about an attacker who knows the quasi-identifiers of a person; other knowledge is not covered."
+    ]
     if request.source is not None and request.meanings is None:
         notes.append("The meaning of labels was guessed from the source.")
     if evidence.persons.counted == "entities":

@@ -64,7 +64,7 @@ def _spellings(text: str) -> tuple[str, ...]:
 
 
 def _line_axis(meaning: Meaning, sets: Sequence[ValueSet]) -> Axis:
-    """An ordered column: with ends b1 < b2 < …, the cells are missing, below b1, b1 itself, between b1 and b2, b2 itself, …"""
+    """An ordered column: with ends b1 < b2 < …, cells are missing, below b1, b1, between b1 and b2, b2, …"""
     intervals = [interval for found in sets for interval in found.intervals]
     ends = sorted({end for one in intervals for end in (one.lower, one.upper) if end is not None})
     position = {end: i for i, end in enumerate(ends)}

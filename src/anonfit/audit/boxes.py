@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Released groups as boxes: a set of cells per quasi-identifier. Finds the box of every raw row, and boxes that overlap.
+"""Released groups as boxes: a set of cells per quasi-identifier. Finds the box of each raw row, and boxes that overlap.
 
 Arrays for `kernels.py`: `labels` (box, axis) holds label numbers, unique over all axes; label i means the runs
-`runs[starts[i]:starts[i + 1]]`, each (first cell, last cell), and reaches from `hulls[i, 0]` to `hulls[i, 1]`."""
+`runs[starts[i]:starts[i + 1]]`, each (first cell, last cell), and reaches from `hulls[i, 0]` to `hulls[i, 1]`; `spans`
+(box, axis) is (first cell, last cell, first run) of the box's label, with -1 for the run of a label without gaps."""
 
 from __future__ import annotations
 
@@ -35,6 +36,7 @@ class Boxes:
     labels: Int32
     starts: Int32
     runs: Int32
+    spans: Int32
     nodes: Int32
     leaves: Int32
     halves: npt.NDArray[np.uint8]
@@ -49,7 +51,7 @@ class Found:
 
 
 def box_space(axes: Sequence[Axis], sets: Sequence[Sequence[ValueSet | None]], label_of_group: IntArray) -> Boxes:
-    """The boxes of groups: `label_of_group` (group, axis) points into the axis' `sets`; a group with an unread label has none."""
+    """The boxes of groups: `label_of_group` (group, axis) points into `sets[axis]`; an unread label makes no box."""
     starts, runs, offsets = [0], [], []
     for axis, of_axis in zip(axes, sets, strict=True):
         offsets.append(len(starts) - 1)
@@ -61,11 +63,18 @@ def box_space(axes: Sequence[Axis], sets: Sequence[Sequence[ValueSet | None]], l
     labels = (label_of_group + np.array(offsets, np.int64)).astype(np.int32)
     filled = (np.diff(start_array) > 0)[labels].all(axis=1) if len(axes) else np.ones(len(labels), np.bool_)
     labels = np.ascontiguousarray(labels[filled])
-    nodes, leaves, halves = _grown(axes, labels, start_array, run_array)
-    return Boxes(tuple(axes), np.flatnonzero(filled), labels, start_array, run_array, nodes, leaves, halves)
+    hulls = np.zeros((len(start_array), 2), np.int32)
+    some = np.flatnonzero(np.diff(start_array))
+    hulls[some, 0], hulls[some, 1] = run_array[start_array[some], 0], run_array[start_array[some + 1] - 1, 1]
+    nodes, leaves, halves = _grown(axes, labels, starts=start_array, runs=run_array, hulls=hulls)
+    first_run = np.where(np.diff(start_array, append=len(runs)) > 1, start_array, -1)
+    spans = np.ascontiguousarray(np.concatenate([hulls, first_run[:, None]], axis=1)[labels], np.int32)
+    return Boxes(tuple(axes), np.flatnonzero(filled), labels, start_array, run_array, spans, nodes, leaves, halves)
 
 
-def _grown(axes: Sequence[Axis], labels: Int32, starts: Int32, runs: Int32) -> tuple[Int32, Int32, npt.NDArray[np.uint8]]:
+def _grown(
+    axes: Sequence[Axis], labels: Int32, *, starts: Int32, runs: Int32, hulls: Int32
+) -> tuple[Int32, Int32, npt.NDArray[np.uint8]]:
     """Grow the tree of cuts; the arrays it works on are made here so that little must be compiled."""
     from anonfit.audit import kernels
 
@@ -74,8 +83,6 @@ def _grown(axes: Sequence[Axis], labels: Int32, starts: Int32, runs: Int32) -> t
     width = int(cells.max(initial=1))
     several = np.diff(starts) > 1  # labels that are no single run
     sets = np.array([several[column].any() for column in labels.T], np.bool_) & (cells <= _LARGEST_SET_AXIS)
-    filled = np.minimum(starts[:-1], max(0, len(runs) - 1))
-    hulls = np.stack([runs[filled, 0], runs[starts[1:] - 1, 1]], axis=1) if len(runs) else np.zeros((1, 2), np.int32)
     budget = kernels.COPIES * count
     room = count + budget + 1
     state = np.array([1, 1, count, 0, 0, budget], np.int64)
@@ -84,8 +91,8 @@ def _grown(axes: Sequence[Axis], labels: Int32, starts: Int32, runs: Int32) -> t
     nodes, waiting = np.zeros((2 * room + 1, 4), np.int32), np.zeros((2 * room + 1, 2), np.int64)
     scratch, side = np.zeros((4, width), np.int32), np.zeros((2, width), np.uint8)
     halves = np.empty((64, width), np.uint8)
-    geometry = (labels, starts, runs, np.ascontiguousarray(hulls), cells, sets.astype(np.uint8))
-    while not kernels.grow(*geometry, scratch, side, state, waiting, stack, spare, nodes, leaves, halves):
+    geometry = (labels, starts, runs, hulls, cells, sets.astype(np.uint8))
+    while not kernels.grow(geometry, (scratch, side), state, waiting, stack, spare, (nodes, leaves, halves)):
         halves = np.concatenate([halves, np.empty_like(halves)])
     return nodes[: state[1]].copy(), leaves[: state[3]].copy(), halves[: state[4] + 1].copy()
 
@@ -101,8 +108,8 @@ def locate_rows(boxes: Boxes, columns: Sequence[Cells], *, rows: int) -> Found:
         cells = np.empty((end - begin, len(columns)), np.int32)
         for axis, column in enumerate(columns):
             cells[:, axis] = column[begin:end]
-        tree = (boxes.nodes, boxes.leaves, boxes.halves, boxes.labels, boxes.starts, boxes.runs)
-        kernels.locate(cells, *tree, found[begin:end], others[begin:end])
+        tree = (boxes.nodes, boxes.leaves, boxes.halves)
+        kernels.locate(cells, tree, boxes.runs, boxes.spans, found[begin:end], others[begin:end])
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(part, range(0, rows, _ROWS_AT_ONCE)))

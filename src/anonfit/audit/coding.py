@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns as integer codes: equal values have equal codes, missing is 0. Everything the audit counts is counted on these."""
+"""Columns as integer codes: equal values have equal codes, missing is 0. The audit counts on these."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _ranked(series: pl.Series) -> Coded:
 
 
 def integers(series: pl.Series) -> IntArray | None:
-    """The whole numbers behind integers, decimals, dates, times and codes of texts (missing: 0); None if they have none."""
+    """The whole numbers behind integers, decimals, dates, times and texts in a dictionary (missing: 0)."""
     physical: Any = series.to_physical()
     if not physical.dtype.is_integer():
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an audit has to go by: labels that are understood, raw rows found in them, and rows that persons are counted on."""
+"""What an audit has to go by: labels that are understood, raw rows found in them, and rows to count persons on."""
 
 from __future__ import annotations
 
@@ -19,7 +19,15 @@ from anonfit.audit.result import LabelCheck
 from anonfit.audit.source import Located, locate_source
 from anonfit.errors import DataError
 
-__all__ = ["Evidence", "Space", "gather_evidence", "locate_in_other", "open_source", "read_space", "source_persons"]
+__all__ = [
+    "Evidence",
+    "Space",
+    "gather_evidence",
+    "locate_in_other",
+    "open_source",
+    "read_space",
+    "source_persons",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +58,9 @@ def open_source(released: Released, request: Request, *, raw: Sequence[str]) -> 
     require_columns(source, released.columns, purpose="a quasi-identifier")
     others = request.other.quasi_identifiers if request.other else ()
     persons = [name for name in (request.entity, request.count) if name]
-    return source.only([*released.columns, *raw, *persons, *others]).loaded([*released.columns, *others])
+    known = request.meanings or {}
+    names = [name for name in released.columns if name in known and known[name].type in ("nominal", "ordinal")]
+    return source.only([*released.columns, *raw, *persons, *others]).loaded(names)
 
 
 def read_space(released: Released, request: Request, *, source: Table | None) -> Space:
@@ -104,7 +114,9 @@ def source_persons(source: Table, request: Request) -> Persons:
 
 def locate_in_other(other: OtherRelease, source: Table, *, missing: Sequence[str]) -> IntArray:
     """The group of every row of the source in a second release."""
-    released = open_released(open_table(other.data, missing=missing, label="the other release"), other.quasi_identifiers)
+    released = open_released(
+        open_table(other.data, missing=missing, label="the other release"), other.quasi_identifiers
+    )
     meanings = other.meanings if other.meanings is not None else guess_meanings(released, source)
     boxes = boxes_of(released, read_columns(released, meanings))
     if boxes is None:

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
-__all__ = ["Figure", "Share", "few", "persons_field", "plain"]
+__all__ = ["PERSONS", "Figure", "Share", "few", "plain"]
+
+PERSONS = {"persons": True}  # metadata of a field that is itself a number of persons
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +31,6 @@ class Figure:
     value: float
     persons: int
     rest: int = 0
-
-
-def persons_field() -> Any:
-    """A field that is itself a number of persons."""
-    return field(metadata={"persons": True})
 
 
 def few(number: int, k: int) -> bool:

@@ -98,7 +98,10 @@ def _labels(labels: LabelCheck, request: Request) -> list[Finding]:
     found = [_no_labels("labels", number, column, (good, bad)) for column, number in labels.unreadable.items()]
     if request.regions == "any":
         return found
-    good, bad = "Every label is made of the recoding's cuts.", "Some labels have ends that are no cut of the recoding."
+    good, bad = (
+        "Every label is made of the recoding's cuts.",
+        "Some labels have ends that are no cut of the recoding.",
+    )
     found += [_no_labels("label ends", number, column, (good, bad)) for column, number in labels.not_allowed.items()]
     if labels.overlapping is None:
         sentence = "Whether groups overlap cannot be told: some quasi-identifiers have no labels that are understood."
@@ -123,7 +126,15 @@ def _source(check: SourceCheck, request: Request) -> list[Finding]:
         found.append(Finding("labels against source", None, None, None, sentence))
     if check.not_in_source:
         names = list(check.not_in_source)
-        found.append(Finding("source columns", [], names, met=False, sentence="Some released columns are not in the source."))
+        found.append(
+            Finding(
+                "source columns",
+                [],
+                names,
+                met=False,
+                sentence="Some released columns are not in the source.",
+            )
+        )
     if request.withheld is not None:
         found.append(_withheld(check.absent, request.withheld))
     if request.regions != "any" and check.by_labels:
@@ -141,7 +152,10 @@ def _no_rows(name: str, found: Share, sentences: tuple[str, str]) -> Finding:
 def _withheld(absent: Share, asked: int | range) -> Finding:
     met = absent.persons in asked if isinstance(asked, range) else absent.persons == asked
     words = f"fewer than {asked.stop}" if isinstance(asked, range) else asked
-    good, bad = "Source rows are released or withheld.", "The source rows that are not released are not those withheld."
+    good, bad = (
+        "Source rows are released or withheld.",
+        "The source rows that are not released are not those withheld.",
+    )
     return Finding("withheld rows", words, absent.persons, met, good if met else bad, persons=absent.persons)
 
 
@@ -155,5 +169,8 @@ def _joint(below: Figure) -> Finding:
 
 def _order(found: str) -> Finding:
     """The order of the rows tells nothing."""
-    good, bad = "Rows are in the order of their values.", "Rows are not in the order of their values, which may tell more."
+    good, bad = (
+        "Rows are in the order of their values.",
+        "Rows are not in the order of their values, which may tell more.",
+    )
     return Finding("row order", "sorted", found, found == "sorted", good if found == "sorted" else bad)

@@ -37,7 +37,7 @@ class Grouping:
 
 @dataclass(frozen=True, slots=True)
 class Persons:
-    """Whom the rows stand for: one person each; `numbers[row]` persons; or the person `entities[row]`, also in other rows."""
+    """Whom the rows stand for: one person each; `numbers[row]` persons; or the person `entities[row]`."""
 
     numbers: IntArray | None = None
     entities: Coded | None = None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two releases of one table: who has both sees the cells (label here, label there), which may hold fewer than k persons."""
+"""Two releases of one table: who has both sees the cells (label here, label there), which may hold too few persons."""
 
 from __future__ import annotations
 

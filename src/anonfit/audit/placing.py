@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Raw values on the line of their column: numbers, dates and words of an order become cells between the ends of labels."""
+"""Raw values on the line of their column: numbers, dates and words of an order become cells between ends of labels."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -76,7 +77,9 @@ def as_moments(series: pl.Series, date_format: str | None = None) -> pl.Series:
     if day.null_count() == texts.null_count():
         return day.cast(pl.Datetime("us"))
     swapped = texts.str.replace(" ", "T", literal=True)
-    moments = [swapped.str.to_datetime(f"%Y-%m-%dT{clock}", strict=False, time_unit="us") for clock in ("%H:%M:%S%.f", "%H:%M")]
+    moments = [
+        swapped.str.to_datetime(f"%Y-%m-%dT{clock}", strict=False, time_unit="us") for clock in ("%H:%M:%S%.f", "%H:%M")
+    ]
     return pl.select(pl.coalesce(day.cast(pl.Datetime("us")), *moments)).to_series()
 
 
@@ -90,7 +93,11 @@ def _numbers(series: pl.Series, meaning: Meaning) -> tuple[pl.Series, Fraction]:
             series = as_moments(series, meaning.date_format)
         if series.dtype == pl.Date:
             return series, Fraction(1, 86400)
-        return (series, Fraction(_UNITS[series.dtype.time_unit])) if isinstance(series.dtype, pl.Datetime) else _none(series)
+        return (
+            (series, Fraction(_UNITS[series.dtype.time_unit]))
+            if isinstance(series.dtype, pl.Datetime)
+            else _none(series)
+        )
     if isinstance(kind, pl.Decimal):
         return series.to_physical(), Fraction(10**kind.scale)
     if kind.is_numeric() or kind == pl.Boolean:
@@ -109,7 +116,9 @@ def _none(series: pl.Series) -> tuple[pl.Series, Fraction]:
 
 def _positions(series: pl.Series, position: Mapping[str, int]) -> pl.Series:
     codes, texts = distinct_texts(series)
-    places = pl.Series([None, *(position.get(text, position.get(text.removesuffix(".0"))) for text in texts)], dtype=pl.Int64)
+    places = pl.Series(
+        [None, *(position.get(text, position.get(text.removesuffix(".0"))) for text in texts)], dtype=pl.Int64
+    )
     return places.gather(codes)
 
 
@@ -119,7 +128,7 @@ def _within(
     """Values moved to the nearest end of the domain, and how many had to be."""
     if low is None and high is None:
         return values, 0
-    clipped = np.clip(values, low, high)
+    clipped: Any = np.clip(values, low, high)
     return clipped, int(np.count_nonzero((clipped != values) & ~lost))
 
 
@@ -131,13 +140,13 @@ def _cells_of_integers(values: Values, ends: list[Fraction]) -> Cells:
     if high - low <= max(len(values), 2**16):
         table = _cells_by_steps(np.arange(low, high + 1, dtype=np.int64), ends)
         return table[values - low]
-    if max(abs(low), abs(high), *(abs(end) for end in ends), 0) < _EXACT:
+    if max([abs(low), abs(high), *(abs(math.ceil(end)) for end in ends)]) < _EXACT:
         return _cells_of_floats(values.astype(np.float64), ends)
     return _cells_by_steps(values, ends)
 
 
 def _cells_by_steps(values: Values, ends: list[Fraction]) -> Cells:
-    """Count the ends that are not above a value, and those below it: an end between two integers counts for both at once."""
+    """Count the ends not above a value, and those below it: an end between two integers counts for both at once."""
     limit = 2**63 - 1
     at_least = np.array([min(max(math.ceil(end), -limit), limit) for end in ends], np.int64)
     above = np.array([min(max(math.floor(end) + 1, -limit), limit) for end in ends], np.int64)
@@ -148,4 +157,5 @@ def _cells_by_steps(values: Values, ends: list[Fraction]) -> Cells:
 def _cells_of_floats(values: Values, ends: list[Fraction]) -> Cells:
     line = np.array([*map(float, ends), np.nan])
     below = np.searchsorted(line[:-1], values, "left")
-    return (1 + 2 * below + (line[below] == values)).astype(np.int32)
+    cells: Cells = (1 + 2 * below + (line[below] == values)).astype(np.int32)
+    return cells

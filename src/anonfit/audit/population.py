@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many persons of a population lie in each released group: by equal labels, or by finding raw rows in the labels."""
+"""How many persons of a population lie in each released group: by equal labels, or by finding raw rows in labels."""
 
 from __future__ import annotations
 

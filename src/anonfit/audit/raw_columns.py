@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What groups reveal of a column that is released as it is: certain and likely values, and k together with the column."""
+"""What groups reveal of a column that is released as it is: certain and likely values, and k together with it."""
 
 from __future__ import annotations
 

@@ -20,7 +20,10 @@ __all__ = ["Table", "open_table", "require_columns"]
 _DELIMITERS = (",", ";", "\t", "|")
 _PACKED = (".gz", ".zst")
 _TEXT, _PARQUET, _ARROW = (".csv", ".tsv", ".txt"), (".parquet", ".pq"), (".arrow", ".feather", ".ipc")
-_CELLS = {"text": 160_000_000, "typed": 60_000_000}  # held in memory together; larger tables are read in parts
+_CELLS = {
+    "text": 160_000_000,
+    "typed": 60_000_000,
+}  # held in memory together; larger tables are read in parts
 _BYTES_PER_CELL = 12  # of a text file, about
 
 
@@ -33,7 +36,9 @@ class Table:
     label: str  # how messages call it
     width: int  # columns to read at once
     missing: tuple[str, ...]
-    kind: Literal["text", "typed", "clean"]  # a text file; a typed file or frame; a frame that is already as it comes out
+    kind: Literal[
+        "text", "typed", "clean"
+    ]  # a text file; a typed file or frame; a frame that is already as it comes out
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -93,8 +98,15 @@ def open_table(data: object, *, missing: Sequence[str] = ("",), label: str = "th
     if nested:
         raise DataError(f"Column '{nested[0]}' of {label} holds nested values: an audit needs one value per cell.")
     width = len(schema) if cells <= _CELLS[kind] else len(schema) * _CELLS[kind] // cells
-    clean = {name: pl.String() if _is_text(dtype) else dtype for name, dtype in schema.items()}
+    clean = {name: _clean_type(dtype) for name, dtype in schema.items()}
     return Table(lazy, clean, label, max(1, width), tuple(missing), kind)
+
+
+def _clean_type(dtype: pl.DataType) -> pl.DataType:
+    """The type that `_clean` makes of a type."""
+    if _is_text(dtype):
+        return pl.String()
+    return pl.Int64() if isinstance(dtype, pl.Duration) else dtype
 
 
 def _is_text(dtype: pl.DataType) -> bool:
@@ -105,6 +117,8 @@ def _clean(series: pl.Series, missing: Sequence[str]) -> pl.Series:
     """A column with every kind of missing as null, and its text, if it is text, as plain strings."""
     if series.dtype.is_float():
         return series.fill_nan(None) + 0.0  # -0.0 is 0.0
+    if isinstance(series.dtype, pl.Duration):
+        return series.cast(pl.Duration("us")).to_physical()
     if not _is_text(series.dtype):
         return series
     if series.dtype == pl.Binary:
@@ -129,7 +143,9 @@ def _collected(lazy: pl.LazyFrame, label: str) -> pl.DataFrame:
 
 
 def _unreadable(label: str) -> DataError:
-    return DataError(f"{label} cannot be read: it is empty, cut short, not UTF-8 text, or not of the kind its name says.")
+    return DataError(
+        f"{label} cannot be read: it is empty, cut short, not UTF-8 text, or not of the kind its name says."
+    )
 
 
 def _scan(path: Path, missing: Sequence[str]) -> tuple[pl.LazyFrame, int, Literal["text", "typed"], str]:
@@ -179,7 +195,9 @@ def _frame(data: object, label: str) -> pl.DataFrame:
         return _from_pandas(data, label)
     if hasattr(data, "__arrow_c_stream__"):
         return pl.DataFrame(data)
-    raise DataError(f"{label[0].upper() + label[1:]} must be a path or a polars, pandas or Arrow frame, not {type(data).__name__}.")
+    raise DataError(
+        f"{label[0].upper() + label[1:]} must be a path or a polars, pandas or Arrow frame, not {type(data).__name__}."
+    )
 
 
 def _from_pandas(data: Any, label: str) -> pl.DataFrame:
@@ -190,8 +208,9 @@ def _from_pandas(data: Any, label: str) -> pl.DataFrame:
     for position, name in enumerate(names):
         column = data.iloc[:, position].reset_index(drop=True)
         try:
-            series = pl.from_pandas(column)
-        except Exception:  # pyarrow has its own errors: values of several types in one column are compared as texts
-            series = pl.Series([None if lost else str(value) for value, lost in zip(column, column.isna(), strict=True)])
+            series: Any = pl.from_pandas(column)
+        except Exception:  # errors of pyarrow: values of several types in one column are compared as texts
+            lost = column.isna()
+            series = pl.Series([None if gone else str(value) for value, gone in zip(column, lost, strict=True)])
         columns.append(series.alias(name))
     return pl.DataFrame(columns)

@@ -57,6 +57,7 @@ class ColumnLabels:
     meaning: Meaning
     sets: list[ValueSet | None]
     of_group: IntArray
+    empty: int | None  # the place in `sets` of an empty cell, which is no label; None: bounds may be empty
 
 
 def physical_columns(table: Table, name: str) -> tuple[str, ...]:
@@ -74,7 +75,7 @@ def open_released(table: Table, quasi_identifiers: Sequence[str]) -> Released:
     table = table.loaded(names)
     frame = table.frame(names)
     grouping = group_rows(frame, frame.height if names else table.height())
-    return Released(table, columns, grouping, frame[grouping.first])
+    return Released(table, columns, grouping, frame[grouping.first] if names else frame)
 
 
 def label_texts(released: Released, name: str) -> list[str]:
@@ -87,14 +88,14 @@ def read_column(released: Released, name: str, meaning: Meaning) -> ColumnLabels
     columns = [distinct_texts(released.heads[column]) for column in released.columns[name]]
     if len(columns) == 1:
         codes, texts = columns[0]
-        return ColumnLabels(meaning, [read_label(text, meaning) for text in (None, *texts)], codes)
+        return ColumnLabels(meaning, [read_label(text, meaning) for text in (None, *texts)], codes, empty=0)
     frame = pl.DataFrame({str(i): codes for i, (codes, _) in enumerate(columns)})
     grouping = group_rows(frame, frame.height)
     sets = []
     for first in grouping.first:
         ends = [(None, *texts)[codes[first]] for codes, texts in columns]
         sets.append(read_bounds(ends[0], ends[1], ends[2] if len(ends) > 2 else None, meaning=meaning))
-    return ColumnLabels(meaning, sets, grouping.of_row)
+    return ColumnLabels(meaning, sets, grouping.of_row, empty=None)
 
 
 def read_columns(released: Released, meanings: Mapping[str, Meaning]) -> dict[str, ColumnLabels]:
@@ -118,7 +119,8 @@ def check_labels(columns: Mapping[str, ColumnLabels], boxes: Boxes | None, *, re
     """Count the labels that are none, those that the recoding does not allow, and the groups whose labels overlap."""
     unreadable, not_allowed = {}, {}
     for name, column in columns.items():
-        used = [column.sets[code] for code in np.unique(column.of_group)]
+        codes = np.unique(column.of_group)
+        used = [None if code == column.empty and regions != "any" else column.sets[code] for code in codes]
         known = [found for found in used if found is not None]
         unreadable[name] = len(used) - len(known)
         not_allowed[name] = sum(not _allowed(found, column.meaning, regions) for found in known)

@@ -67,7 +67,10 @@ class Request:
 
 def check_request(request: Request) -> None:
     """Raise on demands that contradict each other or cannot mean anything."""
-    for words, purpose in ((request.quasi_identifiers, "quasi-identifiers"), (request.sensitive, "sensitive columns")):
+    for words, purpose in (
+        (request.quasi_identifiers, "quasi-identifiers"),
+        (request.sensitive, "sensitive columns"),
+    ):
         twice = [name for name in dict.fromkeys(words) if words.count(name) > 1]
         if twice:
             raise DataError(f"Listed twice among the {purpose}: {listed(twice)}.")
@@ -104,7 +107,7 @@ def _check_roles(request: Request) -> None:
 
 
 def column_sets(given: Sequence[object], k: int | None) -> tuple[SetDemand, ...]:
-    """Several quasi-identifiers: mappings with columns and k as in the spec, or plain lists of columns; k is the default."""
+    """Several quasi-identifiers: mappings with columns and k as in the spec, or lists of columns; k is the default."""
     demands = []
     for entry in given:
         if isinstance(entry, Mapping):

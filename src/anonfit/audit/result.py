@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from anonfit.audit.figures import Figure, Share, few, persons_field, plain
+from anonfit.audit.figures import PERSONS, Figure, Share, few, plain
 
 __all__ = [
     "Audit",
@@ -53,11 +53,11 @@ class GroupSizes:
     """The sizes of the groups, in persons; k is the smallest."""
 
     groups: int
-    smallest: int | None = persons_field()  # None: there are no rows
-    lower_quartile: int | None = persons_field()
-    median: int | None = persons_field()
-    upper_quartile: int | None = persons_field()
-    largest: int | None = persons_field()
+    smallest: int | None = field(metadata=PERSONS)  # None: there are no rows
+    lower_quartile: int | None = field(metadata=PERSONS)
+    median: int | None = field(metadata=PERSONS)
+    upper_quartile: int | None = field(metadata=PERSONS)
+    largest: int | None = field(metadata=PERSONS)
     mean: float | None
     groups_below_k: Figure | None  # None: no k was asked
     persons_below_k: Share | None
@@ -122,7 +122,7 @@ class RawColumn:
     sensitive: bool
     certain: Share  # all members of the group have the same value
     likely: Share  # 90 % of the members have the same value
-    smallest: int | None = persons_field()  # of the groups of the quasi-identifiers and this column together
+    smallest: int | None = field(metadata=PERSONS)  # of the groups of the quasi-identifiers and this column together
     distinct: Figure  # different values per row
 
 
@@ -147,8 +147,8 @@ class SourceCheck:
     absent: Share  # source rows that are not released
     absent_inside: Share  # of these, rows inside the label of a released group
     in_several: Share  # source rows inside the labels of several groups
-    beyond_domain: int = persons_field()
-    unknown_values: int = persons_field()
+    beyond_domain: int = field(metadata=PERSONS)
+    unknown_values: int = field(metadata=PERSONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ class JointCells:
     """Two releases of one table: the cells (label here, label there) that hold fewer than k persons."""
 
     cells: int
-    smallest: int | None = persons_field()
+    smallest: int | None = field(metadata=PERSONS)
     cells_below_k: Figure | None
     persons_below_k: Share | None
 

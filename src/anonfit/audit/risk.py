@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Re-identification risk of three attackers (El Emam's prosecutor, journalist and marketer), and the usual thresholds."""
+"""Re-identification risk of three attackers (prosecutor, journalist and marketer), and the usual thresholds."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ class Threshold:
 THRESHOLDS = (
     Threshold("tools", 0.2, 5, "k = 5, the default of common tools (ARX: highest risk 0.2)"),
     Threshold(
-        "ema-0070", 0.09, 11, "EMA policy 0070 and Health Canada PRCI: 0.09 for public release, read as groups of 11 (1/11 = 0.0909)"
+        "ema-0070",
+        0.09,
+        11,
+        "EMA policy 0070 and Health Canada PRCI: 0.09 for public release, read as groups of 11 (1/11 = 0.0909)",
     ),
     Threshold("strict", 0.05, 20, "k = 20 (ARX: records at risk and success rate 0.05)"),
 )
@@ -96,6 +99,12 @@ def _above(hidden_in: Sizes, persons: IntArray, thresholds: Sequence[Threshold])
     """Per threshold, the persons who hide among too few."""
     everyone = int(persons.sum())
     return tuple(
-        ThresholdShare(one.name, one.value, one.size, one.source, Share(int(persons[hidden_in < one.size].sum()), everyone))
+        ThresholdShare(
+            one.name,
+            one.value,
+            one.size,
+            one.source,
+            Share(int(persons[hidden_in < one.size].sum()), everyone),
+        )
         for one in thresholds
     )

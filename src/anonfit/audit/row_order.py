@@ -17,13 +17,15 @@ __all__ = ["rows_are_sorted"]
 
 
 def rows_are_sorted(released: Released) -> bool:
-    """Sorted by the quasi-identifiers, then by the other columns, in file order; texts by UTF-8 bytes, missing first."""
+    """Sorted by the quasi-identifiers, then by the others, in file order; texts by UTF-8 bytes, missing first."""
     table, groups = released.table, released.grouping.of_row
     if not bool((groups[1:] >= groups[:-1]).all()):  # groups are numbered as they appear: this one appears again
         return False
     keys = [name for name in table.names if name in released.heads.columns]
     others = [name for name in table.names if name not in keys]
-    if not _sorted_rows([[released.heads[name] for name in keys]], np.ones(max(0, released.grouping.count - 1), np.bool_)):
+    if not _sorted_rows(
+        [[released.heads[name] for name in keys]], np.ones(max(0, released.grouping.count - 1), np.bool_)
+    ):
         return False
     return _sorted_rows(table.columns(others), groups[1:] == groups[:-1])
 

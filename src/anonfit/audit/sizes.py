@@ -22,8 +22,8 @@ def share_of(sizes: IntArray, chosen: np.ndarray[tuple[int], np.dtype[np.bool_]]
 def group_sizes(sizes: IntArray, k: int | None) -> GroupSizes:
     """Smallest, quartiles, largest, and what is below k."""
     if not len(sizes):
-        nothing = Figure(0, 0), Share(0, 0)
-        return GroupSizes(0, None, None, None, None, None, None, *(nothing if k else (None, None)), ())
+        below, share = (Figure(0, 0), Share(0, 0)) if k else (None, None)
+        return GroupSizes(0, None, None, None, None, None, None, below, share, histogram=())
     low, first, middle, third, high = (
         int(size) for size in np.percentile(sizes, [0, 25, 50, 75, 100], method="inverted_cdf")
     )
@@ -32,7 +32,16 @@ def group_sizes(sizes: IntArray, k: int | None) -> GroupSizes:
         persons_below = share_of(sizes, sizes < k)
         below = Figure(int(np.count_nonzero(sizes < k)), persons_below.persons)
     return GroupSizes(
-        len(sizes), low, first, middle, third, high, float(sizes.mean()), below, persons_below, _histogram(sizes)
+        len(sizes),
+        low,
+        first,
+        middle,
+        third,
+        high,
+        float(sizes.mean()),
+        below,
+        persons_below,
+        _histogram(sizes),
     )
 
 

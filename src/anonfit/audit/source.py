@@ -55,7 +55,7 @@ def locate_source(boxes: Boxes, source: Table, *, quasi_identifiers: Sequence[st
 def check_source(
     released: Released, source: Table, *, located: Located | None, raw: Sequence[str], drops_missing: bool
 ) -> SourceCheck:
-    """Compare (group, raw values) of released and raw rows as multisets; without labels that are understood, raw values alone."""
+    """Compare (group, raw values) of released and raw rows as multisets; raw values alone without labels."""
     compared = [name for name in raw if name in source.schema]
     rows = source.height() if located is None else len(located.missing)
     groups = np.zeros(released.rows, np.int64) if located is None else released.grouping.of_row
@@ -63,7 +63,10 @@ def check_source(
     if drops_missing and located is not None:
         inside = np.where(located.missing, -1, inside)
     unmatched, absent_inside = 1, 1
-    for align in (_with_equal_types, aligned):  # texts of both files that differ may still be the same numbers
+    for align in (
+        _with_equal_types,
+        aligned,
+    ):  # texts of both files that differ may still be the same numbers
         hashes, raw_hashes = _hashes(released.table, source, compared, align=align, rows=(released.rows, rows))
         unmatched, absent_inside = _differences(_keys(groups, hashes), _keys(inside, raw_hashes)[inside >= 0])
         if not unmatched and not absent_inside:
@@ -88,7 +91,9 @@ def _with_equal_types(one: pl.Series, other: pl.Series) -> tuple[pl.Series, pl.S
     return (one, other) if one.dtype == other.dtype else aligned(one, other)
 
 
-def _hashes(one: Table, other: Table, names: Sequence[str], *, align: Align, rows: tuple[int, int]) -> tuple[Hashes, Hashes]:
+def _hashes(
+    one: Table, other: Table, names: Sequence[str], *, align: Align, rows: tuple[int, int]
+) -> tuple[Hashes, Hashes]:
     """A hash of the raw values of every row of both tables, read some columns at a time."""
     hashes, others = np.zeros(rows[0], np.uint64), np.zeros(rows[1], np.uint64)
     width = min(one.width, other.width)

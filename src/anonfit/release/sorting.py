@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.errors import DataError
+from anonfit.tables.frames import categorized
 
 if TYPE_CHECKING:
     import polars as pl
@@ -54,12 +55,11 @@ def _of_floats(numbers: NDArray[np.float64], missing: NDArray[np.bool_] | None) 
 
 def _of_texts(values: pl.Series) -> Key:
     """Ranks of texts among the distinct ones, by code point."""
-    import polars as pl
-
-    distinct = values.unique().drop_nulls().cast(pl.String).sort()
-    ranks = values.cast(pl.Enum(distinct)).to_physical().cast(pl.Int64)
-    missing = values.is_null().to_numpy() if values.null_count() else None
-    return _of_integers(ranks.fill_null(0).to_numpy(), missing)
+    distinct, places = categorized(values)
+    order = np.argsort(distinct.arg_sort().to_numpy())
+    missing = places == len(distinct) if values.null_count() else None
+    ranks = np.append(order, 0).astype(np.int64)[places]
+    return _of_integers(ranks, missing)
 
 
 def _key(values: pl.Series) -> Key:
@@ -86,7 +86,7 @@ def _key(values: pl.Series) -> Key:
 
 
 def sort_keys(columns: Sequence[pl.Series]) -> NDArray[np.uint64]:
-    """(row, word): keys that order rows by the columns' values, the first column first."""
+    """(word, row): keys that order rows by the columns' values, the first column first."""
     rows = len(columns[0]) if columns else 0
     with ThreadPoolExecutor() as pool:
         keys = list(pool.map(_key, columns))
@@ -96,9 +96,10 @@ def sort_keys(columns: Sequence[pl.Series]) -> NDArray[np.uint64]:
         if bits == 0:
             continue
         if bits <= free:
-            words[-1] = words[-1] << np.uint64(bits) | numbers
+            words[-1] <<= np.uint64(bits)
+            words[-1] |= numbers
             free -= bits
         else:
             words.append(numbers)
             free = 64 - bits
-    return np.stack(words, axis=1) if words else np.zeros((rows, 0), np.uint64)
+    return np.stack(words) if len(words) > 1 else (words[0] if words else np.zeros(0, np.uint64)).reshape(-1, rows)

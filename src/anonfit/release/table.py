@@ -48,6 +48,19 @@ def _ranks(regions: pl.DataFrame) -> tuple[NDArray[np.int32], NDArray[np.int32]]
     return rank, places[is_new]
 
 
+def _repeated(regions: pl.DataFrame, times: NDArray[np.int64]) -> pl.DataFrame:
+    """Each row so many times."""
+    import polars as pl
+
+    columns = []
+    for column in regions:
+        if isinstance(column.dtype, pl.Enum):
+            columns.append(pl.Series(column.name, np.repeat(column.to_physical().to_numpy(), times)).cat.to(column.dtype))
+        else:
+            columns.append(column.gather(np.repeat(np.arange(len(column)), times)))
+    return pl.DataFrame(columns)
+
+
 def released_table(
     result: Anonymized,
     frame: pl.DataFrame,
@@ -77,18 +90,17 @@ def released_table(
     regions = pl.DataFrame([part for name in names for part in written.get(name, [])])
     raw = frame.select([name for name in names if name not in written])
     if order == "original":
-        place = by_row
+        regions = regions[by_row]
     else:
         rank, of_rank = _ranks(regions)
         numbers, edges = order_rows(
             rank[groups], result.numbers, len(of_rank), sort_keys(raw.get_columns()), threads=threads
         )
-        place = np.repeat(of_rank, np.diff(edges))
+        regions = _repeated(regions[of_rank], np.diff(edges))
         raw = raw[numbers]
-    gathered = regions[place]
     columns = [
         column
         for name in names
-        for column in ([gathered[part.name] for part in written[name]] if name in written else [raw[name]])
+        for column in ([regions[part.name] for part in written[name]] if name in written else [raw[name]])
     ]
     return pl.DataFrame(columns)

@@ -22,6 +22,7 @@ from anonfit.tables.domains import (
     require_known,
     texts_of,
 )
+from anonfit.tables.frames import categorized
 from anonfit.tables.scales import on_axis, parse_cut, scale_of, thresholds
 from anonfit.tables.schema import Column, ColumnType, Split
 from anonfit.tables.taxonomy import ROOT, Taxonomy
@@ -164,18 +165,8 @@ def _groups(values: pl.Series) -> tuple[pl.Series, NDArray[Any]]:
     """
     import polars as pl
 
-    if values.dtype in (pl.Categorical, pl.Enum):
-        distinct = values.unique().drop_nulls()
-        places = distinct.to_physical().to_numpy()
-        lookup = np.full(int(places.max(initial=0)) + 1, len(distinct), np.int64)
-        lookup[places] = np.arange(len(distinct))
-        physical = values.to_physical()
-        rows = lookup[physical.fill_null(0).to_numpy()] if len(values) else np.zeros(0, np.int64)
-        if values.null_count():
-            rows[values.is_null().to_numpy()] = len(distinct)
-        return distinct, rows
-    if values.dtype == pl.String:
-        return _groups(values.cast(pl.Categorical))
+    if values.dtype in (pl.String, pl.Categorical, pl.Enum):
+        return categorized(values)
     distinct = values.unique().drop_nulls().sort()
     missing = values.is_null().to_numpy() if values.null_count() else None
     if values.dtype in (pl.Boolean, pl.Date) or values.dtype.is_numeric():
@@ -185,8 +176,7 @@ def _groups(values: pl.Series) -> tuple[pl.Series, NDArray[Any]]:
         rows = np.full(len(values), len(distinct), np.int64)
         rows[slice(None) if missing is None else ~missing] = ranks
         return distinct, rows
-    distinct, rows = _groups(texts_of(values).cast(pl.Categorical))
-    return distinct, rows
+    return categorized(texts_of(values))
 
 
 def _code_by_position(rows: NDArray[Any], positions: NDArray[np.int32], has_missing: bool, size: int) -> Codes:

@@ -6,12 +6,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from anonfit.errors import DataError, MissingPackage, listed
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["from_frame", "like"]
+__all__ = ["categorized", "from_frame", "like"]
 
 
 def from_frame(source: Any) -> pl.DataFrame:
@@ -83,3 +86,19 @@ def like(source: Any, frame: pl.DataFrame, *, index: bool = True) -> Any:
     except ModuleNotFoundError:
         raise MissingPackage("pyarrow", kind if kind == "pandas" else "arrow", f"A {kind} frame") from None
     return frame
+
+
+def categorized(texts: pl.Series) -> tuple[pl.Series, NDArray[np.uint32]]:
+    """The distinct texts of a column, in no particular order, and each row's place among them (missing: one more).
+
+    Categories of its own are used: those that polars shares between columns are never freed.
+    """
+    import polars as pl
+
+    found = texts.cast(pl.Categorical(pl.Categories.random()))
+    assert isinstance(found.dtype, pl.Categorical)
+    distinct = found.dtype.categories.to_series()
+    places = found.to_physical()
+    if places.null_count():
+        places = places.fill_null(len(distinct))
+    return distinct.alias(texts.name), places.to_numpy()

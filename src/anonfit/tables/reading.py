@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonfit.errors import DataError, listed
-from anonfit.tables.frames import from_frame
+from anonfit.tables.frames import categorized, from_frame
 from anonfit.tables.sniffing import CsvShape, sniff
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ class ReadOptions:
     header: bool | None = None
     columns: tuple[str, ...] | None = None
     texts: frozenset[str] = field(default_factory=frozenset)
+    clean: frozenset[str] = field(default_factory=frozenset)
+    """Columns of frames and of files with types in which missing texts are looked for."""
 
 
 def table_format(path: Path) -> str:
@@ -77,7 +79,7 @@ def _csv_types(shape: CsvShape, options: ReadOptions) -> dict[str, pl.DataType]:
     for name, kind in zip(shape.names, shape.types, strict=True):
         found[name] = pl.String() if shape.padded else types[kind]
         if name in options.texts:
-            found[name] = pl.String() if shape.padded else pl.Categorical()
+            found[name] = pl.String() if shape.padded else pl.Categorical(pl.Categories.random())
     return found
 
 
@@ -182,18 +184,19 @@ def column_names(source: Any, options: ReadOptions) -> tuple[str, ...]:
         raise DataError(f"{path.name} cannot be read as {kind}: {type(error).__name__}.") from None
 
 
-def _missing_texts(frame: pl.DataFrame, missing: Collection[str]) -> pl.DataFrame:
-    """Declared missing texts of a frame's text columns as missing values."""
+def _missing_texts(frame: pl.DataFrame, missing: Collection[str], names: Collection[str]) -> pl.DataFrame:
+    """Declared missing texts of some columns as missing values."""
     import polars as pl
 
-    if not missing:
-        return frame
-    texts = [name for name, dtype in frame.schema.items() if dtype in (pl.String, pl.Categorical, pl.Enum)]
-    found = [name for name in texts if frame[name].dtype != pl.String or frame[name].is_in(sorted(missing)).any()]
-    changed = [
-        pl.when(pl.col(name).cast(pl.String).is_in(sorted(missing))).then(None).otherwise(pl.col(name)).alias(name)
-        for name in found
-    ]
+    changed = []
+    for name in names:
+        column = frame[name]
+        if missing and column.dtype in (pl.String, pl.Categorical, pl.Enum):
+            distinct, places = categorized(column)
+            if distinct.is_in(sorted(missing)).any():
+                known = distinct.set(distinct.is_in(sorted(missing)), None)
+                column = pl.concat([known, pl.Series([None], dtype=pl.String)]).gather(places).alias(name)
+                changed.append(column)
     return frame.with_columns(changed) if changed else frame
 
 
@@ -210,7 +213,7 @@ def read_table(source: Any, options: ReadOptions) -> pl.DataFrame:
         frame = from_frame(source)
         if options.columns is not None:
             frame = frame.select([name for name in frame.columns if name in options.columns])
-    return _missing_texts(frame, options.missing)
+    return _missing_texts(frame, options.missing, [name for name in frame.columns if name in options.clean])
 
 
 def _stack(frames: Sequence[pl.DataFrame], files: Sequence[Path]) -> pl.DataFrame:

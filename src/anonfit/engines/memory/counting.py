@@ -53,17 +53,17 @@ def run_of(starts: Any, runs: int, code: int) -> Any:
 @kernel
 def count_rows(rows: Rows, columns: Columns, start: int, stop: int, sign: int, histogram: Any) -> None:
     """Add (sign 1) or take away (sign -1) the persons of rows start..stop in the histogram of the narrow columns."""
-    narrow, codes = columns.narrow, rows.bytes
-    width = narrow.shape[0]
+    bins, codes, first = columns.narrow, rows.bytes, columns.byte
+    width = bins.shape[0]
     if columns.counts < 0:
         for row in range(start, stop):
             for index in range(width):
-                histogram[narrow[index, 1] + codes[row, narrow[index, 0]]] += sign
+                histogram[bins[index] + codes[row, first + index]] += sign
         return
     for row in range(start, stop):
         persons = np.int64(rows.quarters[row, columns.counts]) * sign
         for index in range(width):
-            histogram[narrow[index, 1] + codes[row, narrow[index, 0]]] += persons
+            histogram[bins[index] + codes[row, first + index]] += persons
 
 
 @kernel

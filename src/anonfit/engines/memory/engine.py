@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from anonfit.engines.memory import growing
 from anonfit.engines.memory.counting import count_rows
-from anonfit.engines.memory.layout import MISSING, SIZE, Columns, Rows, describe, make_scratch, pack, rows_of
+from anonfit.engines.memory.layout import MISSING, SIZE, SIZES, Columns, Rows, describe, make_scratch, pack, rows_of
 from anonfit.engines.memory.splitting import FROM, GAP, HIGH, LOW, SPAN, TO, choose_split
-from anonfit.engines.memory.threads import thread_count
+from anonfit.threads import thread_count
 from anonfit.engines.memory.trees import breadth_first, settle
 from anonfit.engines.tree import Tree
 from anonfit.tables.coded import CodedTable
@@ -45,7 +45,7 @@ class _Grower:
     def __init__(self, table: CodedTable, k: int, threads: int, subtree: int) -> None:
         self.columns, words = describe(table)
         self.rows = table.rows
-        first = pack(table, self.columns, words)
+        first = pack(table, self.columns, words, threads=threads)
         self.buffers = (first, rows_of(np.empty_like(first.words)))
         self.k = k
         self.subtree_rows = subtree
@@ -84,24 +84,19 @@ class _Grower:
         return _Node(0, 0, self.rows, 0, span, self.count(0, 0, self.rows))
 
     def partition(self, node: _Node, column: int, parts: int) -> list[tuple[int, int]]:
-        """Move a node's rows to their parts with all threads; the run of each part in the other buffer."""
+        """Move a node's rows to their parts with two threads; the run of each part in the other buffer."""
         source, target = self.buffers[node.buffer], self.buffers[1 - node.buffer]
-        begins, ends = self.bounds(node.start, node.stop)
+        lists = self.scratch.lists
+        sizes = lists[SIZES, :parts].copy()
+        if self.columns.counts >= 0:
+            growing.count_parts(source, self.columns, column, parts, node.start, node.stop, lists, sizes)
+        edges = node.start + np.concatenate([[0], np.cumsum(sizes)])
+        middle = (node.start + node.stop) // 2
 
-        def size(begin: int, end: int) -> NDArray[np.int64]:
-            sizes = np.zeros(parts, np.int64)
-            growing.count_parts(source, self.columns, column, parts, begin, end, self.scratch.lists, sizes)
-            return sizes
+        def move(start: int, stop: int, step: int, places: NDArray[np.int64]) -> None:
+            growing.scatter(source, target, self.columns, column, parts, start, stop, step, lists, places)
 
-        sizes = np.array(self.each(size, begins, ends))  # (thread, part)
-        by_part = sizes.T.ravel()
-        places = (node.start + np.cumsum(by_part) - by_part).reshape(parts, -1).T.copy()
-
-        def move(begin: int, end: int, place: NDArray[np.int64]) -> None:
-            growing.scatter(source, target, self.columns, column, parts, begin, end, self.scratch.lists, place)
-
-        self.each(move, begins, ends, list(places))
-        edges = node.start + np.concatenate([[0], np.cumsum(sizes.sum(axis=0))])
+        self.each(move, (node.start, node.stop - 1), (middle, middle - 1), (1, -1), (edges[:-1].copy(), edges[1:] - 1))
         return [(int(edges[part]), int(edges[part + 1])) for part in range(parts)]
 
     def split(self, node: _Node) -> list[_Node]:
@@ -171,7 +166,7 @@ class _Grower:
 
     def grow(self) -> NDArray[np.int64]:
         """All nodes of the tree, in no particular order but with the root first."""
-        limit = max(self.subtree_rows, self.rows // (8 * self.threads)) if self.pool else self.rows
+        limit = max(self.subtree_rows, self.rows // (4 * self.threads)) if self.pool else self.rows
         waiting, small = [self.root()], []
         while waiting:
             node = waiting.pop()

@@ -170,20 +170,36 @@ def count_parts(
 
 
 @kernel
-def scatter(source: Rows, target: Rows, columns: Columns, column: int, parts: int, start: int, stop: int, lists: Any,
-            places: Any) -> None:  # fmt: skip
-    """Move rows start..stop to their parts, in order; `places` holds the next free row of each part."""
+def scatter(source: Rows, target: Rows, columns: Columns, column: int, parts: int, start: int, stop: int, step: int,
+            lists: Any, places: Any) -> None:  # fmt: skip
+    """Move rows start, start + step, … before stop to their parts; `places` holds the next free row of each part.
+
+    Two threads can share a node: one goes forward from its first row, the other backward from its last, and they meet
+    within every part, whose rows keep their order.
+    """
     width, field = columns.facts[WIDTH, column], columns.facts[FIELD, column]
     old, new = source.words, target.words
     words = old.shape[1]
+    if parts > 2:
+        for row in range(start, stop, step):
+            part = run_of(lists[PARTS], parts, read(source, width, field, row))
+            for word in range(words):
+                new[places[part], word] = old[row, word]
+            places[part] += step
+        return
     second = lists[PARTS, 1]
-    for row in range(start, stop):
-        code = read(source, width, field, row)
-        part = np.int64(code >= second) if parts == 2 else run_of(lists[PARTS], parts, code)
-        place = places[part]
-        places[part] = place + 1
-        for word in range(words):
-            new[place, word] = old[row, word]
+    low, high = places[0], places[1]
+    for row in range(start, stop, step):
+        below = read(source, width, field, row) < second
+        place = low if below else high
+        if words == 2:
+            new[place, 0], new[place, 1] = old[row, 0], old[row, 1]
+        else:
+            for word in range(words):
+                new[place, word] = old[row, word]
+        low += step if below else 0
+        high += 0 if below else step
+    places[0], places[1] = low, high
 
 
 @kernel
@@ -220,7 +236,7 @@ def _divide(
         place += lists[SIZES, part]
         if lists[SIZES, part] > lists[SIZES, largest]:
             largest = np.int64(part)
-    scatter(source, target, columns, column, parts, start, stop, lists, edges[1])
+    scatter(source, target, columns, column, parts, start, stop, np.int64(1), lists, edges[1])
     return largest
 
 

@@ -6,6 +6,7 @@ Kernels compile faster the fewer arrays they are given, so facts of one kind sha
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,9 @@ __all__ = ["Columns", "Rows", "Scratch", "describe", "make_scratch", "pack", "ro
 
 NARROW = 256
 """Columns of at most so many codes are counted in one histogram per node; wider ones when they are needed."""
+
+BLOCK = 1 << 14
+"""Rows packed at once."""
 
 # Rows of Columns.facts, one entry per column.
 SIZE = 0
@@ -66,7 +70,8 @@ class Columns(NamedTuple):
     scale: NDArray[np.float64]  # (column,) 1 / range over the table, 0 where there is none
     positions: NDArray[np.float64]  # (code of any column,)
     taxonomy: NDArray[np.int64]  # (fact, taxonomy node of any column)
-    narrow: NDArray[np.int64]  # (narrow column, 2) field and first bin
+    narrow: NDArray[np.int64]  # (narrow column,) first bin; their codes are bytes that stand together
+    byte: int  # the first of these bytes
     bins: int
     counts: int
     entity: int
@@ -147,7 +152,8 @@ def describe(table: CodedTable) -> tuple[Columns, int]:
         scale=np.array([_normalizer(column) for column in table.columns], dtype=np.float64),
         positions=np.concatenate([np.zeros(0), *(_positions(column) for column in table.columns)]),
         taxonomy=np.concatenate(trees, axis=1),
-        narrow=np.stack([facts[FIELD, narrow], facts[BIN, narrow]], axis=1),
+        narrow=facts[BIN, narrow],
+        byte=int(facts[FIELD, narrow].min() if narrow.any() else 0),
         bins=int(facts[SIZE, narrow].sum()),
         counts=1 if table.counts is not None else -1,
         entity=extra - 1 if table.entities is not None else -1,
@@ -162,18 +168,25 @@ def _positions(column: CodedColumn) -> NDArray[np.float64]:
     return np.zeros(column.size, dtype=np.float64)
 
 
-def pack(table: CodedTable, columns: Columns, words: int) -> Rows:
+def pack(table: CodedTable, columns: Columns, words: int, *, threads: int = 1) -> Rows:
     """The table's rows, packed; rows of one person stand together."""
-    rows = rows_of(np.zeros((table.rows, words), dtype=np.uint64))
-    order: Any = slice(None)
-    rows.quarters[:, columns.number] = np.arange(table.rows, dtype=np.uint32)
-    if table.entities is not None:
-        order = np.argsort(table.entities, kind="stable")
-        rows.quarters[:, columns.number] = order
-        rows.quarters[:, columns.entity] = table.entities[order]
-    if table.counts is not None:
-        rows.quarters[:, columns.counts] = table.counts[order]
+    rows = rows_of(np.empty((table.rows, words), dtype=np.uint64))
+    order = None if table.entities is None else np.argsort(table.entities, kind="stable")
     views = {1: rows.bytes, 2: rows.halves, 4: rows.quarters}
-    for index, codes in enumerate(table.codes):
-        views[int(columns.facts[WIDTH, index])][:, columns.facts[FIELD, index]] = codes[order]
+
+    def fill(start: int) -> None:
+        """Pack a block of rows: small enough to stay in the cache while its fields are written."""
+        stop = min(start + BLOCK, table.rows)
+        wanted: Any = slice(start, stop) if order is None else order[start:stop]
+        rows.words[start:stop] = 0
+        rows.quarters[start:stop, columns.number] = np.arange(start, stop) if order is None else wanted
+        if table.entities is not None:
+            rows.quarters[start:stop, columns.entity] = table.entities[wanted]
+        if table.counts is not None:
+            rows.quarters[start:stop, columns.counts] = table.counts[wanted]
+        for index, codes in enumerate(table.codes):
+            views[int(columns.facts[WIDTH, index])][start:stop, columns.facts[FIELD, index]] = codes[wanted]
+
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(fill, range(0, table.rows, BLOCK)))
     return rows

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.compiling import kernel
-from anonfit.engines.memory.threads import thread_count
+from anonfit.threads import thread_count
 
 __all__ = ["order_rows"]
 
@@ -27,9 +27,9 @@ def _by_group(groups: Any, numbers: Any, places: Any, order: Any) -> None:
 @kernel
 def _before(keys: Any, one: int, other: int) -> Any:
     """Whether a row's keys come before, or are the same as, another's."""
-    for word in range(keys.shape[1]):
-        if keys[one, word] != keys[other, word]:
-            return keys[one, word] < keys[other, word]
+    for word in range(keys.shape[0]):
+        if keys[word, one] != keys[word, other]:
+            return keys[word, one] < keys[word, other]
     return True
 
 
@@ -68,13 +68,13 @@ def order_rows(groups: NDArray[np.int32], numbers: NDArray[np.uint32], count: in
                ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:  # fmt: skip
     """Row numbers by group (0..count), within a group by their keys, and the first place of each group.
 
-    groups: (place,) of the rows `numbers`; keys: (row number, word), compared word by word.
+    groups: (place,) of the rows `numbers`; keys: (word, row number), compared word by word.
     """
     sizes = np.bincount(groups, minlength=count)
     edges = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     order = np.empty(len(numbers), np.uint32)
     _by_group(groups, numbers, edges[:-1].copy(), order)
-    if keys.shape[1]:
+    if keys.shape[0]:
         spare = np.empty_like(order)
         workers = thread_count(threads)
         cuts = np.searchsorted(edges, np.linspace(0, len(order), 4 * workers + 1)).tolist()

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from anonfit.compiling import kernel
 from anonfit.engines.memory.counting import read
 from anonfit.engines.memory.layout import FIELD, PLACE, WIDTH, Columns, Rows, describe, pack
-from anonfit.engines.memory.threads import thread_count
+from anonfit.threads import thread_count
 from anonfit.engines.tree import Tree
 from anonfit.tables.coded import CodedTable
 
@@ -95,7 +95,7 @@ def route_table(table: CodedTable, tree: Tree, cells: list[NDArray[np.int32]], s
                 ) -> NDArray[np.int32]:  # fmt: skip
     """The node of each row of a table, in the table's order."""
     columns, words = describe(table)
-    packed = pack(table, columns, words)
+    packed = pack(table, columns, words, threads=thread_count(threads))
     nodes = np.empty(table.rows, np.int32)
     nodes[packed.quarters[:, columns.number]] = route_packed(
         packed, columns, make_routes(tree, cells, sizes), threads=threads

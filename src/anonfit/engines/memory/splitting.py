@@ -126,8 +126,14 @@ def _spread(
         place = columns.facts[PLACE, column]
         return (columns.positions[place + high] - columns.positions[place + low]) * columns.scale[column]
     if mode == SUBSET:
-        found = present(rows, columns, column, start, stop, histogram, span[FROM, column], high, scratch)
-        return (found - gap - 1) * columns.scale[column]
+        first = columns.facts[BIN, column]
+        if first < 0:
+            known = present(rows, columns, column, start, stop, histogram, span[FROM, column], high, scratch) - gap
+            return (known - 1) * columns.scale[column]
+        known = np.int64(0)
+        for code in range(low, high + 1):
+            known += np.int64(histogram[first + code] != 0)
+        return (known - 1) * columns.scale[column]
     first, last, node = inner_range(columns, column, span)
     return (last - max(first, columns.taxonomy[FIRST, node])) * columns.scale[column]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many threads the engine uses."""
+"""How many threads to use."""
 
 from __future__ import annotations
 

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all tests share. pytest puts this folder on the path, so any test can say `from strategies import …`.
+
+Hypothesis tries the same examples on every run, so that a run says something about the code and not about luck;
+HYPOTHESIS_PROFILE=explore looks for new ones.
+"""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "repeatable", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+settings.register_profile("explore", settings.get_profile("repeatable"), derandomize=False, max_examples=2000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
