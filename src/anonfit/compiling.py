@@ -5,15 +5,21 @@ written.
 
 from __future__ import annotations
 
+import hashlib
 import os
+import shutil
 import stat
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 __all__ = ["cache_folder", "kernel"]
+
+KEPT = 3
+"""Versions whose machine code is kept."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -29,10 +35,21 @@ def _is_ours(folder: Path) -> bool:
     return private and found.st_uid == os.geteuid() and os.access(folder, os.W_OK)
 
 
+def _sources() -> str:
+    """A hash of the package's sources: a kernel is compiled together with those it calls, also from other files, and
+    must be compiled again when one of them changes.
+    """
+    found = hashlib.sha256()
+    root = Path(__file__).parent
+    for path in sorted([*root.glob("engines/**/*.py"), *root.glob("audit/**/*.py"), *root.glob("tables/coded.py"), Path(__file__)]):
+        found.update(path.read_bytes())
+    return found.hexdigest()[:16]
+
+
 @cache
 def cache_folder() -> Path | None:
-    """The first folder of the user's cache, or of the temporary folder, that only this user can write; None if there
-    is none.
+    """The folder of this version's machine code: in the user's cache or in the temporary folder, where only this user
+    can write; None if there is none.
     """
     candidates = []
     if configured := os.environ.get("XDG_CACHE_HOME"):
@@ -40,7 +57,21 @@ def cache_folder() -> Path | None:
     if home := os.environ.get("HOME"):
         candidates.append(Path(home) / ".cache" / "anonfit")
     candidates.append(Path(tempfile.gettempdir()) / f"anonfit-cache-{os.geteuid()}")
-    return next((folder for folder in candidates if _is_ours(folder)), None)
+    base = next((folder for folder in candidates if _is_ours(folder)), None)
+    if base is None:
+        return None
+    folder = base / _sources()
+    if not folder.exists():
+        _forget_oldest(base)
+    return folder if _is_ours(folder) else None
+
+
+def _forget_oldest(base: Path) -> None:
+    """Keep the machine code of a few versions only."""
+    with suppress(OSError):
+        versions = sorted((path for path in base.iterdir() if path.is_dir()), key=lambda path: path.stat().st_mtime)
+        for path in versions[:-KEPT]:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def kernel(function: Function) -> Function:
@@ -48,7 +79,7 @@ def kernel(function: Function) -> Function:
     import numba
 
     found = numba.config.CACHE_DIR
-    folder = found or cache_folder()
+    folder = cache_folder()
     # numba asks for the folder while it decorates; other users of numba in this process keep their own.
     numba.config.CACHE_DIR = str(folder or "")
     try:

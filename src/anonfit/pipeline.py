@@ -205,8 +205,13 @@ def make(spec: Spec, *, source: Any = None, threads: int | None = None, stage: S
     """Anonymize the spec's table, or another source in its place."""
     if spec.output.regions == "observed" and spec.output.values != Values.LABELS:
         raise SpecError(["output.regions = 'observed' changes labels only; use values = 'labels' with it."])
+    source = source if source is not None else source_of(spec)
+    if isinstance(source, str | Path):
+        from anonfit.engines.memory.warming import prepare
+
+        prepare(stage)
     stage("Reading")
-    schema, read = read_source(spec, source if source is not None else source_of(spec))
+    schema, read = read_source(spec, source)
     if len(read) == 0:
         raise DataError("the table has no rows; there is nothing to release.")
     frame = _without_missing(spec, schema, read)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.errors import DataError, Infeasible
+from anonfit.privacy.k_anonymity import KAnonymity
 from anonfit.progress import Stage, silent
 from anonfit.recoding.building import build_recoding, cells_of_codes
 from anonfit.recoding.recoding import Recoding
@@ -111,18 +112,17 @@ def anonymize(
     stage: Stage = silent,
 ) -> Anonymized:
     """Make a k-anonymous recoding of a frame's quasi-identifiers by Median Mondrian."""
-    total = persons.total()
-    if total < k:
-        raise Infeasible(
-            f"the table is about {total} person(s), fewer than k = {k}: no release can give each of them {k - 1} others like them."
-        )
+    model = KAnonymity(k)
+    whole = np.array([persons.total()], dtype=np.int64)
+    if not model.allows(whole):
+        raise Infeasible(model.why_not(whole))
     stage("Coding")
     domains, table = _coded(columns, frame, persons, k, threads)
     stage("Growing regions")
     from anonfit.engines.memory.engine import grow
     from anonfit.engines.memory.routing import make_routes, route_packed
 
-    growth = grow(table, k, threads=threads)
+    growth = grow(table, model, threads=threads)
     stage("Routing rows")
     recoding = build_recoding(growth.tree, domains, points=cut_points)
     sizes = [column.size for column in recoding.columns]

@@ -10,7 +10,7 @@ import polars as pl
 from anonfit.audit.coding import as_numbers
 from anonfit.audit.placing import as_moments
 
-__all__ = ["Hashes", "add_hashes", "aligned"]
+__all__ = ["Hashes", "add_hashes", "aligned", "same_types"]
 
 Hashes = npt.NDArray[np.uint64]
 _MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -30,10 +30,16 @@ def aligned(one: pl.Series, other: pl.Series) -> tuple[pl.Series, pl.Series]:
     return _same_type(*pair)
 
 
+def same_types(one: pl.Series, other: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Two columns as they are where they have one type: equal texts are equal whatever they mean."""
+    pair = (_plain(one), _plain(other))
+    return pair if pair[0].dtype == pair[1].dtype else aligned(one, other)
+
+
 def _plain(series: pl.Series) -> pl.Series:
     """Few types instead of many: text, truth value, number, time."""
     kind = series.dtype
-    if isinstance(kind, pl.Categorical):
+    if isinstance(kind, (pl.Categorical, pl.Enum)):
         return series.cast(pl.String)
     if kind == pl.Date:
         return series.cast(pl.Datetime("us"))

@@ -14,6 +14,7 @@ from anonfit.audit.meanings import Meaning
 
 __all__ = ["Interval", "ValueSet", "bare", "leaf_interval", "read_bounds", "read_label"]
 
+_INTERVAL_NAME = re.compile(r'\[[^,"{}\x00-\x1f]+, [^,"{}\x00-\x1f]+[)\]]|[<≥] [^,"{}\x00-\x1f]*[^,"{}\s\x00-\x1f]')
 _SPECIAL = re.compile(r'[,"{}\x00-\x1f\x7f-\x9f]')
 
 
@@ -125,8 +126,8 @@ def _positions(order: tuple[str, ...]) -> dict[str, Decimal]:
 def _named(text: str, meaning: Meaning) -> ValueSet | None:
     """One name or a set of names; in an ordered column with a taxonomy, the intervals of the leaves below them."""
     tree = meaning.tree
-    if tree is not None and meaning.type != "nominal" and text in tree.below:
-        names: list[str | None] = [text]  # a leaf there may be an interval, written as it is
+    if _INTERVAL_NAME.fullmatch(text) or (tree is not None and meaning.type != "nominal" and text in tree.below):
+        names: list[str | None] = [text]  # a name that is an interval is written as it is
     elif text.startswith("{") and text.endswith("}"):
         names = [_name(part) for part in _parts(text[1:-1]) or ("",)]
     else:

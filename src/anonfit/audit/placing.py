@@ -57,7 +57,9 @@ def placed_on_line(series: pl.Series, meaning: Meaning, *, ends: list[Decimal]) 
 
 def distinct_texts(series: pl.Series) -> tuple[IntArray, list[str]]:
     """Every row's number (0: missing) and the text of the numbers 1, 2, …"""
-    texts = series if isinstance(series.dtype, pl.Categorical) else series.cast(pl.String).cast(pl.Categorical)
+    texts = (
+        series if isinstance(series.dtype, (pl.Categorical, pl.Enum)) else series.cast(pl.String).cast(pl.Categorical)
+    )
     distinct = texts.drop_nulls().unique()
     pointers = texts.to_physical().cast(pl.Int64) + 1
     known = distinct.to_physical().cast(pl.Int64).to_numpy() + 1

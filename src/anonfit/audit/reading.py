@@ -83,7 +83,7 @@ def require_columns(table: Table, names: Iterable[str], *, purpose: str) -> None
     for name in names:
         if name not in table.schema:
             hint = did_you_mean(name, table.names)
-            raise DataError(f"{table.label} has no column '{name}' ({purpose}): {hint}")
+            raise DataError(f"{_begin(table.label)} has no column '{name}' ({purpose}): {hint}")
 
 
 def open_table(data: object, *, missing: Sequence[str] = ("",), label: str = "the data") -> Table:
@@ -102,6 +102,11 @@ def open_table(data: object, *, missing: Sequence[str] = ("",), label: str = "th
     return Table(lazy, clean, label, max(1, width), tuple(missing), kind)
 
 
+def _begin(label: str) -> str:
+    """A label at the beginning of a sentence."""
+    return label[0].upper() + label[1:]
+
+
 def _clean_type(dtype: pl.DataType) -> pl.DataType:
     """The type that `_clean` makes of a type."""
     if _is_text(dtype):
@@ -110,22 +115,26 @@ def _clean_type(dtype: pl.DataType) -> pl.DataType:
 
 
 def _is_text(dtype: pl.DataType) -> bool:
-    return dtype in (pl.Null, pl.Binary, pl.String) or isinstance(dtype, (pl.Categorical, pl.Enum))
+    return dtype in (pl.Null, pl.Binary, pl.String)
 
 
 def _clean(series: pl.Series, missing: Sequence[str]) -> pl.Series:
-    """A column with every kind of missing as null, and its text, if it is text, as plain strings."""
+    """A column with every kind of missing as null; text is plain strings or, if it was, in a dictionary."""
     if series.dtype.is_float():
         return series.fill_nan(None) + 0.0  # -0.0 is 0.0
     if isinstance(series.dtype, pl.Duration):
         return series.cast(pl.Duration("us")).to_physical()
-    if not _is_text(series.dtype):
-        return series
     if series.dtype == pl.Binary:
         series = series.bin.encode("hex")
+    if isinstance(series.dtype, (pl.Categorical, pl.Enum)):
+        if not series.unique().cast(pl.String).is_in(list(missing)).any():
+            return series
+        series = series.cast(pl.String)
+    if not _is_text(series.dtype):
+        return series
     series = series.cast(pl.String)
     lost = series == missing[0] if len(missing) == 1 else series.is_in(list(missing))
-    return series.set(lost.fill_null(value=False), None) if lost.any() else series
+    return pl.select(pl.when(~lost).then(series).alias(series.name)).to_series() if lost.any() else series
 
 
 def _schema(lazy: pl.LazyFrame, label: str) -> dict[str, pl.DataType]:
@@ -150,10 +159,10 @@ def _unreadable(label: str) -> DataError:
 
 def _scan(path: Path, missing: Sequence[str]) -> tuple[pl.LazyFrame, int, Literal["text", "typed"], str]:
     """A file, or the files of a pattern, as a lazy frame, the number of cells, the kind, and the name for messages."""
-    label = f"The file '{path.name}'"
+    label = f"the file '{path.name or path}'"
     paths = [path] if path.is_file() else sorted(path.parent.glob(path.name)) if "*" in path.name else []
     if not paths:
-        raise DataError(f"{label} does not exist or is not a file.")
+        raise DataError(f"{_begin(label)} does not exist or is not a file.")
     suffixes = [suffix.lower() for suffix in path.suffixes] or [""]
     packed = suffixes[-1] in _PACKED
     kind = suffixes[-2] if packed and len(suffixes) > 1 else suffixes[-1]
@@ -163,7 +172,7 @@ def _scan(path: Path, missing: Sequence[str]) -> tuple[pl.LazyFrame, int, Litera
         lazy = pl.scan_csv(paths, separator=sign, infer_schema=False, null_values=list(missing), glob=False)
         return lazy, size // _BYTES_PER_CELL, "text", label
     if packed or kind not in _PARQUET + _ARROW:
-        raise DataError(f"{label} is none of .csv, .csv.gz, .csv.zst, .parquet and .arrow.")
+        raise DataError(f"{_begin(label)} is none of .csv, .csv.gz, .csv.zst, .parquet and .arrow.")
     lazy = pl.scan_parquet(paths, glob=False) if kind in _PARQUET else pl.scan_ipc(paths, glob=False)
     rows = int(_collected(lazy.select(pl.len()), label).item())
     return lazy, rows * len(_schema(lazy, label)), "typed", label
@@ -195,9 +204,8 @@ def _frame(data: object, label: str) -> pl.DataFrame:
         return _from_pandas(data, label)
     if hasattr(data, "__arrow_c_stream__"):
         return pl.DataFrame(data)
-    raise DataError(
-        f"{label[0].upper() + label[1:]} must be a path or a polars, pandas or Arrow frame, not {type(data).__name__}."
-    )
+    kind = type(data).__name__
+    raise DataError(f"{_begin(label)} must be a path or a polars, pandas or Arrow frame, not {kind}.")
 
 
 def _from_pandas(data: Any, label: str) -> pl.DataFrame:

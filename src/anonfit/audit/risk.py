@@ -72,7 +72,7 @@ def journalist_risk(
     """The same with the size of the group in the population; a group is never larger than its population."""
     inside = np.maximum(population, sizes)
     persons = int(sizes.sum())
-    smallest = float(inside.min(initial=math.inf)) if len(inside) else 0.0
+    smallest = float(inside.min()) if len(inside) else 0.0
     average = max(len(sizes) / float(inside.sum()), _matched(sizes, inside)) if persons else 0.0
     return JournalistRisk(
         basis,

@@ -47,7 +47,7 @@ def _sorted_rows(chunks: Iterable[list[pl.Series]], tied: npt.NDArray[np.bool_])
 
 def _rising(here: pl.Series, after: pl.Series, known: npt.NDArray[np.bool_]) -> bool:
     """Whether no value of the known rows is below its forerunner; texts of numbers may be in either order."""
-    if isinstance(here.dtype, pl.Categorical):
+    if isinstance(here.dtype, (pl.Categorical, pl.Enum)):
         here, after = here.cast(pl.String), after.cast(pl.String)
     if here.dtype == pl.Boolean:
         here, after = here.cast(pl.UInt8), after.cast(pl.UInt8)

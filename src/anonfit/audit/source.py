@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from anonfit.audit.alignment import Hashes, add_hashes, aligned
+from anonfit.audit.alignment import Hashes, add_hashes, aligned, same_types
 from anonfit.audit.boxes import Boxes, Found, locate_rows
 from anonfit.audit.coding import IntArray
 from anonfit.audit.figures import Figure, Share
@@ -64,7 +64,7 @@ def check_source(
         inside = np.where(located.missing, -1, inside)
     unmatched, absent_inside = 1, 1
     for align in (
-        _with_equal_types,
+        same_types,
         aligned,
     ):  # texts of both files that differ may still be the same numbers
         hashes, raw_hashes = _hashes(released.table, source, compared, align=align, rows=(released.rows, rows))
@@ -85,10 +85,6 @@ def check_source(
         beyond_domain=0 if located is None else located.beyond,
         unknown_values=0 if located is None else located.unknown,
     )
-
-
-def _with_equal_types(one: pl.Series, other: pl.Series) -> tuple[pl.Series, pl.Series]:
-    return (one, other) if one.dtype == other.dtype else aligned(one, other)
 
 
 def _hashes(

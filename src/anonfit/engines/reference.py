@@ -11,7 +11,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from anonfit.counts.measures import Layout
+from anonfit.criteria.median import Median
 from anonfit.engines.tree import LEAF, Tree
+from anonfit.privacy.models import PrivacyModel
 from anonfit.tables.coded import MISSING, CodedColumn, CodedTable, SplitMode
 from anonfit.tables.taxonomy import Taxonomy
 
@@ -33,20 +36,25 @@ class _Node:
 
 
 class _Reference:
-    def __init__(self, table: CodedTable, k: int) -> None:
+    def __init__(self, table: CodedTable, model: PrivacyModel, criterion: Median) -> None:
+        self.model = model
+        self.criterion = criterion
         self.columns = table.columns
         self.codes = [[int(code) for code in codes] for codes in table.codes]
         self.counts = None if table.counts is None else [int(count) for count in table.counts]
         self.entities = None if table.entities is None else [int(entity) for entity in table.entities]
-        self.k = k
+        weights = np.ones(table.rows, np.int64) if table.counts is None else table.counts.astype(np.int64)
+        self.additions = Layout(model.measures).of_rows(weights)  # (row, sum)
 
     def weight(self, rows: Iterable[int]) -> int:
         """How much rows weigh where the median is sought: a row once, or as often as its count."""
         return sum(self.counts[row] if self.counts else 1 for row in rows)
 
     def legal(self, rows: Sequence[int]) -> bool:
-        persons = len({self.entities[row] for row in rows}) if self.entities else self.weight(rows)
-        return persons >= self.k
+        sums = self.additions[list(rows)].sum(axis=0)
+        if self.entities:
+            sums[0] = len({self.entities[row] for row in rows})
+        return bool(self.model.allows(sums))
 
     def within(self, node: _Node, column: int, codes: Iterable[int]) -> list[int]:
         wanted = set(codes)
@@ -105,19 +113,17 @@ class _Reference:
         """The median cut, or the nearest legal one in rows."""
         pieces = [piece for piece in self.elements(node, index) if self.within(node, index, piece)]
         total = self.weight(node.rows)
-        half = (total + 1) // 2
         options = []
         for cut in range(1, len(pieces)):
-            left = self.within(node, index, sum(pieces[:cut], []))
-            right = self.within(node, index, sum(pieces[cut:], []))
-            below, last = self.weight(left), self.weight(self.within(node, index, pieces[cut - 1]))
-            is_median = below - last < half <= below
+            left = self.within(node, index, joined(pieces[:cut]))
+            right = self.within(node, index, joined(pieces[cut:]))
             if self.legal(left) and self.legal(right):
-                options.append((not is_median, abs(below - half), cut))
+                last = self.weight(self.within(node, index, pieces[cut - 1]))
+                options.append((self.criterion.distance(self.weight(left), last, total), cut))
         if not options:
             return None
-        cut = min(options)[2]
-        return [sum(pieces[:cut], []), sum(pieces[cut:], [])]
+        cut = min(options)[1]
+        return [joined(pieces[:cut]), joined(pieces[cut:])]
 
     def multiway(self, node: _Node, index: int) -> Parts | None:
         """Every child apart; missing alone if it may be, otherwise with the first child."""
@@ -131,17 +137,12 @@ class _Reference:
 
     def choose(self, node: _Node) -> tuple[int, Parts] | None:
         spread = [self.spread(node, index) for index in range(len(self.columns))]
-        while True:
-            best = -1
-            for index, value in enumerate(spread):
-                if value >= 0 and (best < 0 or value > spread[best] + 1e-9):
-                    best = index
-            if best < 0:
-                return None
+        while (best := self.criterion.prefer(spread)) >= 0:
             way = self.multiway if self.columns[best].mode == SplitMode.MULTIWAY else self.two_way
             if parts := way(node, best):
                 return best, parts
             spread[best] = -1.0
+        return None
 
     def divide(self, node: _Node, index: int, starts: list[int]) -> list[_Node]:
         """Give a node children that take runs of its tile from `starts` on."""
@@ -180,6 +181,11 @@ class _Reference:
                 self.grow(child)
 
 
+def joined(pieces: Parts) -> list[int]:
+    """The codes of several pieces."""
+    return [code for piece in pieces for code in piece]
+
+
 def _taxonomy(column: CodedColumn) -> Taxonomy:
     assert column.taxonomy is not None
     return column.taxonomy
@@ -189,9 +195,9 @@ def _codes_below(taxonomy: Taxonomy, node: int, shift: int) -> list[int]:
     return list(range(taxonomy.first_leaf[node] + shift, taxonomy.last_leaf[node] + shift + 1))
 
 
-def grow(table: CodedTable, k: int) -> Tree:
-    """Grow a Median Mondrian tree whose regions have at least k persons each, or none."""
-    reference = _Reference(table, k)
+def grow(table: CodedTable, model: PrivacyModel, criterion: Median) -> Tree:
+    """Grow a Mondrian tree in which the privacy model allows every region that has rows."""
+    reference = _Reference(table, model, criterion)
     root = _Node(list(range(table.rows)), [list(range(column.size)) for column in table.columns])
     reference.grow(root)
     nodes: list[_Node] = []

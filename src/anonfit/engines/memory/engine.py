@@ -19,6 +19,7 @@ from anonfit.engines.memory.splitting import FROM, GAP, HIGH, LOW, SPAN, TO, cho
 from anonfit.threads import thread_count
 from anonfit.engines.memory.trees import breadth_first, settle
 from anonfit.engines.tree import Tree
+from anonfit.privacy.k_anonymity import KAnonymity
 from anonfit.tables.coded import CodedTable
 
 __all__ = ["Growth", "grow"]
@@ -213,12 +214,12 @@ class Growth:
         return self.rows.quarters[:, self.columns.number]
 
 
-def grow(table: CodedTable, k: int, *, threads: int | None = None, subtree: int = SUBTREE) -> Growth:
-    """Grow a Median Mondrian tree whose regions have at least k persons each, or none.
+def grow(table: CodedTable, model: KAnonymity, *, threads: int | None = None, subtree: int = SUBTREE) -> Growth:
+    """Grow a Median Mondrian tree in which the model allows every region that has rows.
 
     Nodes of at most `subtree` rows are left to one thread.
     """
-    grower = _Grower(table, k, thread_count(threads), subtree)
+    grower = _Grower(table, model.k, thread_count(threads), subtree)
     try:
         nodes = grower.grow()
     finally:

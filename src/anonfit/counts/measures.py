@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is summed over the rows of a group: the additive integer statistics that privacy models and criteria are made of.
+
+For a node and a column an engine supplies the sums of every code (RainForest's AVC-set); adding them gives the sums of any run or
+set of codes, and subtracting a part's from the whole gives the rest's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.counts.fixed_point import FixedPoint
+
+__all__ = ["ClassCounts", "Layout", "Measure", "Moments", "Persons", "Sums", "sums_by_code"]
+
+Sums: TypeAlias = NDArray[np.int64]
+"""One integer per sum of a layout, in the last dimension."""
+
+
+class Measure(Protocol):
+    """Something that is summed over rows."""
+
+    @property
+    def width(self) -> int:
+        """How many sums it has."""
+
+    def of_rows(self, weights: NDArray[np.int64]) -> Sums:
+        """What each row adds to the sums, a row standing for so many persons. (row, sum)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Persons:
+    """The number of persons. Where persons have several rows it counts rows; engines count those persons exactly, apart."""
+
+    width: int = 1
+
+    def of_rows(self, weights: NDArray[np.int64]) -> Sums:
+        """A row's persons."""
+        return weights[:, None]
+
+
+@dataclass(frozen=True, slots=True)
+class ClassCounts:
+    """The number of persons of each class of a nominal column. classes: (row,)."""
+
+    column: str
+    classes: NDArray[np.int64]
+    width: int
+
+    def of_rows(self, weights: NDArray[np.int64]) -> Sums:
+        """A row's persons, in the place of its class."""
+        found = np.zeros((len(weights), self.width), np.int64)
+        found[np.arange(len(weights)), self.classes] = weights
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Number, sum and sum of squares of a numeric column in fixed point. multiples: (row,)."""
+
+    column: str
+    multiples: NDArray[np.int64]
+    scale: FixedPoint
+    width: int = 3
+
+    def of_rows(self, weights: NDArray[np.int64]) -> Sums:
+        """A row's persons, and they times its value and its value's square."""
+        return np.stack([weights, weights * self.multiples, weights * self.multiples**2], axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where the sums of each measure stand in a vector of sums."""
+
+    measures: tuple[Measure, ...]
+
+    @property
+    def width(self) -> int:
+        """How many sums there are in all."""
+        return sum(measure.width for measure in self.measures)
+
+    def place(self, index: int) -> slice:
+        """The place of a measure's sums."""
+        start = sum(measure.width for measure in self.measures[:index])
+        return slice(start, start + self.measures[index].width)
+
+    def of_rows(self, weights: NDArray[np.int64]) -> Sums:
+        """What each row adds. (row, sum)"""
+        return np.concatenate([measure.of_rows(weights) for measure in self.measures], axis=1)
+
+
+def sums_by_code(codes: Sequence[int] | NDArray[np.int64], additions: Sums, size: int) -> Sums:
+    """The AVC-set of a column: for every code the sums of the rows that have it. (code, sum)"""
+    found = np.zeros((size, additions.shape[1]), np.int64)
+    np.add.at(found, np.asarray(codes, dtype=np.int64), additions)
+    return found

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Having the kernels ready before they are needed: compiled once with a word about it, later loaded while the table is read."""
+
+from __future__ import annotations
+
+from threading import Thread
+
+import numpy as np
+
+from anonfit.compiling import cache_folder
+from anonfit.progress import Stage
+from anonfit.tables.coded import CodedColumn, CodedTable, SplitMode
+from anonfit.tables.taxonomy import Taxonomy
+
+__all__ = ["is_compiled", "prepare", "warm_up"]
+
+
+def is_compiled() -> bool:
+    """Whether the largest kernel is in the cache."""
+    folder = cache_folder()
+    return folder is not None and any(folder.glob("*/growing.grow_subtree-*.nbi"))
+
+
+def warm_up() -> None:
+    """Use every kernel once, on a table of four rows."""
+    from anonfit.engines.memory.engine import grow
+    from anonfit.engines.memory.ordering import order_rows
+    from anonfit.engines.memory.routing import make_routes, route_packed
+    from anonfit.privacy.k_anonymity import KAnonymity
+
+    taxonomy = Taxonomy.flat(["a", "b"])
+    columns = (
+        CodedColumn("ordered", 2, SplitMode.ORDERED, False, np.arange(2.0)),
+        CodedColumn("nominal", 2, SplitMode.MULTIWAY, False, np.zeros(2), taxonomy),
+    )
+    codes = np.array([0, 0, 1, 1], np.uint8)
+    growth = grow(CodedTable(columns, (codes, codes), 4), KAnonymity(2), threads=2, subtree=1)
+    cells = [np.arange(2, dtype=np.int32)] * 2
+    nodes = route_packed(growth.rows, growth.columns, make_routes(growth.tree, cells, [2, 2]))
+    order_rows(nodes, growth.numbers.copy(), len(growth.tree.column), np.zeros((1, 4), np.uint64))
+
+
+def prepare(stage: Stage) -> None:
+    """Compile the kernels now, if that was never done, or load them in the background."""
+    if is_compiled():
+        Thread(target=warm_up, name="anonfit-warm-up").start()
+        return
+    stage("Compiling (once on this machine, about 10 seconds)")
+    warm_up()
