@@ -96,9 +96,9 @@ def test_missing_or_a_range() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "5-9", "[1,2)", "[2, 1)", "[1, 1)", "[1, 2", "(1, 2)", "[1, 2, 3)", "<5", "< ", "≥5", "> 5", "nan", "inf", "[inf, 1)",
-     "1_000", "+5", " 5", "5 ", "٣", "1e9999", "missing or missing", "missing or *", "missing or ", "missing or not missing",
-     "Missing", "**", "[a, b)", "{1, 2}", "[", "[]", "[)", "0x10"],
+    ["", "5-9", "[1,2)", "[2, 1)", "[1, 1)", "[1, 2", "(1, 2)", "[1, 2, 3)", "<5", "< ", "≥5", "> 5", "nan", "inf",
+     "[inf, 1)", "1_000", "+5", " 5", "5 ", "٣", "1e9999", "missing or missing", "missing or *", "missing or ",
+     "missing or not missing", "Missing", "**", "[a, b)", "{1, 2}", "[", "[]", "[)", "0x10"],
 )  # fmt: skip
 def test_what_is_no_label_of_numbers(text: str) -> None:
     assert read_label(text, NUMBER) is None

@@ -16,9 +16,9 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,
     help="Anonymous releases of tables about people that stay useful for a stated purpose.",
-    epilog="Start with [bold]anonfit demo[/bold]. Exit status: 0 done, 1 the demand was not met, 2 the request was wrong.",
+    epilog="Start with anonfit demo. Exit status: 0 done, 1 the demand was not met, 2 the request was wrong.",
 )
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
@@ -29,7 +29,7 @@ def _names(text: str | None) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()] if text else []
 
 
-@app.command(epilog="Example: [bold]anonfit demo --rows 50000 --out trial[/bold]")
+@app.command(epilog="Example: anonfit demo --rows 50000 --out trial")
 def demo(
     rows: Annotated[int, typer.Option(help="Patients to make up.", min=1)] = 20_000,
     out: Annotated[Path, typer.Option(help="Folder for the made-up data, the spec and the release.")] = Path(
@@ -39,13 +39,13 @@ def demo(
     k: Annotated[int, typer.Option(help="Persons that must share every combination.", min=1)] = 10,
     as_json: Json = False,
 ) -> None:
-    """Make up a hospital's patients and release them anonymously: the main job, no data needed."""
+    """Make up patients and release them: no data needed."""
     from anonfit.cli.demonstration import demonstrate
 
     demonstrate(rows, out, seed=seed, k=k, as_json=as_json)
 
 
-@app.command(epilog="Example: [bold]anonfit init patients.csv --out spec.toml[/bold]")
+@app.command(epilog="Example: anonfit init patients.csv --out spec.toml")
 def init(
     data: Annotated[Path, typer.Argument(help="The table: .csv(.gz|.zst), .parquet or .arrow.")],
     out: Annotated[Path | None, typer.Option(help="The spec to write; spec.toml beside the data if not given.")] = None,
@@ -53,13 +53,13 @@ def init(
     replace: Annotated[bool, typer.Option("--replace", help="Overwrite a spec that is already there.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Look at a table and propose roles, types and a spec, with a reason for each."""
+    """Look at a table and propose a spec, with reasons."""
     from anonfit.cli.proposing import propose_spec
 
     propose_spec(data, out, k=k, replace=replace, as_json=as_json)
 
 
-@app.command(epilog="Example: [bold]anonfit run spec.toml --out release --set privacy.k=20[/bold]")
+@app.command(epilog="Example: anonfit run spec.toml --out release --set privacy.k=20")
 def run(
     spec: Annotated[Path, typer.Argument(help="The spec.")],
     out: Annotated[
@@ -72,14 +72,14 @@ def run(
     replace: Replace = False,
     as_json: Json = False,
 ) -> None:
-    """Make a release: anonymized, written, audited as written, and only then published."""
+    """Make a release and publish it once audited."""
     from anonfit.cli.releasing import run_spec
 
     chosen = [*(settings or []), *([f'engine.name="{engine}"'] if engine else [])]
     run_spec(spec, out, settings=chosen, replace=replace, as_json=as_json)
 
 
-@app.command(epilog="Example: [bold]anonfit apply release new_patients.csv --out release-2[/bold]")
+@app.command(epilog="Example: anonfit apply release new_patients.csv --out release-2")
 def apply(
     release: Annotated[Path, typer.Argument(help="A release folder.")],
     data: Annotated[Path, typer.Argument(help="New data with the columns of the original table.")],
@@ -91,15 +91,18 @@ def apply(
     replace: Replace = False,
     as_json: Json = False,
 ) -> None:
-    """Release new data by the recoding of an earlier release; regions below the demand are withheld."""
+    """Release new data by an earlier release's recoding.
+
+    Regions in which the new data has fewer than k persons are withheld.
+    """
     from anonfit.cli.releasing import apply_release
 
     apply_release(release, data, out, unseen=unseen, replace=replace, as_json=as_json)
 
 
 @app.command(
-    epilog="Examples: [bold]anonfit audit release --source patients.csv[/bold], "
-    "[bold]anonfit audit other_tool.csv --quasi-identifiers age,sex,zip --sensitive diagnosis --k 5[/bold]"
+    epilog="Examples: anonfit audit release --source patients.csv, "
+    "anonfit audit other_tool.csv --quasi-identifiers age,sex,zip --sensitive diagnosis --k 5"
 )
 def audit(
     data: Annotated[Path, typer.Argument(help="A release folder, or any file.")],
@@ -122,7 +125,10 @@ def audit(
     max_risk: Annotated[str | None, typer.Option(help="Highest acceptable risk: a number or a preset's name.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Measure what a file really protects. Exit status 1 if a demand is missed."""
+    """Measure what a file really protects.
+
+    Works on any file, not only on releases. Exit status 1 if a demand is missed.
+    """
     from anonfit.cli.auditing import audit_data
 
     options = {

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from typing import Any
 
@@ -15,8 +14,8 @@ __all__ = ["reference"]
 
 
 def _plain(text: str | None) -> str:
-    """A help text without the marks for the terminal."""
-    return re.sub(r"\[/?bold\]", "`", text or "").replace("\n", " ").strip()
+    """A help text on one line."""
+    return " ".join((text or "").split()).replace("|", "\\|")
 
 
 def _options(command: Any) -> list[str]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from threading import Thread
 
 import numpy as np
@@ -43,7 +44,13 @@ def warm_up() -> None:
 def prepare(stage: Stage) -> None:
     """Compile the kernels now, if that was never done, or load them in the background."""
     if is_compiled():
-        Thread(target=warm_up, name="anonfit-warm-up").start()
+        Thread(target=_try_to_warm_up, name="anonfit-warm-up").start()
         return
     stage("Compiling (once on this machine, about 10 seconds)")
     warm_up()
+
+
+def _try_to_warm_up() -> None:
+    """The run itself meets whatever fails here, unless it has ended already."""
+    with suppress(Exception):
+        warm_up()
