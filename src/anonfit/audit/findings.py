@@ -152,11 +152,10 @@ def _no_rows(name: str, found: Share, sentences: tuple[str, str]) -> Finding:
 def _withheld(absent: Share, asked: int | range) -> Finding:
     met = absent.persons in asked if isinstance(asked, range) else absent.persons == asked
     words = f"fewer than {asked.stop}" if isinstance(asked, range) else asked
-    good, bad = (
-        "Source rows are released or withheld.",
-        "The source rows that are not released are not those withheld.",
-    )
-    return Finding("withheld rows", words, absent.persons, met, good if met else bad, persons=absent.persons)
+    good, bad = "Source rows are released or withheld.", "The source rows that are not released are not those withheld."
+    number = absent.persons
+    exact = None if isinstance(asked, range) else asked
+    return Finding("withheld rows", words, number, met, good if met else bad, persons=number, asked_persons=exact)
 
 
 def _joint(below: Figure) -> Finding:

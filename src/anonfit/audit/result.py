@@ -36,6 +36,7 @@ class Finding:
     sentence: str
     where: str | None = None  # a column, a set of columns or a file
     persons: int | None = None  # the persons that `found` tells of
+    asked_persons: int | None = None  # the persons that `asked` tells of
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,9 +206,13 @@ class Audit:
 
     def public(self, k: int) -> dict[str, Any]:
         """The same without any figure about fewer than k persons, or all but fewer than k."""
-        hidden = tuple(
-            replace(one, found=f"fewer than {k}" if few(one.persons or 0, k) else one.found, persons=None)
-            for one in self.findings
-        )
+        hidden = tuple(_hidden(one, k) for one in self.findings)
         smallest = f"fewer than {k}" if self.k is not None and few(self.k, k) else self.k
         return {"passed": self.passed, "k": smallest, **plain(replace(self, findings=hidden), k)}
+
+
+def _hidden(finding: Finding, k: int) -> Finding:
+    """A finding without numbers of fewer than k persons."""
+    found = f"fewer than {k}" if few(finding.persons or 0, k) else finding.found
+    asked = f"fewer than {k}" if few(finding.asked_persons or 0, k) else finding.asked
+    return replace(finding, found=found, asked=asked, persons=None, asked_persons=None)

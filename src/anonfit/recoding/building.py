@@ -27,7 +27,7 @@ def _ordered(domain: OrderedDomain, starts: NDArray[np.int32], before: NDArray[n
     between = before >= shift  # the others part missing from all values: no cut is needed
     pairs, pair_of = np.unique(np.stack([before[between], starts[between]]), axis=1, return_inverse=True)
     lower, upper = domain.values[pairs[0] - shift], domain.values[pairs[1] - shift]
-    found = cuts_between(lower, upper, domain.dtype, points=points) if pairs.shape[1] else []
+    found = cuts_between(lower, upper, domain.dtype, points=points, values=domain.values) if pairs.shape[1] else []
     on_axis = thresholds(found, domain.dtype)
     # Two texts may be one number on the axis of whole numbers (37.5 and 38): the first text is kept for both.
     axis_cuts, first, cut_of = np.unique(on_axis, return_index=True, return_inverse=True)

@@ -102,4 +102,6 @@ def sort_keys(columns: Sequence[pl.Series]) -> NDArray[np.uint64]:
         else:
             words.append(numbers)
             free = 64 - bits
-    return np.stack(words) if len(words) > 1 else (words[0] if words else np.zeros(0, np.uint64)).reshape(-1, rows)
+    if len(words) == 1:
+        return words[0][None, :]
+    return np.stack(words) if words else np.zeros((0, rows), np.uint64)

@@ -97,7 +97,7 @@ def released_table(
             rank[groups], result.numbers, len(of_rank), sort_keys(raw.get_columns()), threads=threads
         )
         regions = _repeated(regions[of_rank], np.diff(edges))
-        raw = raw[numbers]
+        raw = raw[numbers] if raw.width else raw
     columns = [
         column
         for name in names

@@ -87,7 +87,10 @@ def _dates(texts: pl.Series, form: str | None) -> pl.Series:
         days = texts.str.to_date("%Y-%m-%d", strict=False)
         if days.null_count() == texts.null_count():
             return days
-        return texts.str.to_datetime(strict=False, time_unit="us") if len(texts.drop_nulls()) else days
+        try:
+            return texts.str.to_datetime(strict=False, time_unit="us")
+        except pl.exceptions.ComputeError:  # not even one text looks like a date
+            return days
     if any(part in form for part in ("%H", "%I", "%M", "%S", "%T")):
         return texts.str.to_datetime(form, strict=False, time_unit="us")
     return texts.str.strptime(pl.Date, form, strict=False)

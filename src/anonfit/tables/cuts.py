@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -28,18 +29,31 @@ class CutPoints(StrEnum):
     VALUE = "value"
 
 
-def cuts_between(lower: Axis, upper: Axis, dtype: pl.DataType, *, points: CutPoints) -> list[Cut]:
-    """One cut for each pair of neighbouring values of a column: above the lower one, not above the upper one."""
+def cuts_between(
+    lower: Axis, upper: Axis, dtype: pl.DataType, *, points: CutPoints, values: Axis | None = None
+) -> list[Cut]:
+    """One cut for each pair of neighbouring values of a node: above the lower one, not above the upper one.
+
+    Args:
+        lower: The lower values, on the axis of the column.
+        upper: The upper values.
+        dtype: The type of the column.
+        points: Which point between them is taken.
+        values: All values of the column, ascending: the simplest cut is none of them, where that can be.
+    """
     import polars as pl
 
     if points == CutPoints.VALUE:
         return [on_axis_text(number, dtype) for number in upper]
     if dtype == pl.Date:
-        return [simplest_dates(int(low), int(high)) for low, high in zip(lower, upper, strict=True)]
+        return _dates_beside(lower, upper, simplest_dates, values)
     if isinstance(dtype, pl.Datetime):
-        return [simplest_times(int(low), int(high)) for low, high in zip(lower, upper, strict=True)]
+        return _dates_beside(lower, upper, simplest_times, values)
     unit = 10 ** (dtype.scale or 0) if isinstance(dtype, pl.Decimal) else 1
     found = simplest_numbers(lower / unit, upper / unit)
+    if values is not None:
+        taken, following = _taken(found, values / unit, upper / unit)
+        found[taken] = simplest_numbers(found[taken], following)
     exact = abs(upper).astype(np.float64) < 2**52
     return [
         _tidy(number) if is_exact else on_axis_text(high, dtype)
@@ -47,6 +61,38 @@ def cuts_between(lower: Axis, upper: Axis, dtype: pl.DataType, *, points: CutPoi
             found.tolist(), upper, (exact | (upper.dtype.kind == "f")).tolist(), strict=True
         )
     ]
+
+
+def _taken(cuts: Axis, values: Axis, upper: Axis) -> tuple[NDArray[np.int64], Axis]:
+    """Cuts that are some record's value, and for each the next value above it, or the upper end of its gap."""
+    place = np.searchsorted(values, cuts)
+    taken = np.flatnonzero((values[np.minimum(place, len(values) - 1)] == cuts) & (cuts < upper))
+    return taken, np.minimum(values[np.minimum(place[taken] + 1, len(values) - 1)], upper[taken])
+
+
+def _dates_beside(
+    lower: Axis, upper: Axis, simplest: Callable[[int, int], str], values: Axis | None
+) -> list[Cut]:
+    """The simplest dates or times; the next simplest above where one is some record's, unless there is none between."""
+    found: list[Cut] = []
+    known = set() if values is None else set(values.tolist())
+    for low, high in zip(lower.tolist(), upper.tolist(), strict=True):
+        cut = simplest(low, high)
+        place = _on_axis(cut)
+        if place in known and place < high:
+            assert values is not None
+            following = min(int(values[np.searchsorted(values, place) + 1]), high)
+            other = simplest(place, following)
+            cut = cut if _on_axis(other) == following else other
+        found.append(cut)
+    return found
+
+
+def _on_axis(cut: str) -> int:
+    """A date in days, a time in microseconds."""
+    if "T" not in cut:
+        return (date.fromisoformat(cut) - EPOCH).days
+    return (datetime.fromisoformat(cut) - START_OF_TIME) // timedelta(microseconds=1)
 
 
 def _tidy(number: float) -> Cut:

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One command that measures speed and memory as ratios, everything interleaved in one run, and writes RESULTS.md.
+
+    .venv/bin/pip install '.[benchmark]' && .venv/bin/python benchmarks/run.py
+    .venv/bin/python benchmarks/run.py --largest 1000000      # without the ten million rows
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from tables import base_table, blow_up
+
+HERE = Path(__file__).resolve().parent
+K = 50
+ROUNDS = 5
+
+
+def seconds(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def tables_of(names: tuple[str, ...], frame: pl.DataFrame, source: Path, kind: str) -> dict[str, object]:
+    """A spec: the quasi-identifiers, all other columns released as they are."""
+    columns: dict[str, dict[str, object]] = {name: {"role": "insensitive", "release": True} for name in frame.columns}
+    for name in names:
+        columns[name] = {"role": "quasi-identifier"}
+        if frame[name].dtype == pl.String:
+            columns[name]["type"] = "nominal"
+    return {
+        "version": 1,
+        "data": {"source": str(source)},
+        "columns": columns,
+        "privacy": {"k": K},
+        "output": {"format": kind},
+    }
+
+
+def growing(names: tuple[str, ...], frame: pl.DataFrame, *, against: bool) -> dict[str, float]:
+    """Growing alone, against one tree of scikit-learn with the same least leaf, and on one thread."""
+    from anonfit.algorithms.mondrian import _coded, persons_of
+    from anonfit.engines.memory.engine import grow
+    from anonfit.privacy.k_anonymity import KAnonymity
+    from anonfit.tables.schema import Column, Role
+
+    columns = [Column(name, Role.QUASI_IDENTIFIER) for name in names]
+    _, table = _coded(columns, frame, persons_of(len(frame), None, None), K)
+    model = KAnonymity(K)
+    features = np.stack(table.codes, axis=1).astype(np.float64) if against else None
+    labels = np.random.default_rng(0).random(len(frame)) < 0.25
+    times: dict[str, list[float]] = {"grow": [], "one thread": [], "tree": []}
+    for turn in range(ROUNDS + 1):
+        found = {
+            "grow": seconds(lambda: grow(table, model)),
+            "one thread": seconds(lambda: grow(table, model, threads=1)),
+        }
+        if features is not None:
+            found["tree"] = seconds(lambda: sklearn_tree(features, labels))
+        if turn:
+            for key, value in found.items():
+                times[key].append(value)
+    return {key: statistics.median(value) for key, value in times.items() if value}
+
+
+def sklearn_tree(features: np.ndarray, labels: np.ndarray) -> object:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    tree = HistGradientBoostingClassifier(
+        max_iter=1, max_leaf_nodes=None, min_samples_leaf=K, early_stopping=False, max_bins=255
+    )
+    return tree.fit(features, labels)
+
+
+def file_to_release(names: tuple[str, ...], frame: pl.DataFrame, folder: Path, kind: str, rounds: int) -> dict[str, float]:
+    """File to release in a warm process, against polars reading the same input and writing the same output."""
+    from anonfit.api import run
+    from anonfit.spec_reading import spec_of
+
+    source, out = folder / f"input.{kind}", folder / "release"
+    getattr(frame, f"write_{kind}")(source)
+    spec = spec_of(tables_of(names, frame, source, kind))
+    times: dict[str, list[float]] = {"polars": [], "with audit": [], "without audit": []}
+    for turn in range(rounds + 1):
+        read = seconds(lambda: getattr(pl, f"read_{kind}")(source))
+        shutil.rmtree(out, ignore_errors=True)
+        marks: list[tuple[float, str]] = []
+        start = time.perf_counter()
+        release = run(spec, out, stage=lambda name: marks.append((time.perf_counter(), name)))
+        end = time.perf_counter()
+        marks.append((end, "end"))
+        audit = sum(marks[i + 1][0] - marks[i][0] for i in range(len(marks) - 1) if marks[i][1] == "Auditing")
+        data = release.data
+        del release
+        write = seconds(lambda: getattr(data, f"write_{kind}")(folder / f"output.{kind}"))
+        del data
+        if turn:
+            times["polars"].append(read + write)
+            times["with audit"].append(end - start)
+            times["without audit"].append(end - start - audit)
+    return {key: statistics.median(value) for key, value in times.items()}
+
+
+MEASURED = """
+import json, resource, sys, time
+from anonfit.api import run
+from anonfit.spec_reading import spec_of
+start = time.perf_counter()
+run(spec_of(json.loads(sys.argv[1])), sys.argv[2])
+print(json.dumps([time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20]))
+"""
+
+
+def peak_memory(names: tuple[str, ...], frame: pl.DataFrame, folder: Path, kind: str) -> tuple[float, float]:
+    """Seconds and peak memory (GiB) of a fresh process that makes a release."""
+    source = folder / f"input.{kind}"
+    if not source.exists():
+        getattr(frame, f"write_{kind}")(source)
+    shutil.rmtree(folder / "release", ignore_errors=True)
+    spec = json.dumps(tables_of(names, frame, source, kind))
+    found = subprocess.run(
+        [sys.executable, "-c", MEASURED, spec, str(folder / "release")], check=True, capture_output=True, text=True
+    )
+    took, peak = json.loads(found.stdout)
+    return took, peak
+
+
+def command(words: list[str], folder: Path, **environment: str) -> float:
+    start = time.perf_counter()
+    subprocess.run(words, check=True, capture_output=True, cwd=folder, env={**os.environ, **environment})
+    return time.perf_counter() - start
+
+
+def starting(folder: Path) -> dict[str, float]:
+    """What a user waits for: help, the first demo with nothing compiled, the second."""
+    program = str(Path(sys.executable).with_name("anonfit"))
+    help_times, base_times = [], []
+    for _ in range(ROUNDS):
+        help_times.append(command([program, "--help"], folder))
+        base_times.append(command([sys.executable, "-c", "import typer, rich"], folder))
+    cache = {"XDG_CACHE_HOME": str(folder / "cache")}
+    (folder / "cache").mkdir()
+    first = command([program, "demo", "--json"], folder, **cache)
+    second = command([program, "demo", "--json"], folder, **cache)
+    return {
+        "help": statistics.median(help_times),
+        "import": statistics.median(base_times),
+        "first demo": first,
+        "second demo": second,
+    }
+
+
+def report(base: str, sections: list[str]) -> str:
+    machine = f"{os.cpu_count()} cores, Python {platform.python_version()}, polars {pl.__version__}"
+    head = [
+        "# Benchmark results",
+        "",
+        "Made by `python benchmarks/run.py`. Times are medians of interleaved rounds in one run on a shared, noisy machine; the",
+        "ratios are what counts.",
+        "",
+        f"Machine: {machine}. Table: {base}, blown up as in section 5.3 of the TDR paper; 8 quasi-identifiers, 7 other",
+        f"columns, k = {K}.",
+        "",
+    ]
+    return "\n".join(head + sections) + "\n"
+
+
+def grow_section(found: dict[int, dict[str, float]]) -> list[str]:
+    lines = ["## Growing Median Mondrian, rows already coded", ""]
+    lines += ["| rows | all threads | one thread | threads gain | HistGradientBoosting, one tree | ratio |", "|---|---|---|---|---|---|"]
+    for rows, times in found.items():
+        tree = times.get("tree")
+        told = (f"{tree:.3f} s", f"{tree / times['grow']:.1f}×") if tree else ("", "")
+        gain = times["one thread"] / times["grow"]
+        lines.append(f"| {rows:,} | {times['grow']:.3f} s | {times['one thread']:.3f} s | {gain:.2f}× | {told[0]} | {told[1]} |")
+    if {1_000_000, 10_000_000} <= set(found):
+        ratio = found[10_000_000]["grow"] / found[1_000_000]["grow"]
+        lines += ["", f"Ten times the rows take {ratio:.1f} times as long."]
+    return [*lines, ""]
+
+
+def file_section(found: list[tuple[int, str, dict[str, float]]]) -> list[str]:
+    lines = ["## File to release, warm process", ""]
+    lines += ["| rows | format | polars read + write | without the audit | ratio | with it | ratio |", "|---|---|---|---|---|---|---|"]
+    for rows, kind, times in found:
+        base, without, whole = times["polars"], times["without audit"], times["with audit"]
+        lines.append(
+            f"| {rows:,} | {kind} | {base:.2f} s | {without:.2f} s | {without / base:.2f}× | {whole:.2f} s | {whole / base:.2f}× |"
+        )
+    return [*lines, ""]
+
+
+def memory_section(found: list[tuple[int, str, float, float]]) -> list[str]:
+    lines = ["## Fresh process, audit included", "", "| rows | format | seconds | peak memory |", "|---|---|---|---|"]
+    lines += [f"| {rows:,} | {kind} | {took:.1f} s | {peak:.2f} GiB |" for rows, kind, took, peak in found]
+    return [*lines, ""]
+
+
+def start_section(times: dict[str, float]) -> list[str]:
+    return [
+        "## Starting",
+        "",
+        "| what | seconds |",
+        "|---|---|",
+        f"| `anonfit --help` | {times['help']:.3f} ({times['help'] / times['import']:.2f}× `import typer, rich`) |",
+        f"| first `anonfit demo`, nothing compiled | {times['first demo']:.1f} |",
+        f"| second `anonfit demo` | {times['second demo']:.1f} |",
+        "",
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--largest", type=int, default=10_000_000, help="leave out larger tables")
+    parser.add_argument("--out", type=Path, default=HERE / "RESULTS.md")
+    asked = parser.parse_args()
+    base, rows_of_base, names = base_table()
+    sizes = [rows for rows in (30_000, 1_000_000, 10_000_000) if rows <= asked.largest]
+    grown: dict[int, dict[str, float]] = {}
+    files: list[tuple[int, str, dict[str, float]]] = []
+    memory: list[tuple[int, str, float, float]] = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        started = starting(folder)
+        print(started, flush=True)
+        for rows in sizes:
+            frame = blow_up(rows_of_base, names, rows)
+            grown[rows] = growing(names, frame, against=rows <= 1_000_000)
+            print(rows, grown[rows], flush=True)
+            for kind in ("csv", "parquet"):
+                if rows <= 1_000_000:
+                    files.append((rows, kind, file_to_release(names, frame, folder, kind, ROUNDS)))
+                    print(files[-1], flush=True)
+                memory.append((rows, kind, *peak_memory(names, frame, folder, kind)))
+                print(memory[-1], flush=True)
+                (folder / f"input.{kind}").unlink(missing_ok=True)
+    sections = grow_section(grown) + file_section(files) + memory_section(memory) + start_section(started)
+    asked.out.write_text(report(base, sections), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

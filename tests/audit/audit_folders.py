@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A release folder made by hand, so that faults can be planted in it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+ORDER = ["low", "mid", "high"]
+TREE = {"name": "*", "children": [
+    {"name": "Europe", "children": [{"name": "FR"}, {"name": "DE"}, {"name": "Côte, d"}]},
+    {"name": "Asia", "children": [{"name": "JP"}, {"name": "IN"}]},
+]}  # fmt: skip
+COLUMNS = [
+    {"name": "age", "type": "continuous", "missing": True, "domain": [0, 120], "cuts": [30, 60], "other": None},
+    {"name": "country", "type": "nominal", "missing": False, "taxonomy": TREE, "other": None},
+    {"name": "rank", "type": "ordinal", "missing": False, "order": ORDER},
+]
+ROLES = {
+    "patient": "identifier", "age": "quasi-identifier", "country": "quasi-identifier", "rank": "quasi-identifier",
+    "outcome": "target", "diagnosis": "sensitive", "note": "insensitive",
+}  # fmt: skip
+RELEASED = ["age", "country", "rank", "outcome", "diagnosis", "note"]
+K = 5
+
+
+def raw_rows(seed: int = 0) -> pl.DataFrame:
+    """160 persons; every group of `released_rows` has at least 5 of them, the smallest exactly 5."""
+    rng = random.Random(seed)
+    rows = []
+    for number in range(160):
+        age = rng.choice([None, rng.randint(0, 29), rng.randint(30, 59), rng.randint(60, 120)])
+        country = rng.choice(["FR", "DE", "Côte, d", "JP", "IN"])
+        rows.append({
+            "patient": f"p{number:03}", "age": age, "country": country, "rank": rng.choice(ORDER),
+            "outcome": rng.choice(["well", "ill"]), "diagnosis": rng.choice("abcdef"), "note": rng.randint(1, 4),
+        })  # fmt: skip
+    frame = pl.DataFrame(rows)
+    smallest = frame.filter((pl.col("age") >= 60) & (pl.col("rank") == "high"))
+    return pl.concat([frame.join(smallest, on="patient", how="anti"), smallest[:K]])
+
+
+def released_rows(raw: pl.DataFrame) -> pl.DataFrame:
+    """The release: missing or [0, 30) by country; [30, 60) as it is; [60, 120] by rank."""
+    young = pl.col("age").is_null() | (pl.col("age") < 30)
+    old = pl.col("age") >= 60
+    asia = pl.col("country").is_in(["JP", "IN"])
+    high = old & (pl.col("rank") == "high")
+    whole, age, country, rank = pl.lit("*"), pl.lit("[30, 60)"), pl.lit("Europe"), pl.lit("< high")
+    labels = raw.select(
+        age=pl.when(young).then(pl.lit("missing or [0, 30)")).when(old).then(pl.lit("[60, 120]")).otherwise(age),
+        country=pl.when(young & asia).then(pl.lit("Asia")).when(young).then(country).otherwise(whole),
+        rank=pl.when(high).then(pl.lit("high")).when(old).then(rank).otherwise(whole),
+        outcome="outcome",
+        diagnosis="diagnosis",
+        note="note",
+    )
+    return labels.sort(RELEASED)
+
+
+class Folder:
+    """A release folder under repair: change `manifest`, `recoding` or `data`, then `write`."""
+
+    def __init__(self, path: Path, raw: pl.DataFrame | None = None, kind: str = "parquet") -> None:
+        self.path = path
+        self.raw = raw_rows() if raw is None else raw
+        self.data = released_rows(self.raw)
+        self.kind = kind
+        self.recoding: dict[str, Any] = {"version": 1, "columns": json.loads(json.dumps(COLUMNS))}
+        self.manifest: dict[str, Any] = {
+            "format": "anonfit release",
+            "version": 1,
+            "spec": {
+                "columns": {name: {"role": role} for name, role in ROLES.items()},
+                "privacy": {"k": K},
+                "output": {"format": kind, "values": "labels", "regions": "domain", "order": "sorted"},
+            },
+            "data": {"file": f"data.{kind}", "rows": self.data.height, "columns": list(RELEASED)},
+            "rows": {"released": self.data.height, "withheld": 0},
+        }
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        return self.manifest["spec"]
+
+    def write(self, *, sort: bool = True) -> Path:
+        """Write everything, hashes last; a fault in the data is hashed with it."""
+        self.path.mkdir(exist_ok=True)
+        data = self.data.sort([name for name in RELEASED if name in self.data.columns]) if sort else self.data
+        if self.kind == "csv":
+            data.write_csv(self.path / "data.csv")
+        else:
+            data.write_parquet(self.path / "data.parquet")
+        (self.path / "recoding.json").write_text(json.dumps(self.recoding), encoding="utf-8")
+        (self.path / "report.json").write_text("{}", encoding="utf-8")
+        (self.path / "report.html").write_text("<p>", encoding="utf-8")
+        names = [f"data.{self.kind}", "recoding.json", "report.json", "report.html"]
+        digests = {name: hashlib.sha256((self.path / name).read_bytes()).hexdigest() for name in names}
+        (self.path / "manifest.json").write_text(json.dumps({**self.manifest, "files": digests}), encoding="utf-8")
+        return self.path
+
+    def relabel(self, column: str, old: str, new: str | None, **others: str) -> None:
+        """Give all rows with a label (and other labels) a new one."""
+        chosen = pl.col(column) == old
+        for name, value in others.items():
+            chosen &= pl.col(name) == value
+        self.data = self.data.with_columns(pl.when(chosen).then(pl.lit(new)).otherwise(pl.col(column)).alias(column))
+
+    def edit(self, row: int, **values: Any) -> None:
+        """Change one row."""
+        rows = self.data.to_dicts()
+        rows[row].update(values)
+        self.data = pl.DataFrame(rows, schema=self.data.schema)
+
+    def recount(self) -> None:
+        """Let the manifest tell the number of rows that are there."""
+        self.manifest["data"]["rows"] = self.manifest["rows"]["released"] = self.data.height

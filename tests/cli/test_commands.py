@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line as a person and as a script use it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+SPEC = """version = 1
+[data]
+source = "people.csv"
+[columns.age]
+role = "quasi-identifier"
+[columns.sex]
+role = "quasi-identifier"
+[columns.illness]
+role = "sensitive"
+[privacy]
+k = 5
+"""
+
+
+def anonfit(*words: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", "from anonfit.cli.main import main; main()", *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "COLUMNS": "200", **environment},
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    people = pl.DataFrame(
+        {
+            "age": [20 + index % 40 for index in range(200)],
+            "sex": ["f" if index % 3 else "m" for index in range(200)],
+            "illness": ["flu" if index % 4 else "cold" for index in range(200)],
+        }
+    )
+    people.write_csv(tmp_path / "people.csv")
+    (tmp_path / "spec.toml").write_text(SPEC)
+    return tmp_path
+
+
+def found(result: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    """The one object on standard output."""
+    value = json.loads(result.stdout)
+    assert isinstance(value, dict)
+    return value
+
+
+def test_run_audit_apply_and_audit_again(folder: Path) -> None:
+    result = anonfit("run", "spec.toml", "--out", "release", "--json", folder=folder)
+    assert result.returncode == 0, result.stderr
+    assert found(result)["smallest_group"] >= 5
+    assert result.stderr == ""
+    result = anonfit("audit", "release", "--source", "people.csv", "--json", folder=folder)
+    assert result.returncode == 0, result.stderr
+    assert found(result)["passed"] is True
+    result = anonfit("apply", "release", "people.csv", "--out", "second", "--json", folder=folder)
+    assert result.returncode == 0, result.stderr
+    assert found(result)["rows"]["withheld"] == 0
+    assert anonfit("audit", "second", folder=folder).returncode == 0
+
+
+def test_texts_for_people_go_to_standard_error(folder: Path) -> None:
+    result = anonfit("run", "spec.toml", "--out", "release", folder=folder)
+    assert result.returncode == 0
+    assert result.stdout == ""
+    assert "Published release" in result.stderr
+    assert "200 rows" in result.stderr
+
+
+def test_settings_on_the_command_line_stand_above_the_file(folder: Path) -> None:
+    result = anonfit("run", "spec.toml", "--set", "privacy.k=20", "--set", "output.format=csv", "--json", folder=folder)
+    assert result.returncode == 0, result.stderr
+    assert found(result)["k"] == 20
+    assert (folder / "spec-release" / "data.csv").exists()
+
+
+def test_a_missed_demand_is_exit_status_one(folder: Path) -> None:
+    result = anonfit("audit", "people.csv", "--quasi-identifiers", "age,sex", "--k", "5", folder=folder)
+    assert result.returncode == 1
+    assert "missed" in result.stderr
+
+
+def test_an_infeasible_demand_is_exit_status_one(folder: Path) -> None:
+    result = anonfit("run", "spec.toml", "--set", "privacy.k=1000", folder=folder)
+    assert result.returncode == 1
+    assert "200 person(s), fewer than k = 1000" in result.stderr
+    assert not (folder / "spec-release").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("run", "nothing.toml"), "no such spec file"),
+        (("run", "spec.toml", "--set", "output.fromat=csv"), "did you mean 'format'?"),
+        (("run", "spec.toml", "--set", "privacy.k"), "--set privacy.k=20"),
+        (("run", "spec.toml", "--engine", "duckdb"), "not supported by this version"),
+        (("run", "spec.toml", "--out", "no/such/place"), "no such folder"),
+        (("audit", "people.csv"), "--quasi-identifiers"),
+        (("audit", "people.csv", "--quasi-identifiers", "aeg"), "age"),
+        (("audit", "nothing.csv", "--quasi-identifiers", "age"), "nothing.csv"),
+        (("apply", "nowhere", "people.csv"), "no such release folder"),
+        (("init", "nothing.csv", "--out", "new.toml"), "no such file"),
+        (("init", "people.csv"), "already there"),
+    ],
+)
+def test_a_wrong_request_is_exit_status_two_and_one_sentence(folder: Path, words: tuple[str, ...], text: str) -> None:
+    result = anonfit(*words, folder=folder)
+    assert result.returncode == 2
+    assert text in result.stderr
+    assert "Traceback" not in result.stderr
+    assert result.stdout == ""
+
+
+def test_all_faults_of_a_spec_are_told_at_once(folder: Path) -> None:
+    (folder / "bad.toml").write_text(SPEC.replace("k = 5", "k = 0\nkk = 1").replace("sensitive", "sensitiv"))
+    result = anonfit("run", "bad.toml", "--json", folder=folder)
+    assert result.returncode == 2
+    faults = found(result)["error"]["faults"]
+    assert len(faults) == 3
+    assert any("did you mean 'sensitive'?" in fault for fault in faults)
+
+
+def test_a_column_without_a_role_is_an_error(folder: Path) -> None:
+    (folder / "short.toml").write_text(SPEC.replace('[columns.sex]\nrole = "quasi-identifier"\n', ""))
+    result = anonfit("run", "short.toml", folder=folder)
+    assert result.returncode == 2
+    assert "'sex'" in result.stderr
+    assert "default_role" in result.stderr
+
+
+def test_init_writes_a_spec_that_runs(folder: Path) -> None:
+    result = anonfit("init", "people.csv", "--out", "proposed.toml", "--json", folder=folder)
+    assert result.returncode == 0, result.stderr
+    roles = {column["name"]: column["role"] for column in found(result)["columns"]}
+    assert roles["age"] == "quasi-identifier"
+    assert anonfit("run", "proposed.toml", "--json", folder=folder).returncode == 0
+
+
+def test_demo_makes_a_release_that_audits_and_can_be_made_again(tmp_path: Path) -> None:
+    for _ in range(2):
+        result = anonfit("demo", "--rows", "3000", folder=tmp_path)
+        assert result.returncode == 0, result.stderr
+        assert "accepted" in result.stderr
+    demo = tmp_path / "anonfit-demo"
+    assert anonfit("audit", "release", "--source", "patients.csv", folder=demo).returncode == 0
+
+
+def test_demo_does_not_write_into_a_folder_of_other_things(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("years of work")
+    result = anonfit("demo", "--rows", "100", "--out", "mine", folder=tmp_path)
+    assert result.returncode == 2
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.txt"]
+
+
+def test_errors_nobody_foresaw_do_not_tell_values(folder: Path) -> None:
+    code = (
+        "import anonfit.api as api\n"
+        "def fail(*_, **__): raise KeyError('ZQXVALUE')\n"
+        "api.make = fail\n"
+        "from anonfit.cli.main import main; main()"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code, "run", "spec.toml"], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 2
+    assert "ZQXVALUE" not in result.stderr
+    assert "KeyError" in result.stderr
+
+
+def test_it_works_without_a_home_and_with_a_package_that_cannot_be_written(folder: Path) -> None:
+    environment = {key: value for key, value in os.environ.items() if key not in ("HOME", "XDG_CACHE_HOME")}
+    result = subprocess.run(
+        [sys.executable, "-B", "-c", "from anonfit.cli.main import main; main()", "run", "spec.toml", "--json"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Documentation that cannot go stale."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+
+import pytest
+
+from anonfit import spec
+from anonfit.cli.reference import reference
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_command_reference_is_what_the_program_says() -> None:
+    text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    assert text == reference(), "run: python -m anonfit.cli.reference > docs/cli.md"
+
+
+@pytest.mark.parametrize("section", ["DataSpec", "ColumnSpec", "PrivacySpec", "MethodSpec", "EngineSpec", "OutputSpec"])
+def test_every_setting_is_in_the_spec_reference(section: str) -> None:
+    text = (ROOT / "docs" / "spec.md").read_text(encoding="utf-8")
+    for field in dataclasses.fields(getattr(spec, section)):
+        assert f"`{field.name}`" in text, f"{section}.{field.name} is not in docs/spec.md"
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    for document in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]:
+        for link in re.findall(r"\]\(([^)#]+)\)", document.read_text(encoding="utf-8")):
+            if "://" not in link:
+                assert (document.parent / link).exists(), f"{document.name}: {link}"
+
+
+def test_architecture_names_modules_that_exist() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    for name in re.findall(r"`((?:\w+/)+\w+\.py)`", text):
+        assert (ROOT / "src" / "anonfit" / name).exists() or (ROOT / name).exists(), name

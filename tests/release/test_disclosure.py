@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a release may say: planted unique values occur nowhere in the public folder, nor in any message."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import anonfit as af
+from anonfit.errors import AnonfitError, SpecError
+
+ROWS = 400
+MARKS = ("ZQXNAME", "ZQXPLACE", "987654.321", "1901-02-03", "777123")
+
+
+def planted() -> pl.DataFrame:
+    """A table in which one record has values that nobody else has, in every column that is not released raw."""
+    rng = np.random.default_rng(5)
+    frame = pl.DataFrame(
+        {
+            "name": [f"person {index}" for index in range(ROWS)],
+            "place": [["north", "south", "east", "west"][index % 4] for index in range(ROWS)],
+            "income": (rng.integers(0, 5000, ROWS) / 10).tolist(),
+            "born": [date(1950 + index % 50, 1 + index % 12, 1 + index % 28) for index in range(ROWS)],
+            "size": rng.integers(150, 200, ROWS),
+            "illness": [["flu", "cold", "none"][index % 3] for index in range(ROWS)],
+        }
+    )
+    odd = pl.DataFrame(
+        {
+            "name": ["ZQXNAME"],
+            "place": ["ZQXPLACE"],
+            "income": [987654.321],
+            "born": [date(1901, 2, 3)],
+            "size": [777123],
+            "illness": ["flu"],
+        },
+        schema=frame.schema,
+    )
+    return pl.concat([frame, odd])
+
+
+def folder_text(folder: Path) -> str:
+    """Everything in a folder as text, columns of data files included."""
+    texts = [path.read_text(encoding="utf-8", errors="replace") for path in folder.iterdir()]
+    texts += [pl.read_parquet(path).write_csv() for path in folder.glob("*.parquet")]
+    return "\n".join(texts)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "arrow"])
+@pytest.mark.parametrize("values", ["labels", "bounds", "representative"])
+def test_planted_values_are_nowhere_in_the_folder(tmp_path: Path, kind: str, values: str) -> None:
+    release = af.anonymize(
+        planted(),
+        quasi_identifiers=["place", "income", "born", "size"],
+        k=7,
+        sensitive=["illness"],
+        identifiers=["name"],
+        values=values,
+    )
+    release.save(tmp_path / "out", format=kind)
+    text = folder_text(tmp_path / "out")
+    for mark in MARKS:
+        assert mark not in text
+    assert str(tmp_path) not in text
+
+
+def test_cuts_are_nobodys_value() -> None:
+    frame = planted()
+    release = af.anonymize(
+        frame, quasi_identifiers=["income", "size"], k=7, identifiers=["name", "place", "born"], sensitive=["illness"]
+    )
+    for column in json.loads(release.recoding.to_json())["columns"]:
+        assert not set(column["cuts"]) & set(frame[column["name"]].to_list())
+
+
+def test_the_source_and_the_spec_are_in_the_internal_record_only(tmp_path: Path) -> None:
+    source = tmp_path / "secret-name-of-the-input.csv"
+    planted().write_csv(source)
+    spec = af.parse_spec(
+        f'version = 1\n[data]\nsource = "{source}"\n[columns.name]\nrole = "identifier"\n'
+        + "".join(f'[columns.{name}]\nrole = "quasi-identifier"\n' for name in ("place", "income", "born", "size"))
+        + '[columns.illness]\nrole = "sensitive"\n[privacy]\nk = 7\n'
+    )
+    af.run(spec, tmp_path / "out")
+    assert "secret-name" not in folder_text(tmp_path / "out")
+    record = json.loads((tmp_path / "out.internal.json").read_text())
+    assert "secret-name" in record["source"]["path"]
+    assert len(record["source"]["sha256"]) == 64
+    assert record["source"]["sha256"] not in folder_text(tmp_path / "out")
+
+
+def test_few_dropped_rows_are_not_counted_in_public(tmp_path: Path) -> None:
+    frame = planted().with_columns(pl.when(pl.int_range(pl.len()) < 3).then(None).otherwise("size").alias("size"))
+    release = af.anonymize(
+        frame,
+        quasi_identifiers=["place", "size"],
+        k=7,
+        identifiers=["name", "income", "born"],
+        sensitive=["illness"],
+        missing_policy="drop",
+    )
+    assert release.report["rows"]["dropped"] == "fewer than 7"
+    assert release.report["rows"]["read"] != len(frame)
+    release.save(tmp_path / "out")
+    assert f'"{len(frame)}"' not in folder_text(tmp_path / "out")
+    assert json.loads((tmp_path / "out" / "manifest.json").read_text())["rows"]["dropped"] == "fewer than 7"
+
+
+def test_row_order_tells_nothing() -> None:
+    frame = planted()
+    first = af.anonymize(frame, quasi_identifiers=["size", "place"], k=7, default_role="insensitive", release=["name", "income", "born"])
+    again = af.anonymize(
+        frame.sample(fraction=1.0, shuffle=True, seed=3),
+        quasi_identifiers=["size", "place"],
+        k=7,
+        default_role="insensitive",
+        release=["name", "income", "born"],
+    )
+    assert first.data.equals(again.data)
+    assert first.recoding.to_json() == again.recoding.to_json()
+
+
+def test_observed_regions_and_original_order_need_consent() -> None:
+    frame = planted().drop("name", "income", "born")
+    words = {"quasi_identifiers": ["size", "place"], "k": 7, "sensitive": ["illness"]}
+    for option in ({"regions": "observed"}, {"order": "original"}):
+        with pytest.raises(SpecError, match="consent"):
+            af.anonymize(frame, **words, **option)
+        af.anonymize(frame, **words, **option, consent=True)
+
+
+def test_a_nearly_distinct_raw_column_needs_to_be_written_out() -> None:
+    with pytest.raises(SpecError, match=r"income.*release = true"):
+        af.anonymize(planted(), quasi_identifiers=["size"], k=7, identifiers=["name", "place", "born"], insensitive=["income", "illness"])
+
+
+@pytest.mark.parametrize("change", ["number", "date", "count", "entity"])
+def test_messages_hold_no_record_value(change: str) -> None:
+    frame = planted().with_columns(secret=pl.lit("ok")).with_columns(
+        secret=pl.when(pl.int_range(pl.len()) == 5).then(pl.lit("ZQXVALUE")).otherwise(pl.lit("5"))
+    )
+    words: dict[str, object] = {"quasi_identifiers": ["size", "secret"], "types": {"secret": "continuous"}}
+    if change == "date":
+        words["types"] = {"secret": "date"}
+    if change in ("count", "entity"):
+        words = {"quasi_identifiers": ["size"], change: "secret"}
+        if change == "entity":
+            frame = frame.with_columns(secret=pl.when(pl.col("secret") == "ZQXVALUE").then(None).otherwise("name"))
+    with pytest.raises(AnonfitError) as caught:
+        af.anonymize(frame, k=7, identifiers=["name", "place", "income", "born"], sensitive=["illness"], **words)
+    assert "ZQX" not in str(caught.value)
+    assert "secret" in str(caught.value)
