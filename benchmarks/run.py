@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One command that measures speed and memory as ratios, everything interleaved in one run, and writes RESULTS.md.
 
-    .venv/bin/pip install '.[benchmark]' && .venv/bin/python benchmarks/run.py
-    .venv/bin/python benchmarks/run.py --largest 1000000      # without the ten million rows
+.venv/bin/pip install '.[benchmark]' && .venv/bin/python benchmarks/run.py
+.venv/bin/python benchmarks/run.py --largest 1000000      # without the ten million rows
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -88,7 +89,9 @@ def sklearn_tree(features: np.ndarray, labels: np.ndarray) -> object:
     return tree.fit(features, labels)
 
 
-def file_to_release(names: tuple[str, ...], frame: pl.DataFrame, folder: Path, kind: str, rounds: int) -> dict[str, float]:
+def file_to_release(
+    names: tuple[str, ...], frame: pl.DataFrame, folder: Path, kind: str, rounds: int
+) -> dict[str, float]:
     """File to release in a warm process, against polars reading the same input and writing the same output."""
     from anonfit.api import run
     from anonfit.spec_reading import spec_of
@@ -108,8 +111,7 @@ def file_to_release(names: tuple[str, ...], frame: pl.DataFrame, folder: Path, k
         audit = sum(marks[i + 1][0] - marks[i][0] for i in range(len(marks) - 1) if marks[i][1] == "Auditing")
         data = release.data
         del release
-        write = seconds(lambda: getattr(data, f"write_{kind}")(folder / f"output.{kind}"))
-        del data
+        write = seconds(partial(getattr(data, f"write_{kind}"), folder / f"output.{kind}"))
         if turn:
             times["polars"].append(read + write)
             times["with audit"].append(end - start)
@@ -171,7 +173,8 @@ def report(base: str, sections: list[str]) -> str:
     head = [
         "# Benchmark results",
         "",
-        "Made by `python benchmarks/run.py`. Times are medians of interleaved rounds in one run on a shared, noisy machine; the",
+        "Made by `python benchmarks/run.py`. Times are medians of interleaved rounds in one run on a shared, "
+        "noisy machine; the",
         "ratios are what counts.",
         "",
         f"Machine: {machine}. Table: {base}, blown up as in section 5.3 of the TDR paper; 8 quasi-identifiers, 7 other",
@@ -183,12 +186,17 @@ def report(base: str, sections: list[str]) -> str:
 
 def grow_section(found: dict[int, dict[str, float]]) -> list[str]:
     lines = ["## Growing Median Mondrian, rows already coded", ""]
-    lines += ["| rows | all threads | one thread | threads gain | HistGradientBoosting, one tree | ratio |", "|---|---|---|---|---|---|"]
+    lines += [
+        "| rows | all threads | one thread | threads gain | HistGradientBoosting, one tree | ratio |",
+        "|---|---|---|---|---|---|",
+    ]
     for rows, times in found.items():
         tree = times.get("tree")
         told = (f"{tree:.3f} s", f"{tree / times['grow']:.1f}×") if tree else ("", "")
         gain = times["one thread"] / times["grow"]
-        lines.append(f"| {rows:,} | {times['grow']:.3f} s | {times['one thread']:.3f} s | {gain:.2f}× | {told[0]} | {told[1]} |")
+        lines.append(
+            f"| {rows:,} | {times['grow']:.3f} s | {times['one thread']:.3f} s | {gain:.2f}× | {told[0]} | {told[1]} |"
+        )
     if {1_000_000, 10_000_000} <= set(found):
         ratio = found[10_000_000]["grow"] / found[1_000_000]["grow"]
         lines += ["", f"Ten times the rows take {ratio:.1f} times as long."]
@@ -197,11 +205,15 @@ def grow_section(found: dict[int, dict[str, float]]) -> list[str]:
 
 def file_section(found: list[tuple[int, str, dict[str, float]]]) -> list[str]:
     lines = ["## File to release, warm process", ""]
-    lines += ["| rows | format | polars read + write | without the audit | ratio | with it | ratio |", "|---|---|---|---|---|---|---|"]
+    lines += [
+        "| rows | format | polars read + write | without the audit | ratio | with it | ratio |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for rows, kind, times in found:
         base, without, whole = times["polars"], times["without audit"], times["with audit"]
         lines.append(
-            f"| {rows:,} | {kind} | {base:.2f} s | {without:.2f} s | {without / base:.2f}× | {whole:.2f} s | {whole / base:.2f}× |"
+            f"| {rows:,} | {kind} | {base:.2f} s | {without:.2f} s | {without / base:.2f}× | {whole:.2f} s | "
+            f"{whole / base:.2f}× |"
         )
     return [*lines, ""]
 

@@ -9,10 +9,23 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-ADULT = (
-    "age workclass fnlwgt education education-num marital-status occupation relationship race sex capital-gain "
-    "capital-loss hours-per-week native-country class"
-).split()
+ADULT = [
+    "age",
+    "workclass",
+    "fnlwgt",
+    "education",
+    "education-num",
+    "marital-status",
+    "occupation",
+    "relationship",
+    "race",
+    "sex",
+    "capital-gain",
+    "capital-loss",
+    "hours-per-week",
+    "native-country",
+    "class",
+]
 QUASI_IDENTIFIERS = (
     "age",
     "workclass",
@@ -58,7 +71,9 @@ def base_table() -> tuple[str, pl.DataFrame, tuple[str, ...]]:
 
 
 def blow_up(base: pl.DataFrame, names: tuple[str, ...], rows: int, seed: int = 0) -> pl.DataFrame:
-    """So many rows: each a base record in which 1 to all quasi-identifiers are replaced by random values of their column."""
+    """So many rows: each a base record in which 1 to all quasi-identifiers are replaced by random values of their
+    column.
+    """
     rng = np.random.default_rng(seed)
     source = np.arange(rows) % len(base)
     table = base[source]
@@ -69,7 +84,5 @@ def blow_up(base: pl.DataFrame, names: tuple[str, ...], rows: int, seed: int = 0
         domain = base[name].unique().sort()
         drawn = domain.gather(rng.integers(0, len(domain), rows))
         change = (rank[index] < replaced) & (np.arange(rows) >= len(base))
-        columns.append(
-            pl.select(pl.when(pl.Series(change)).then(drawn).otherwise(table[name]).alias(name)).to_series()
-        )
+        columns.append(pl.select(pl.when(pl.Series(change)).then(drawn).otherwise(table[name]).alias(name)).to_series())
     return table.with_columns(columns)

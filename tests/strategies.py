@@ -5,11 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import date, datetime, timedelta
 from typing import Any
 
 import numpy as np
-import polars as pl
 from hypothesis import strategies as st
 
 from anonfit.engines.tree import LEAF, Tree
@@ -77,7 +75,9 @@ def _positions(steps: Sequence[int], has_missing: bool) -> np.ndarray[Any, np.dt
     return np.concatenate([[0.0] * has_missing, np.cumsum(steps, dtype=np.float64)])
 
 
-def random_column(rng: np.random.Generator, name: str, *, size: int | None = None, mode: SplitMode | None = None) -> CodedColumn:
+def random_column(
+    rng: np.random.Generator, name: str, *, size: int | None = None, mode: SplitMode | None = None
+) -> CodedColumn:
     """A column of some kind; of `size` values if that is given."""
     if mode is None:
         mode = SplitMode(int(rng.integers(0, 4)))

@@ -41,7 +41,9 @@ def _sources() -> str:
     """
     found = hashlib.sha256()
     root = Path(__file__).parent
-    for path in sorted([*root.glob("engines/**/*.py"), *root.glob("audit/**/*.py"), *root.glob("tables/coded.py"), Path(__file__)]):
+    for path in sorted(
+        [*root.glob("engines/**/*.py"), *root.glob("audit/**/*.py"), *root.glob("tables/coded.py"), Path(__file__)]
+    ):
         found.update(path.read_bytes())
     return found.hexdigest()[:16]
 
@@ -78,12 +80,13 @@ def kernel(function: Function) -> Function:
     """Compile a function on first use, without the interpreter lock, and keep the machine code on disk."""
     import numba
 
-    found = numba.config.CACHE_DIR
+    config: Any = numba.config
+    found = config.CACHE_DIR
     folder = cache_folder()
     # numba asks for the folder while it decorates; other users of numba in this process keep their own.
-    numba.config.CACHE_DIR = str(folder or "")
+    config.CACHE_DIR = str(folder or "")
     try:
         compiled = numba.njit(nogil=True, cache=folder is not None, error_model="numpy")(function)
     finally:
-        numba.config.CACHE_DIR = found
+        config.CACHE_DIR = found
     return cast("Function", compiled)

@@ -85,14 +85,16 @@ def _taxonomy(spec: Spec, name: str, column: ColumnSpec) -> Taxonomy | None:
 
 def schema_of(spec: Spec, names: Sequence[str]) -> Schema:
     """The role of every column of the table; all that is missing or unknown is reported together."""
-    faults = []
-    for name in spec.columns:
-        if name not in names:
-            faults.append(f"columns.{name}: the table has no such column; {did_you_mean(name, names)}")
+    faults = [
+        f"columns.{name}: the table has no such column; {did_you_mean(name, names)}"
+        for name in spec.columns
+        if name not in names
+    ]
     without = [name for name in names if name not in spec.columns]
     if without and spec.data.default_role is None:
         faults.append(
-            f'{len(without)} column(s) have no role: {listed(without, 20)}; give each a role, or write default_role = "insensitive" in [data].'
+            f"{len(without)} column(s) have no role: {listed(without, 20)}; give each a role, or write "
+            'default_role = "insensitive" in [data].'
         )
     if faults:
         raise SpecError(faults)
@@ -148,7 +150,8 @@ def _without_missing(spec: Spec, schema: Schema, frame: pl.DataFrame) -> pl.Data
     gaps = {name: frame[name].null_count() for name in names if frame[name].null_count()}
     if gaps and spec.data.missing_policy == "error":
         raise DataError(
-            f"missing values in {listed(gaps)}, and data.missing_policy is 'error'; fill them, or use 'category' or 'drop'."
+            f"missing values in {listed(gaps)}, and data.missing_policy is 'error'; fill them, or use 'category' "
+            "or 'drop'."
         )
     return frame.drop_nulls(names) if gaps else frame
 
@@ -172,7 +175,8 @@ def _check_raw(schema: Schema, frame: pl.DataFrame) -> None:
         share = values.n_unique() / len(values)
         if share > NEARLY_DISTINCT:
             faults.append(
-                f"column '{column.name}' would be released as it is, and {share:.0%} of its values are distinct, so it can identify records; "
+                f"column '{column.name}' would be released as it is, and {share:.0%} of its values are distinct, "
+                "so it can identify records; "
                 "make it a quasi-identifier or an identifier, or write release = true for it."
             )
     if faults:

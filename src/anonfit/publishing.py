@@ -45,7 +45,7 @@ def audit_made(made: Made, data: Any) -> Audit:
 
     spec, schema = made.spec, made.schema
     with_labels = spec.output.values != Values.REPRESENTATIVE
-    found = audit(
+    return audit(
         data,
         quasi_identifiers=made.recoding.quasi_identifiers,
         sensitive=[column.name for column in schema.of_role(Role.SENSITIVE)],
@@ -60,12 +60,11 @@ def audit_made(made: Made, data: Any) -> Audit:
         regions="observed" if spec.output.regions == "observed" else ("domain" if with_labels else "any"),
         missing=spec.data.missing,
     )
-    return found
 
 
 def _released_names(made: Made) -> list[str]:
     """The released columns that stand for the quasi-identifiers."""
-    found = []
+    found: list[str] = []
     for column in made.recoding.columns:
         is_bounds = made.spec.output.values == Values.BOUNDS and isinstance(column, OrderedCells | OrdinalCells)
         parts = ("_lower", "_upper", "_missing") if is_bounds else ("",)
@@ -168,7 +167,8 @@ def require_passed(audit: Audit) -> None:
     if not audit.passed:
         faults = "; ".join(finding.sentence for finding in audit.findings if finding.met is False)
         raise AuditFailed(
-            f"the audit of the written file found that it does not hold what was asked, so nothing is published: {faults}"
+            f"the audit of the written file found that it does not hold what was asked, so nothing is published: "
+            f"{faults}"
         )
 
 

@@ -268,12 +268,14 @@ def _output(table: dict[str, Any], faults: _Faults) -> OutputSpec:
     )
     if found.regions == "observed" and not found.consent:
         faults.add(
-            "output.regions = 'observed' releases the smallest and largest value that records of each group really have; "
+            "output.regions = 'observed' releases the smallest and largest value that records of each group "
+            "really have; "
             "write consent = true in [output] if that is meant."
         )
     if found.order == "original" and not found.consent:
         faults.add(
-            "output.order = 'original' lets anyone who has the input's order tell which row is whose; write consent = true in "
+            "output.order = 'original' lets anyone who has the input's order tell which row is whose; write "
+            "consent = true in "
             "[output] if that is meant."
         )
     return found

@@ -7,6 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from anonfit.criteria.median import Median
+from anonfit.engines import reference
+from anonfit.engines.memory import engine
+from anonfit.engines.memory.engine import Growth
+from anonfit.engines.tree import LEAF, Tree
+from anonfit.privacy.k_anonymity import KAnonymity
+from anonfit.tables.coded import CodedColumn, CodedTable, SplitMode
 from strategies import (
     coded_tables,
     persons,
@@ -18,14 +26,6 @@ from strategies import (
     table_of,
     taxonomy_of,
 )
-
-from anonfit.criteria.median import Median
-from anonfit.engines import reference
-from anonfit.engines.memory import engine
-from anonfit.engines.memory.engine import Growth
-from anonfit.engines.tree import LEAF, Tree
-from anonfit.privacy.k_anonymity import KAnonymity
-from anonfit.tables.coded import CodedColumn, CodedTable, SplitMode
 
 FIELDS = ("column", "children", "start", "before")
 BLOCK = 500
@@ -142,7 +142,9 @@ def test_the_tree_of_many_rows_does_not_depend_on_threads() -> None:
     rng = np.random.default_rng(3)
     columns = [random_column(rng, f"c{index}", size=size) for index, size in enumerate((5, 90, 300, 2000))]
     table = table_of(rng, columns, 20_000)
-    trees = [grow(table, 5, threads=threads, subtree=subtree).tree for threads, subtree in ((1, 8), (2, 300), (3, 5000))]
+    trees = [
+        grow(table, 5, threads=threads, subtree=subtree).tree for threads, subtree in ((1, 8), (2, 300), (3, 5000))
+    ]
     assert same(trees[0], trees[1])
     assert same(trees[0], trees[2])
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from strategies import taxonomy_of
 
 from anonfit.criteria.median import Median
 from anonfit.engines import reference
@@ -15,6 +14,7 @@ from anonfit.engines.memory import engine
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.privacy.k_anonymity import KAnonymity
 from anonfit.tables.coded import CodedColumn, CodedTable, SplitMode, code_dtype
+from strategies import taxonomy_of
 
 Split = tuple[int, list[int]]
 """The column of a split and the first code of each part."""
@@ -32,7 +32,9 @@ def nominal(mode: SplitMode, shape: list[object], *, missing: bool = False) -> C
 
 
 def table(
-    *columns: tuple[CodedColumn, Sequence[int]], counts: Sequence[int] | None = None, entities: Sequence[int] | None = None
+    *columns: tuple[CodedColumn, Sequence[int]],
+    counts: Sequence[int] | None = None,
+    entities: Sequence[int] | None = None,
 ) -> CodedTable:
     return CodedTable(
         tuple(column for column, _ in columns),

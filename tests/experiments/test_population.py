@@ -45,8 +45,7 @@ def share(people: pl.DataFrame, what: pl.Expr, *, among: pl.Expr) -> float:
 def test_a_seed_gives_the_same_table_on_every_machine() -> None:
     text = hospital(500, seed=3).write_csv()
     assert (
-        hashlib.sha256(text.encode()).hexdigest()
-        == "2fc40fc1e5a2488bb24abb433869035119e917f26d75ff7b7ef86d37e58d131b"
+        hashlib.sha256(text.encode()).hexdigest() == "2fc40fc1e5a2488bb24abb433869035119e917f26d75ff7b7ef86d37e58d131b"
     )
 
 
@@ -176,9 +175,7 @@ def test_admissions_follow_week_and_season(people: pl.DataFrame) -> None:
 def test_cost_grows_with_stay_and_is_right_skewed(people: pl.DataFrame) -> None:
     assert people.select(pl.corr("cost", "length_of_stay")).item() > 0.6
     assert share(people, pl.col("cost"), among=pl.lit(True)) > 1.2 * people.select(pl.median("cost")).item()
-    old, young = (
-        share(people, pl.col("cost"), among=ages) for ages in (pl.col("age") > 70, pl.col("age") < 40)
-    )
+    old, young = (share(people, pl.col("cost"), among=ages) for ages in (pl.col("age") > 70, pl.col("age") < 40))
     assert old > 1.5 * young
 
 

@@ -114,7 +114,9 @@ def test_few_dropped_rows_are_not_counted_in_public(tmp_path: Path) -> None:
 
 def test_row_order_tells_nothing() -> None:
     frame = planted()
-    first = af.anonymize(frame, quasi_identifiers=["size", "place"], k=7, default_role="insensitive", release=["name", "income", "born"])
+    first = af.anonymize(
+        frame, quasi_identifiers=["size", "place"], k=7, default_role="insensitive", release=["name", "income", "born"]
+    )
     again = af.anonymize(
         frame.sample(fraction=1.0, shuffle=True, seed=3),
         quasi_identifiers=["size", "place"],
@@ -137,13 +139,21 @@ def test_observed_regions_and_original_order_need_consent() -> None:
 
 def test_a_nearly_distinct_raw_column_needs_to_be_written_out() -> None:
     with pytest.raises(SpecError, match=r"income.*release = true"):
-        af.anonymize(planted(), quasi_identifiers=["size"], k=7, identifiers=["name", "place", "born"], insensitive=["income", "illness"])
+        af.anonymize(
+            planted(),
+            quasi_identifiers=["size"],
+            k=7,
+            identifiers=["name", "place", "born"],
+            insensitive=["income", "illness"],
+        )
 
 
 @pytest.mark.parametrize("change", ["number", "date", "count", "entity"])
 def test_messages_hold_no_record_value(change: str) -> None:
-    frame = planted().with_columns(secret=pl.lit("ok")).with_columns(
-        secret=pl.when(pl.int_range(pl.len()) == 5).then(pl.lit("ZQXVALUE")).otherwise(pl.lit("5"))
+    frame = (
+        planted()
+        .with_columns(secret=pl.lit("ok"))
+        .with_columns(secret=pl.when(pl.int_range(pl.len()) == 5).then(pl.lit("ZQXVALUE")).otherwise(pl.lit("5")))
     )
     words: dict[str, object] = {"quasi_identifiers": ["size", "secret"], "types": {"secret": "continuous"}}
     if change == "date":

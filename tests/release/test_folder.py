@@ -102,9 +102,7 @@ def test_an_unknown_version_is_refused(release: af.Release, tmp_path: Path) -> N
         af.load(tmp_path / "out")
 
 
-def test_a_failed_audit_publishes_nothing(
-    release: af.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_audit_publishes_nothing(release: af.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from anonfit import publishing
 
     def write_too_little(table: pl.DataFrame, path: Path, kind: str) -> None:

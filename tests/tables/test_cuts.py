@@ -87,7 +87,9 @@ def test_no_number_between_has_fewer_digits(both: tuple[int, int], digits: int) 
     low, high = Fraction(both[0], unit), Fraction(both[1], unit)
     cut = Fraction(Decimal(repr(number(both[0] / unit, both[1] / unit))))
     assert low < cut < high
-    power = next(power for power in range(18, -19, -1) if (low // Fraction(10) ** power + 1) * Fraction(10) ** power < high)
+    power = next(
+        power for power in range(18, -19, -1) if (low // Fraction(10) ** power + 1) * Fraction(10) ** power < high
+    )
     step = Fraction(10) ** power
     assert cut % step == 0
     middle = (low + high) / 2
@@ -163,7 +165,10 @@ def test_the_simplest_time_by_hand(low: str, high: str, expected: str) -> None:
     assert simplest_times(*moments) == expected
 
 
-@given(pair(MOMENTS) | st.tuples(MOMENTS.filter(lambda us: us < 0), st.integers(1, 10**7)).map(lambda both: (both[0], sum(both))))
+@given(
+    pair(MOMENTS)
+    | st.tuples(MOMENTS.filter(lambda us: us < 0), st.integers(1, 10**7)).map(lambda both: (both[0], sum(both)))
+)
 def test_a_time_lies_strictly_between_wherever_a_microsecond_does(both: tuple[int, int]) -> None:
     low, high = both
     cut = (datetime.fromisoformat(simplest_times(low, high)) - START) // timedelta(microseconds=1)

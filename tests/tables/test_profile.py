@@ -139,18 +139,14 @@ def test_the_hospital_gets_sensible_roles(proposal: Proposal) -> None:
 
 def test_the_hospital_read_as_text_gets_the_same_roles_and_types(proposal: Proposal) -> None:
     text = propose(hospital(20_000, seed=4).cast(pl.String))
-    assert [(c.name, c.role, c.type) for c in text.columns] == [
-        (c.name, c.role, c.type) for c in proposal.columns
-    ]
+    assert [(c.name, c.role, c.type) for c in text.columns] == [(c.name, c.role, c.type) for c in proposal.columns]
     assert text.columns[5].date_format == "%Y-%m-%d"
 
 
 def test_the_reason_for_a_key_says_that_every_value_differs() -> None:
     found = one("reference", [f"R{number}" for number in range(100)])
     assert found.role == "identifier"
-    assert (
-        found.reason == "Every value is different (100.0 % distinct), so it identifies the person directly."
-    )
+    assert found.reason == "Every value is different (100.0 % distinct), so it identifies the person directly."
 
 
 def test_uniqueness_of_the_combination_is_counted(proposal: Proposal) -> None:

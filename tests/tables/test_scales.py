@@ -52,7 +52,11 @@ def test_floats(values: list[float], cut: float) -> None:
     assert at_or_above(values, pl.Float64, cut) == [value >= cut for value in values]
 
 
-@given(st.lists(st.integers(-(10**17), 10**17), min_size=1), st.integers(0, 6), st.floats(-1e12, 1e12) | st.integers(-(10**12), 10**12))
+@given(
+    st.lists(st.integers(-(10**17), 10**17), min_size=1),
+    st.integers(0, 6),
+    st.floats(-1e12, 1e12) | st.integers(-(10**12), 10**12),
+)
 def test_decimals(units: list[int], scale: int, cut: int | float) -> None:
     values = [Decimal(unit).scaleb(-scale) for unit in units]
     assert at_or_above(values, pl.Decimal(38, scale), cut) == [Fraction(value) >= exact(cut) for value in values]
@@ -94,8 +98,12 @@ def test_times_in_milliseconds(milliseconds: list[int], microsecond: int) -> Non
 
 
 def test_times_with_a_zone_are_placed_in_utc() -> None:
-    values = pl.Series([datetime(2024, 1, 1, 0, 30, tzinfo=timezone(timedelta(hours=2))), datetime(2024, 1, 1, tzinfo=UTC)])
-    found = on_axis(values.dt.convert_time_zone("Europe/Berlin")) >= thresholds(["2024-01-01"], pl.Datetime("us", "UTC"))[0]
+    values = pl.Series(
+        [datetime(2024, 1, 1, 0, 30, tzinfo=timezone(timedelta(hours=2))), datetime(2024, 1, 1, tzinfo=UTC)]
+    )
+    found = (
+        on_axis(values.dt.convert_time_zone("Europe/Berlin")) >= thresholds(["2024-01-01"], pl.Datetime("us", "UTC"))[0]
+    )
     assert found.tolist() == [False, True]
 
 
@@ -131,7 +139,9 @@ def test_numbers_beyond_the_axis_are_refused_by_column_without_their_value(value
 
 
 @pytest.mark.xfail(
-    strict=True, raises=OverflowError, reason="BUG: tables/scales.py thresholds overflows on a cut beyond 64 bits for whole numbers"
+    strict=True,
+    raises=OverflowError,
+    reason="BUG: tables/scales.py thresholds overflows on a cut beyond 64 bits for whole numbers",
 )
 @pytest.mark.parametrize("cut", [1e19, -1e300, 10**30])
 @pytest.mark.parametrize("dtype", [pl.Int64, pl.Decimal(18, 2), pl.UInt8])
@@ -149,7 +159,16 @@ def test_scales_follow_types() -> None:
 
 @pytest.mark.parametrize(
     ("cut", "text"),
-    [(37, "37"), (37.0, "37"), (37.5, "37.5"), (-5, "-5"), (1e-05, "1e-05"), (1e22, "1e+22"), ("2024-03-01", "2024-03-01"), (-0.5, "-0.5")],
+    [
+        (37, "37"),
+        (37.0, "37"),
+        (37.5, "37.5"),
+        (-5, "-5"),
+        (1e-05, "1e-05"),
+        (1e22, "1e+22"),
+        ("2024-03-01", "2024-03-01"),
+        (-0.5, "-0.5"),
+    ],
 )
 def test_texts_of_cuts(cut: Any, text: str) -> None:
     assert cut_text(cut) == text

@@ -21,10 +21,7 @@ SUFFIXES = (".csv", ".json", ".txt")
 COUNTRIES = Taxonomy.from_paths(
     [("FR", "Europe", "*"), ("DE", "Europe", "*"), ("US", "America", "*"), ("Antarctica", "*")]
 )
-ADULT = (
-    Path(os.environ.get("ANONFIT_DATA", Path(__file__).parents[3] / "shared" / "data"))
-    / "hierarchies/arx-adult"
-)
+ADULT = Path(os.environ.get("ANONFIT_DATA", Path(__file__).parents[3] / "shared" / "data")) / "hierarchies/arx-adult"
 
 awkward = st.text(alphabet=" ;,|\t\n\r\"'*\\[]{}<≥\ufeff\u2028\x00éaB1", max_size=4)
 names = st.one_of(awkward, st.text(st.characters(exclude_categories=["Cs"]), max_size=6))
@@ -224,9 +221,7 @@ def test_hierarchies_of_arx_are_read_and_written_in_every_format(tmp_path: Path)
     for path in paths:
         taxonomy = read_taxonomy(path)
         assert taxonomy.names[0] == "*"
-        assert len(taxonomy.leaves) == len(path.read_text("utf-8").split("\n")) - path.read_text(
-            "utf-8"
-        ).endswith("\n")
+        assert len(taxonomy.leaves) == len(path.read_text("utf-8").split("\n")) - path.read_text("utf-8").endswith("\n")
         for suffix in SUFFIXES:
             write_taxonomy(taxonomy, tmp_path / f"a{suffix}")
             assert read_taxonomy(tmp_path / f"a{suffix}") == taxonomy

@@ -43,9 +43,7 @@ def test_text_is_not_read_as_a_number() -> None:
     assert places(["37", "[40, 50)"], ["37.0", "45"]) == [-1, -1]
 
 
-@pytest.mark.parametrize(
-    "dtype", [pl.Int8, pl.UInt16, pl.Int64, pl.UInt64, pl.Int128, pl.Float32, pl.Float64]
-)
+@pytest.mark.parametrize("dtype", [pl.Int8, pl.UInt16, pl.Int64, pl.UInt64, pl.Int128, pl.Float32, pl.Float64])
 def test_numbers_are_found_by_value(dtype: Any) -> None:
     assert places(["5", "37.0", "1e2", "007"], [37, 100, 7, 5, 6], dtype) == [1, 2, 3, 0, -1]
 

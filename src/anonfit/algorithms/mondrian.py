@@ -16,8 +16,8 @@ from anonfit.privacy.k_anonymity import KAnonymity
 from anonfit.progress import Stage, silent
 from anonfit.recoding.building import build_recoding, cells_of_codes
 from anonfit.recoding.recoding import Recoding
-from anonfit.tables.coded import CodedTable
 from anonfit.tables.codebook import code_column
+from anonfit.tables.coded import CodedTable
 from anonfit.tables.cuts import CutPoints
 from anonfit.tables.domains import Domain
 from anonfit.tables.schema import Column
@@ -75,7 +75,7 @@ def persons_of(rows: int, counts: pl.Series | None, entities: pl.Series | None) 
             .fill_null(value=True)
             .sum()
         )
-        if bad or (rows and int(whole.max() or 0) >= 2**32):
+        if bad or (rows and int(whole.to_numpy().max()) >= 2**32):
             raise DataError(
                 f"count column '{counts.name}': {bad} value(s) are not whole numbers of at least 1; mend them."
             )
@@ -83,14 +83,17 @@ def persons_of(rows: int, counts: pl.Series | None, entities: pl.Series | None) 
     if entities is not None:
         if entities.null_count():
             raise DataError(
-                f"entity column '{entities.name}': {entities.null_count()} value(s) are missing; every row needs its person."
+                f"entity column '{entities.name}': {entities.null_count()} value(s) are missing; every row needs "
+                "its person."
             )
         ranks = entities.rank("dense") - 1
         return Persons(rows, entities=ranks.to_numpy().astype(np.uint32))
     return Persons(rows)
 
 
-def _coded(columns: Sequence[Column], frame: pl.DataFrame, persons: Persons, k: int, threads: int | None = None) -> tuple[list[Domain], CodedTable]:
+def _coded(
+    columns: Sequence[Column], frame: pl.DataFrame, persons: Persons, k: int, threads: int | None = None
+) -> tuple[list[Domain], CodedTable]:
     """Domains of the quasi-identifiers and the coded table."""
     with ThreadPoolExecutor(thread_count(threads)) as pool:
         coded = list(
@@ -98,7 +101,9 @@ def _coded(columns: Sequence[Column], frame: pl.DataFrame, persons: Persons, k: 
         )
     domains = [column.domain for column in coded]
     described = tuple(domain.coded() for domain in domains)
-    return domains, CodedTable(described, tuple(column.codes for column in coded), persons.rows, persons.counts, persons.entities)
+    return domains, CodedTable(
+        described, tuple(column.codes for column in coded), persons.rows, persons.counts, persons.entities
+    )
 
 
 def anonymize(

@@ -80,6 +80,7 @@ def audit(
         >>> found.k, found.passed
         (2, False)
     """
+    # Longer than a function should be only because every option is named and described once.
     meanings = None if columns is None else {name: read_meaning(name, entry) for name, entry in columns.items()}
     return run_audit(
         Request(

@@ -78,7 +78,7 @@ def _offset(values: IntArray, series: pl.Series) -> Coded:
     low, high = (int(present.min()), int(present.max())) if len(present) else (0, 0)
     if high - low > _WIDE:
         return _ranked(series.to_physical())
-    codes = values - (low - 1)
+    codes = values - low + 1
     if missing is not None:
         codes[missing] = 0
     return Coded(codes, high - low + 2)

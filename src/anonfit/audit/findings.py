@@ -28,6 +28,9 @@ def all_findings(audit: Audit, request: Request, *, names: Sequence[str]) -> lis
         found.append(_risk(audit, request))
     if audit.labels is not None:
         found.extend(_labels(audit.labels, request))
+    elif request.regions != "any":
+        sentence = "Labels were not checked: nothing was said about the meaning of the columns."
+        found.append(Finding("labels", 0, None, None, sentence))
     if audit.source is not None:
         found.extend(_source(audit.source, request))
     if audit.joint is not None and audit.joint.cells_below_k is not None:

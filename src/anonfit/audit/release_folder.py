@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -109,62 +109,73 @@ def audit_data(
 
     `columns` is the order of columns that was promised, `released` are numbers of rows that were.
     """
-    privacy, output = spec.get("privacy", {}), spec.get("output", {})
-    roles = {name: str(entry.get("role")) for name, entry in spec.get("columns", {}).items()}
-    meanings = _meanings(spec, recoding, roles)
     texts = tuple(missing if missing is not None else spec.get("data", {}).get("missing", ("",)))
     names = open_table(data, missing=texts).names
-    entity, k = _only(roles, "entity"), privacy.get("k")
-    quasi_identifiers = _having(roles, "quasi-identifier")
-    noticed = [*findings, *_stated(data, names, columns=columns, released=released)]
-    if entity is not None and source is None:
-        noticed.append(
-            Finding(
-                "entities",
-                entity,
-                None,
-                None,
-                "Persons were counted as rows: their entities are in the source.",
-            )
-        )
-    if privacy.get("max_confidence", 1.0) < 1.0:
-        noticed.append(
-            Finding("max_confidence", privacy["max_confidence"], None, None, "This audit does not check it.")
-        )
+    asked = _request(data, spec, recoding=recoding, names=names, columns=columns)
+    noticed = [*findings, *_stated(data, names, columns=columns, released=released), *_beyond(spec, asked, source)]
     return run_audit(
-        Request(
-            data=data,
-            quasi_identifiers=quasi_identifiers,
-            sensitive=tuple(name for name in _having(roles, "sensitive") if name in names),
-            k=k,
-            entity=None if source is None else entity,
-            count=_only(roles, "count"),
-            meanings=meanings,
-            sets=column_sets(privacy.get("quasi_identifiers", ()), k),
-            diversity=tuple(read_demand(entry) for entry in privacy.get("diversity", ())),
+        replace(
+            asked,
+            entity=None if source is None else asked.entity,
             max_risk=None if max_risk is None else read_threshold(max_risk),
             attacker=attacker,
             thresholds=tuple(read_threshold(one) for one in thresholds),
             source=source,
             withheld=None if source is None else withheld,
-            other=None if other is None else read_other(other, quasi_identifiers, meanings=meanings),
+            other=None if other is None else read_other(other, asked.quasi_identifiers, meanings=asked.meanings),
             population=population,
             sampling_fraction=sampling_fraction,
-            order="sorted" if output.get("order", "sorted") == "sorted" else None,
-            expected_columns=_expected(roles, names, columns, spec),
-            regions=output.get("regions", "domain"),
-            drops_missing=spec.get("data", {}).get("missing_policy") == "drop",
             missing=texts,
             findings=tuple(noticed),
         )
     )
 
 
+def _request(
+    data: object,
+    spec: Mapping[str, Any],
+    *,
+    recoding: Mapping[str, Any],
+    names: Sequence[str],
+    columns: Sequence[str] | None,
+) -> Request:
+    """What a spec promises of a file with these columns."""
+    privacy, output = spec.get("privacy", {}), spec.get("output", {})
+    roles = _roles(spec)
+    return Request(
+        data=data,
+        quasi_identifiers=_having(roles, "quasi-identifier"),
+        sensitive=tuple(name for name in _having(roles, "sensitive") if name in names),
+        k=privacy.get("k"),
+        entity=_only(roles, "entity"),
+        count=_only(roles, "count"),
+        meanings=_meanings(spec, recoding, roles),
+        sets=column_sets(privacy.get("quasi_identifiers", ()), privacy.get("k")),
+        diversity=tuple(read_demand(entry) for entry in privacy.get("diversity", ())),
+        order="sorted" if output.get("order", "sorted") == "sorted" else None,
+        expected_columns=_expected(roles, names, columns, spec),
+        regions=output.get("regions", "domain"),
+        drops_missing=spec.get("data", {}).get("missing_policy") == "drop",
+    )
+
+
+def _beyond(spec: Mapping[str, Any], asked: Request, source: object) -> list[Finding]:
+    """What the spec promises but this audit has not the means to check."""
+    found = []
+    if asked.entity is not None and source is None:
+        sentence = "Persons were counted as rows: their entities are only in the source."
+        found.append(Finding("entities", asked.entity, None, None, sentence))
+    confidence = spec.get("privacy", {}).get("max_confidence", 1.0)
+    if confidence < 1.0:
+        found.append(Finding("max_confidence", confidence, None, None, "This audit does not check it."))
+    return found
+
+
 def other_release(folder: Path) -> OtherRelease:
     """A release folder as the second release of an audit."""
     opened = _opened(folder)
     spec = opened.manifest["spec"]
-    roles = {name: str(entry.get("role")) for name, entry in spec.get("columns", {}).items()}
+    roles = _roles(spec)
     return OtherRelease(opened.data, _having(roles, "quasi-identifier"), _meanings(spec, opened.recoding, roles))
 
 
@@ -293,6 +304,10 @@ def _expected(
         wanted.extend(name for name in names if name not in roles and name not in wanted)
     order = {name: place for place, name in enumerate(columns or ())}
     return tuple(sorted(wanted, key=lambda name: order.get(name, len(order))))
+
+
+def _roles(spec: Mapping[str, Any]) -> dict[str, str]:
+    return {name: str(entry.get("role")) for name, entry in spec.get("columns", {}).items()}
 
 
 def _having(roles: Mapping[str, str], role: str) -> tuple[str, ...]:

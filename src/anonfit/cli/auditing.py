@@ -108,7 +108,8 @@ def show_audit(found: Audit, *, as_json: bool) -> None:
         )
     )
     screen.print(
-        f"  k = {sizes['smallest']}: {sizes['groups']:,} groups, median {sizes['median']}, largest {sizes['largest']} persons"
+        f"  k = {sizes['smallest']}: {sizes['groups']:,} groups, median {sizes['median']}, largest "
+        f"{sizes['largest']} persons"
     )
     missed = [finding for finding in figures["findings"] if finding["met"] is False]
     for finding in missed:
@@ -126,6 +127,7 @@ def show_audit(found: Audit, *, as_json: bool) -> None:
             (line["name"], f"{line['threshold']:g}", _number(line["above"]), line["source"]) for line in risk["above"]
         ]
         screen.print(
-            "\nPersons whose record is found with a higher chance than a threshold (the attacker knows they are in the file):"
+            "\nPersons whose record is found with a higher chance than a threshold (the attacker knows they are "
+            "in the file):"
         )
         screen.print(table(("preset", "threshold", "persons above", "source"), lines, numbers=(1, 2)))

@@ -107,14 +107,16 @@ def _show(patients: pl.DataFrame, release: Release, out: Path, k: int) -> None:
     screen.print(Text(f"{len(patients):,} made-up patients", style="bold") + Text(", as the hospital has them:"))
     screen.print(table(names, patients.select(names).cast(pl.String).head(4).fill_null("").rows()))
     screen.print(
-        f"{alone:,} of them ({alone / len(patients):.1%}) are the only one with their age, sex, postcode, nationality and day of admission.\n"
+        f"{alone:,} of them ({alone / len(patients):.1%}) are the only one with their age, sex, postcode, "
+        "nationality and day of admission.\n"
     )
     screen.print(Text("As released", style="bold") + Text(f", every combination shared by at least {k} patients:"))
     step = max(1, len(release.data) // 4)
     shown = release.data.select(names).cast(pl.String).gather_every(step).head(4).fill_null("")
     screen.print(table(names, shown.rows()))
     screen.print(
-        f"{len(release.data):,} rows in {sizes['groups']:,} groups of {sizes['smallest']} to {sizes['largest']:,} patients; none withheld.\n"
+        f"{len(release.data):,} rows in {sizes['groups']:,} groups of {sizes['smallest']} to {sizes['largest']:,} "
+        "patients; none withheld.\n"
     )
     screen.print(Text("The audit of the written file accepted it.", style="bold green"))
     lines = [

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line: reads words, calls the api, shows the result. Heavy parts are loaded by the verb that needs them."""
+"""The command line: reads words, calls the api, shows the result. Heavy parts are loaded by the verb that needs
+them.
+"""
 
 from __future__ import annotations
 

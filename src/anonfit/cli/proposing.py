@@ -91,7 +91,8 @@ def _show(proposal: Proposal, target: Path, taxonomies: dict[str, str], *, as_js
     for column, file in taxonomies.items():
         screen.print(
             Text(
-                f"{file} groups the codes of '{column}' by their first digits. A taxonomy is published with the release: "
+                f"{file} groups the codes of '{column}' by their first digits. A taxonomy is published with the "
+                "release: "
                 "let it list all codes there are, not only those of the table."
             ),
             soft_wrap=True,

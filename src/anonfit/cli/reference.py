@@ -24,14 +24,20 @@ def _options(command: Any) -> list[str]:
         if parameter.param_type_name != "option" or parameter.name == "help":
             continue
         value = "" if parameter.is_flag else f" {parameter.opts[0].lstrip('-').replace('-', '_').upper()}"
-        default = parameter.default if parameter.default not in (None, False, "") and not callable(parameter.default) else ""
-        lines.append(f"| `{parameter.opts[0]}{value}` | {_plain(parameter.help)} | {f'`{default}`' if default else ''} |")
+        default = (
+            parameter.default if parameter.default not in (None, False, "") and not callable(parameter.default) else ""
+        )
+        lines.append(
+            f"| `{parameter.opts[0]}{value}` | {_plain(parameter.help)} | {f'`{default}`' if default else ''} |"
+        )
     return lines
 
 
 def _command(name: str, command: Any) -> list[str]:
     arguments = [parameter for parameter in command.params if parameter.param_type_name == "argument"]
-    words = " ".join(f"{argument.name.upper()}" if argument.required else f"[{argument.name.upper()}]" for argument in arguments)
+    words = " ".join(
+        f"{argument.name.upper()}" if argument.required else f"[{argument.name.upper()}]" for argument in arguments
+    )
     lines = [f"## `anonfit {name}{' ' + words if words else ''}`", "", _plain(command.help), ""]
     if arguments:
         lines += ["| argument | meaning |", "|---|---|"]
@@ -42,8 +48,18 @@ def _command(name: str, command: Any) -> list[str]:
 def reference() -> str:
     """The text of docs/cli.md."""
     group: Any = typer.main.get_command(app)
-    lines = ["# Commands", "", "Made from the program by `python -m anonfit.cli.reference`.", "", _plain(group.help), ""]
-    lines += ["Exit status: 0 done; 1 the demand was not met (audit failed, infeasible); 2 the request was wrong (spec, file, value)."]
+    lines = [
+        "# Commands",
+        "",
+        "Made from the program by `python -m anonfit.cli.reference`.",
+        "",
+        _plain(group.help),
+        "",
+    ]
+    lines += [
+        "Exit status: 0 done; 1 the demand was not met (audit failed, infeasible); 2 the request was wrong "
+        "(spec, file, value)."
+    ]
     lines += ["`--json` prints one object on standard output; texts and progress go to standard error.", ""]
     for name, command in group.commands.items():
         lines += _command(name, command)

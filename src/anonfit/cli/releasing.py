@@ -40,12 +40,14 @@ def show_release(report: Mapping[str, Any], folder: Path, *, as_json: bool) -> N
     left_out = [f"{rows[word]} {word}" for word in ("withheld", "dropped") if rows[word]]
     screen.print(Text("Published ", style="bold green") + Text(str(folder), style="bold"), soft_wrap=True)
     screen.print(
-        f"  {rows['released']:,} rows in {found['groups']:,} groups, the smallest of {found['smallest_group']} persons (asked: {found['k']})"
+        f"  {rows['released']:,} rows in {found['groups']:,} groups, the smallest of {found['smallest_group']} "
+        f"persons (asked: {found['k']})"
     )
     if left_out:
         screen.print(f"  rows left out: {', '.join(left_out)}")
     screen.print(
-        "  The audit of the written file accepted it. Not covered: background knowledge, other releases, what a group has in common."
+        "  The audit of the written file accepted it. Not covered: background knowledge, other releases, what a "
+        "group has in common."
     )
     screen.print(Text(f"  read next: {found['report']}"), soft_wrap=True)
     screen.print(Text(f"  for the owner of the data only: {found['internal_record']}"), soft_wrap=True)

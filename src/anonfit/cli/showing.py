@@ -65,14 +65,15 @@ def show_failure(error: Exception, *, as_json: bool) -> int:
     """Say what went wrong and give the exit status. Errors nobody foresaw are told without their text, which may hold
     values.
     """
-    known = isinstance(error, AnonfitError)
-    if not known and os.environ.get("ANONFIT_DEBUG"):
+    if isinstance(error, AnonfitError):
+        text, status, kind = str(error), error.exit_status, type(error).__name__
+    elif os.environ.get("ANONFIT_DEBUG"):
         raise error
-    if known:
-        text, status, kind = str(error), error.exit_status, type(error).__name__  # type: ignore[attr-defined]
     else:
-        place = _place(error)
-        text = f"something went wrong inside anonfit ({type(error).__name__} in {place}); set ANONFIT_DEBUG=1 to see all of it, and report it."
+        text = (
+            f"something went wrong inside anonfit ({type(error).__name__} in {_place(error)}); set ANONFIT_DEBUG=1 "
+            "to see all of it, and report it."
+        )
         status, kind = 2, "InternalError"
     if as_json:
         faults = list(error.faults) if isinstance(error, SpecError) else [text]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers as whole multiples of a step around a centre, so that their sums, and sums of their squares, are exact integers.
+"""Numbers as whole multiples of a step around a centre, so that their sums, and sums of their squares, are exact
+integers.
 
 Sums of integers do not depend on the order of rows, on threads, or on what was subtracted from what; sums of floats do.
 """
@@ -35,7 +36,8 @@ class FixedPoint:
 
 
 def fixed_point(lowest: float, highest: float, *, persons: int) -> FixedPoint:
-    """The finest fixed point in which squares of numbers between two ends can be summed over so many persons in 64 bits.
+    """The finest fixed point in which squares of numbers between two ends can be summed over so many persons in 64
+    bits.
 
     Args:
         lowest: The smallest number.

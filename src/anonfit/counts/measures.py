@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is summed over the rows of a group: the additive integer statistics that privacy models and criteria are made of.
+"""What is summed over the rows of a group: the additive integer statistics that privacy models and criteria are made
+of.
 
-For a node and a column an engine supplies the sums of every code (RainForest's AVC-set); adding them gives the sums of any run or
+For a node and a column an engine supplies the sums of every code (RainForest's AVC-set); adding them gives the sums
+of any run or
 set of codes, and subtracting a part's from the whole gives the rest's.
 """
 
@@ -35,7 +37,9 @@ class Measure(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Persons:
-    """The number of persons. Where persons have several rows it counts rows; engines count those persons exactly, apart."""
+    """The number of persons. Where persons have several rows it counts rows; engines count those persons exactly,
+    apart.
+    """
 
     width: int = 1
 

@@ -24,7 +24,8 @@ class Median:
         return (Persons(),)
 
     def distance(self, below: int, last: int, total: int) -> tuple[bool, int]:
-        """How far a cut is from the best: whether it is not the lower median's, and its distance from half of the persons.
+        """How far a cut is from the best: whether it is not the lower median's, and its distance from half of the
+        persons.
 
         Args:
             below: Persons under the cut.

@@ -1,1 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
+"""Where rows live and are counted; the only place that loops over them."""

@@ -21,9 +21,8 @@ class Tree:
 
     A split divides the codes its node holds of `column` into runs: child i takes the codes from its `start` up to, not
     including, the next child's. Where a node has a set (`set_of` >= 0), it has two children: the first takes the
-    codes of
-    `sets[set_of]`, the second all others. `before` is, for a child of an ordered split, the highest code of its node's rows below
-    `start` (-1 elsewhere): the cut lies somewhere above `before` and not above `start`.
+    codes of `sets[set_of]`, the second all others. `before` is, for a child of an ordered split, the highest code of
+    its node's rows below `start` (-1 elsewhere): the cut lies somewhere above `before` and not above `start`.
     """
 
     column: NDArray[np.int32]  # (node,) LEAF for a region

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a privacy model is: which sums it needs, whether it is monotone, and whether a group with these sums may exist."""
+"""What a privacy model is: which sums it needs, whether it is monotone, and whether a group with these sums may
+exist.
+"""
 
 from __future__ import annotations
 

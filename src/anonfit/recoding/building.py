@@ -20,8 +20,9 @@ from anonfit.tables.scales import Cut, scale_of, thresholds
 __all__ = ["build_recoding", "cells_of_codes"]
 
 
-def _ordered(domain: OrderedDomain, starts: NDArray[np.int32], before: NDArray[np.int32], points: CutPoints
-             ) -> tuple[OrderedCells, NDArray[np.int32]]:  # fmt: skip
+def _ordered(
+    domain: OrderedDomain, starts: NDArray[np.int32], before: NDArray[np.int32], points: CutPoints
+) -> tuple[OrderedCells, NDArray[np.int32]]:
     """The cells of an ordered column, and the cell at which each split's upper part starts."""
     shift = int(domain.has_missing)
     between = before >= shift  # the others part missing from all values: no cut is needed
@@ -59,7 +60,8 @@ def _upper_parts(tree: Tree, index: int) -> NDArray[np.int64]:
     """The upper children of the splits of an ordered column."""
     parent = np.repeat(np.arange(len(tree.column)), tree.children)
     below = np.arange(1, len(tree.column))
-    return below[(tree.column[parent] == index) & (tree.before[below] >= 0)]
+    upper: NDArray[np.int64] = below[(tree.column[parent] == index) & (tree.before[below] >= 0)]
+    return upper
 
 
 def build_recoding(tree: Tree, domains: Sequence[Domain], *, points: CutPoints) -> Recoding:

@@ -173,7 +173,8 @@ class NominalCells:
             # A value that happens to be written as the leaf of unnamed values is itself not named.
             found[found == self.taxonomy.leaf_position[self.other]] = -1
         cells = np.where(found < 0, -1, found + int(self.has_missing)).astype(np.int32)
-        return cells[_places(values, distinct)]
+        located: Cells = cells[_places(values, distinct)]
+        return located
 
     @property
     def other_cell(self) -> int:

@@ -18,8 +18,8 @@ from anonfit.engines.tree import Tree
 from anonfit.errors import DataError, RecodingError, listed
 from anonfit.recoding.boxes import Boxes, boxes_of
 from anonfit.recoding.columns import NominalCells, OrdinalCells, RecodedColumn
-from anonfit.tables.coded import CodedColumn, CodedTable, SplitMode, code_dtype
 from anonfit.tables.codebook import typed
+from anonfit.tables.coded import CodedColumn, CodedTable, SplitMode, code_dtype
 from anonfit.tables.schema import Column, ColumnType, Role
 
 if TYPE_CHECKING:
@@ -63,7 +63,9 @@ class Recoding:
         return boxes_of(self.tree, [column.size for column in self.columns])
 
     def cells(self, frame: pl.DataFrame, *, unseen: Unseen = Unseen.ERROR) -> list[NDArray[np.int32]]:
-        """The cells of a frame's rows, one array per quasi-identifier; -1 for values that the recoding does not know."""
+        """The cells of a frame's rows, one array per quasi-identifier; -1 for values that the recoding does not
+        know.
+        """
         absent = [name for name in self.quasi_identifiers if name not in frame.columns]
         if absent:
             raise DataError(
@@ -144,7 +146,8 @@ def _cells(column: RecodedColumn, values: pl.Series, unseen: Unseen) -> NDArray[
     if missing.any() and not column.has_missing:
         if unseen == Unseen.ERROR:
             raise RecodingError(
-                f"column '{column.name}': {int(missing.sum())} value(s) are missing, but none was when the recoding was made; "
+                f"column '{column.name}': {int(missing.sum())} value(s) are missing, but none was when the "
+                "recoding was made; "
                 "ask for unseen = 'suppress' or 'ancestor', or fill them."
             )
         found[missing] = -1
@@ -156,7 +159,8 @@ def _cells(column: RecodedColumn, values: pl.Series, unseen: Unseen) -> NDArray[
         found[known_rare] = column.other_cell
     if unseen == Unseen.ERROR and (found < 0).any():
         raise RecodingError(
-            f"column '{column.name}': {int((found < 0).sum())} row(s) have a value that the recoding does not know; ask for "
+            f"column '{column.name}': {int((found < 0).sum())} row(s) have a value that the recoding does not "
+            "know; ask for "
             "unseen = 'suppress' or 'ancestor', or mend the data."
         )
     return found

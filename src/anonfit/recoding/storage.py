@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,7 @@ def _column(entry: dict[str, Any]) -> RecodedColumn:
     domain = tuple(parse_cut(end, scale) for end in entry["domain"] or ())
     if len(domain) not in (0, 2):
         raise ValueError(f"column '{name}': a domain has two ends")
-    if any(not low < high for low, high in zip(cuts, cuts[1:], strict=False)):  # type: ignore[operator]
+    if any(not low < high for low, high in pairwise(cuts)):  # type: ignore[operator]
         raise ValueError(f"column '{name}': its cuts are not in ascending order")
     return OrderedCells(name, ColumnType(kind), scale, cuts, has_missing, domain)
 
@@ -139,7 +140,8 @@ def from_json(text: str) -> Recoding:
         raise RecodingError(f"this is no recoding: its format is not '{FORMAT}'.")
     if found.get("version") != VERSION:
         raise RecodingError(
-            f"the recoding has version {found.get('version')!r}; this anonfit reads version {VERSION}. Install the anonfit that wrote it."
+            f"the recoding has version {found.get('version')!r}; this anonfit reads version {VERSION}. Install "
+            "the anonfit that wrote it."
         )
     try:
         columns = tuple(_column(entry) for entry in found["columns"])

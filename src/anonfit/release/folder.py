@@ -58,7 +58,8 @@ def write_table(table: pl.DataFrame, path: Path, kind: str) -> None:
             table.with_columns(pl.col(pl.Enum).cast(pl.Categorical)).write_ipc(path, compression="zstd")
     except (pl.exceptions.PolarsError, OSError) as error:
         raise ReleaseError(
-            f"the data file could not be written ({type(error).__name__}): is the disk full, or the format unfit for a column?"
+            f"the data file could not be written ({type(error).__name__}): is the disk full, or the format unfit "
+            "for a column?"
         ) from None
 
 
@@ -169,13 +170,15 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise ReleaseError(f"{path} is damaged; make the release again.") from None
     if found_format != FORMAT or version != VERSION:
         raise ReleaseError(
-            f"{folder} has format '{found_format}' version {version!r}; this anonfit reads '{FORMAT}' version {VERSION}."
+            f"{folder} has format '{found_format}' version {version!r}; this anonfit reads '{FORMAT}' version "
+            f"{VERSION}."
         )
     present = {entry.name for entry in folder.iterdir()} - {MANIFEST}
     if present != set(files):
         differing = ", ".join(sorted(present ^ set(files)))
         raise ReleaseError(
-            f"{folder}: the files are not those of the manifest ({differing}); the release was changed after it was made."
+            f"{folder}: the files are not those of the manifest ({differing}); the release was changed after it "
+            "was made."
         )
     for name, expected in files.items():
         if file_hash(folder / name) != expected:

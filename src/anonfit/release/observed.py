@@ -24,7 +24,6 @@ __all__ = ["observed_labels"]
 
 def _ordered(values: pl.Series, groups: NDArray[np.int32], count: int) -> list[str]:
     """The closed range of the values of each group."""
-    import polars as pl
 
     known = values.is_not_null().to_numpy()
     axis, of_group = on_axis(values.drop_nulls()), groups[known]

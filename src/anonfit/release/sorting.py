@@ -75,7 +75,7 @@ def _key(values: pl.Series) -> Key:
         return _of_floats(values.cast(pl.Float64).fill_null(0.0).to_numpy(), missing)
     if dtype == pl.Boolean:
         return _of_integers(values.fill_null(value=False).to_numpy().astype(np.int64), missing)
-    if dtype.is_integer() and dtype not in (pl.UInt64, pl.Int128) or dtype.is_temporal():
+    if (dtype.is_integer() and dtype not in (pl.UInt64, pl.Int128)) or dtype.is_temporal():
         return _of_integers(values.to_physical().fill_null(0).to_numpy(), missing)
     if dtype.is_nested() or dtype == pl.Object:
         raise DataError(f"column '{values.name}' is of type {dtype}; only plain values can be released.")

@@ -55,7 +55,9 @@ def _repeated(regions: pl.DataFrame, times: NDArray[np.int64]) -> pl.DataFrame:
     columns = []
     for column in regions:
         if isinstance(column.dtype, pl.Enum):
-            columns.append(pl.Series(column.name, np.repeat(column.to_physical().to_numpy(), times)).cat.to(column.dtype))
+            columns.append(
+                pl.Series(column.name, np.repeat(column.to_physical().to_numpy(), times)).cat.to(column.dtype)
+            )
         else:
             columns.append(column.gather(np.repeat(np.arange(len(column)), times)))
     return pl.DataFrame(columns)

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["ATTACKER", "NOT_COVERED", "Disclosed", "Facts", "disclosed", "report_content"]
 
 ATTACKER = (
-    "The assumed attacker knows that a person is in the table, knows all of the person's quasi-identifiers exactly, and wants to find "
+    "The assumed attacker knows that a person is in the table, knows all of the person's quasi-identifiers "
+    "exactly, and wants to find "
     "the person's record or learn more about the person from it."
 )
 

@@ -108,16 +108,11 @@ def _risk(audit: Mapping[str, Any]) -> str:
         risk = audit.get(attacker)
         if not risk:
             continue
-        for line in risk["above"]:
-            rows.append(
-                (
-                    attacker,
-                    _share(risk["highest"]),
-                    _share(risk["average"]),
-                    f"{line['threshold']:g} ({line['name']})",
-                    _share(line["above"]),
-                )
-            )
+        shares = (_share(risk["highest"]), _share(risk["average"]))
+        rows += [
+            (attacker, *shares, f"{line['threshold']:g} ({line['name']})", _share(line["above"]))
+            for line in risk["above"]
+        ]
     return _table(("Attacker", "Highest risk", "Average risk", "Threshold", "Persons above it"), rows, (1, 2, 4))
 
 

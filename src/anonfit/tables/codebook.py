@@ -102,7 +102,8 @@ def _parsed(before: pl.Series, after: pl.Series, what: str, advice: str) -> pl.S
     if len(bad):
         rows = ", ".join(str(row + 1) for row in bad.head(3).to_list())
         raise DataError(
-            f"column '{before.name}': {len(bad)} value(s) are not {what} (first in row {rows}); mend them, list them under "
+            f"column '{before.name}': {len(bad)} value(s) are not {what} (first in row {rows}); mend them, list "
+            "them under "
             f"[data] missing, or make the column nominal.{advice}"
         )
     return after.alias(before.name)
@@ -186,7 +187,8 @@ def _code_by_position(rows: NDArray[Any], positions: NDArray[np.int32], has_miss
     """Codes of rows whose distinct values have these positions; missing rows have the place after the last value."""
     lookup = np.zeros(len(positions) + 1, code_dtype(size + has_missing))
     lookup[:-1] = positions + int(has_missing)
-    return lookup[rows]
+    codes: Codes = lookup[rows]
+    return codes
 
 
 def _code_ordinal(column: Column, values: pl.Series) -> CodedValues:
@@ -227,8 +229,9 @@ def _root_beside(names: Sequence[str]) -> str:
     return root
 
 
-def _code_flat(name: str, distinct: pl.Series, rows: NDArray[Any], persons: PersonCounter, k: int, split: Split, has_missing: bool
-               ) -> CodedValues:  # fmt: skip
+def _code_flat(
+    name: str, distinct: pl.Series, rows: NDArray[Any], persons: PersonCounter, k: int, split: Split, has_missing: bool
+) -> CodedValues:
     """A column whose domain nobody declared: values that fewer than k persons have are not named, but are one value
     together.
     """

@@ -70,9 +70,7 @@ def _taken(cuts: Axis, values: Axis, upper: Axis) -> tuple[NDArray[np.int64], Ax
     return taken, np.minimum(values[np.minimum(place[taken] + 1, len(values) - 1)], upper[taken])
 
 
-def _dates_beside(
-    lower: Axis, upper: Axis, simplest: Callable[[int, int], str], values: Axis | None
-) -> list[Cut]:
+def _dates_beside(lower: Axis, upper: Axis, simplest: Callable[[int, int], str], values: Axis | None) -> list[Cut]:
     """The simplest dates or times; the next simplest above where one is some record's, unless there is none between."""
     found: list[Cut] = []
     known = set() if values is None else set(values.tolist())
@@ -99,7 +97,7 @@ def _tidy(number: float) -> Cut:
     return int(number) if number.is_integer() and abs(number) < 1e15 else number
 
 
-def simplest_numbers(lower: NDArray[np.float64], upper: NDArray[np.float64]) -> NDArray[np.float64]:
+def simplest_numbers(lower: Axis, upper: Axis) -> NDArray[np.float64]:
     """The number strictly between each pair that is a multiple of the largest power of ten; of several, the one
     nearest the middle.
 

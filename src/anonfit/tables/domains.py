@@ -111,5 +111,6 @@ def require_known(
     if len(unknown):
         texts = sorted(str(text) for text in texts_of(values.gather(unknown)).to_list())
         raise error(
-            f"column '{values.name}': {len(unknown)} value(s) are not in {where}: {listed(texts)}; add them there or mend the data."
+            f"column '{values.name}': {len(unknown)} value(s) are not in {where}: {listed(texts)}; add them there "
+            "or mend the data."
         )

@@ -36,7 +36,8 @@ def from_frame(source: Any) -> pl.DataFrame:
     if isinstance(source, Mapping):
         return pl.DataFrame(source)
     raise DataError(
-        f"a table is needed: a path, or a polars, pandas or Arrow frame; found {type(source).__module__}.{type(source).__name__}."
+        f"a table is needed: a path, or a polars, pandas or Arrow frame; found "
+        f"{type(source).__module__}.{type(source).__name__}."
     )
 
 
@@ -51,7 +52,8 @@ def _from_pandas(source: Any) -> pl.DataFrame:
     for position, name in enumerate(names):
         values = source.iloc[:, position]
         try:
-            series.append(pl.from_pandas(values.reset_index(drop=True)).alias(name))
+            found: Any = pl.from_pandas(values.reset_index(drop=True))
+            series.append(found.alias(name))
         except (TypeError, ValueError, pl.exceptions.PolarsError, ImportError):
             texts = [None if _is_missing(value) else str(value) for value in values.tolist()]
             series.append(pl.Series(name, texts, dtype=pl.String))

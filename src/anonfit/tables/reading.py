@@ -36,7 +36,9 @@ FORMATS = {
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """How to read: what counts as missing, what a text file looks like, which columns are wanted and which are texts."""
+    """How to read: what counts as missing, what a text file looks like, which columns are wanted and which are
+    texts.
+    """
 
     missing: tuple[str, ...] = ("",)
     delimiter: str | None = None
@@ -202,7 +204,6 @@ def _missing_texts(frame: pl.DataFrame, missing: Collection[str], names: Collect
 
 def read_table(source: Any, options: ReadOptions) -> pl.DataFrame:
     """The table of a file, a pattern of files, or a frame, as polars."""
-    import polars as pl
 
     if isinstance(source, str | Path):
         frames = [_read_file(path, options) for path in _files(source)]

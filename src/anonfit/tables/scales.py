@@ -58,19 +58,20 @@ def on_axis(values: pl.Series) -> Axis:
     dtype = values.dtype
     try:
         if isinstance(dtype, pl.Decimal):
-            return (values * 10 ** (dtype.scale or 0)).cast(pl.Int64).to_numpy()
+            units: NDArray[np.int64] = (values * 10 ** (dtype.scale or 0)).cast(pl.Int64).to_numpy()
+            return units
         if dtype.is_integer() or dtype == pl.Date:
             return values.to_physical().cast(pl.Int64).to_numpy()
     except pl.exceptions.PolarsError:
         raise DataError(
-            f"column '{values.name}': some numbers are larger than 63 bits can hold; divide them or make the column nominal."
+            f"column '{values.name}': some numbers need more than 63 bits; divide them or make the column nominal."
         ) from None
     if isinstance(dtype, pl.Datetime):
         return values.dt.epoch("us").to_numpy()
     found: NDArray[np.float64] = values.cast(pl.Float64).to_numpy()
     if not np.isfinite(found).all():
         raise DataError(
-            f"column '{values.name}': some numbers are infinite; replace them by missing values or by a number."
+            f"column '{values.name}': some numbers are infinite; make them missing, or numbers."
         )
     return found + 0.0  # so that -0.0 and 0.0 are one value
 

@@ -42,7 +42,7 @@ class CsvShape:
 
 def _open(path: Path) -> io.BufferedIOBase:
     if path.suffix == ".gz":
-        return gzip.open(path, "rb")  # type: ignore[return-value]
+        return gzip.open(path, "rb")
     return path.open("rb")
 
 

@@ -20,6 +20,7 @@ from anonfit.engines.memory.layout import (
     STARTS,
     WIDTH,
     Columns,
+    Int,
     Rows,
     Scratch,
 )
@@ -28,7 +29,7 @@ __all__ = ["count_rows", "persons_beside", "persons_within", "present", "read", 
 
 
 @kernel
-def read(rows: Rows, width: int, field: int, row: int) -> Any:
+def read(rows: Rows, width: Int, field: Int, row: Int) -> Any:
     """The code in a row's field of so many bytes."""
     if width == 1:
         return np.int64(rows.bytes[row, field])
@@ -38,7 +39,7 @@ def read(rows: Rows, width: int, field: int, row: int) -> Any:
 
 
 @kernel
-def run_of(starts: Any, runs: int, code: int) -> Any:
+def run_of(starts: Any, runs: Int, code: Int) -> Any:
     """The run that holds a code: the last one that starts at or below it."""
     low, high = np.int64(0), np.int64(runs - 1)
     while low < high:
@@ -51,7 +52,7 @@ def run_of(starts: Any, runs: int, code: int) -> Any:
 
 
 @kernel
-def count_rows(rows: Rows, columns: Columns, start: int, stop: int, sign: int, histogram: Any) -> None:
+def count_rows(rows: Rows, columns: Columns, start: Int, stop: Int, sign: Int, histogram: Any) -> None:
     """Add (sign 1) or take away (sign -1) the persons of rows start..stop in the histogram of the narrow columns."""
     bins, codes, first = columns.narrow, rows.bytes, columns.byte
     width = bins.shape[0]
@@ -67,8 +68,10 @@ def count_rows(rows: Rows, columns: Columns, start: int, stop: int, sign: int, h
 
 
 @kernel
-def _sort_keys(keys: Any, count: int, size: int) -> Any:
-    """Sort keys by their upper half (codes below size), least digit first; returns the row of `keys` that holds them."""
+def _sort_keys(keys: Any, count: Int, size: Int) -> Any:
+    """Sort keys by their upper half (codes below size), least digit first; returns the row of `keys` that holds
+    them.
+    """
     source = np.int64(0)
     place = np.zeros(257, np.int64)
     shift = np.int64(0)
@@ -80,16 +83,16 @@ def _sort_keys(keys: Any, count: int, size: int) -> Any:
         for digit in range(256):
             place[digit + 1] += place[digit]
         for index in range(count):
-            digit = np.int64(keys[source, index] >> np.uint64(32)) >> shift & 255
-            keys[1 - source, place[digit]] = keys[source, index]
-            place[digit] += 1
+            here = np.int64(keys[source, index] >> np.uint64(32)) >> shift & 255
+            keys[1 - source, place[here]] = keys[source, index]
+            place[here] += 1
         source = 1 - source
         shift += 8
     return source
 
 
 @kernel
-def _present_dense(histogram: Any, first: int, low: int, high: int, lists: Any) -> Any:
+def _present_dense(histogram: Any, first: Int, low: Int, high: Int, lists: Any) -> Any:
     """The non-empty counters of codes low..high."""
     found = np.int64(0)
     for code in range(low, high + 1):
@@ -101,7 +104,7 @@ def _present_dense(histogram: Any, first: int, low: int, high: int, lists: Any) 
 
 
 @kernel
-def _present_sorted(keys: Any, source: int, count: int, lists: Any) -> Any:
+def _present_sorted(keys: Any, source: Int, count: Int, lists: Any) -> Any:
     """The distinct codes of sorted keys."""
     found = np.int64(0)
     last = np.int64(-1)
@@ -116,8 +119,17 @@ def _present_sorted(keys: Any, source: int, count: int, lists: Any) -> Any:
 
 
 @kernel
-def present(rows: Rows, columns: Columns, column: int, start: int, stop: int, histogram: Any, low: int, high: int,
-            scratch: Scratch) -> Any:  # fmt: skip
+def present(
+    rows: Rows,
+    columns: Columns,
+    column: Int,
+    start: Int,
+    stop: Int,
+    histogram: Any,
+    low: Int,
+    high: Int,
+    scratch: Scratch,
+) -> Any:
     """Fill the lists CODES and PERSONS with the codes between low and high that the node's rows have; how many."""
     if columns.facts[BIN, column] >= 0:
         return _present_dense(histogram, columns.facts[BIN, column], low, high, scratch.lists)
@@ -144,7 +156,7 @@ def present(rows: Rows, columns: Columns, column: int, start: int, stop: int, hi
 
 
 @kernel
-def persons_beside(rows: Rows, columns: Columns, column: int, start: int, stop: int, elements: int, lists: Any) -> None:
+def persons_beside(rows: Rows, columns: Columns, column: Int, start: Int, stop: Int, elements: Int, lists: Any) -> None:
     """Fill the lists LEFT and RIGHT: the persons with a row in elements up to each one, and above it.
 
     Persons are not additive where a person has several rows: one may stand on both sides. The rows of a person are
@@ -184,7 +196,7 @@ def persons_beside(rows: Rows, columns: Columns, column: int, start: int, stop: 
 
 
 @kernel
-def persons_within(rows: Rows, columns: Columns, column: int, start: int, stop: int, elements: int, lists: Any) -> None:
+def persons_within(rows: Rows, columns: Columns, column: Int, start: Int, stop: Int, elements: Int, lists: Any) -> None:
     """Fill the list LEFT with the persons of each element alone (RIGHT remembers the last person seen there)."""
     for element in range(elements):
         lists[LEFT, element] = lists[OWN, element] if columns.entity < 0 else 0

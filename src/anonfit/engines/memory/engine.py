@@ -16,11 +16,11 @@ from anonfit.engines.memory import growing
 from anonfit.engines.memory.counting import count_rows
 from anonfit.engines.memory.layout import MISSING, SIZE, SIZES, Columns, Rows, describe, make_scratch, pack, rows_of
 from anonfit.engines.memory.splitting import FROM, GAP, HIGH, LOW, SPAN, TO, choose_split
-from anonfit.threads import thread_count
 from anonfit.engines.memory.trees import breadth_first, settle
 from anonfit.engines.tree import Tree
 from anonfit.privacy.k_anonymity import KAnonymity
 from anonfit.tables.coded import CodedTable
+from anonfit.threads import thread_count
 
 __all__ = ["Growth", "grow"]
 

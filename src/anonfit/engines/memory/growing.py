@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels that grow a tree: rows are physically partitioned between two buffers, so that every node is a run of rows."""
+"""Kernels that grow a tree: rows are physically partitioned between two buffers, so that every node is a run of
+rows.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ import numpy as np
 
 from anonfit.compiling import kernel
 from anonfit.engines.memory.counting import count_rows, read, run_of
-from anonfit.engines.memory.layout import FIELD, MODE, PARTS, SIZES, WIDTH, Columns, Rows, Scratch
+from anonfit.engines.memory.layout import FIELD, MODE, PARTS, SIZES, WIDTH, Columns, Int, Rows, Scratch
 from anonfit.engines.memory.splitting import (
     FROM,
     GAP,
@@ -40,7 +42,7 @@ HISTOGRAMS = 64
 
 
 @kernel
-def _room(table: Any, needed: int) -> Any:
+def _room(table: Any, needed: Int) -> Any:
     """The table, or a larger copy of it, with at least so many rows."""
     if needed <= table.shape[0]:
         return table
@@ -60,7 +62,7 @@ def new_nodes() -> Any:
 
 
 @kernel
-def _add_children(nodes: Any, used: int, parent: int, column: int, count: int) -> None:
+def _add_children(nodes: Any, used: Int, parent: Int, column: Int, count: Int) -> None:
     """Give a node children that are, for now, empty regions."""
     nodes[parent, CHILD], nodes[parent, CHILDREN], nodes[parent, COLUMN] = used, count, column
     for child in range(used, used + count):
@@ -70,7 +72,7 @@ def _add_children(nodes: Any, used: int, parent: int, column: int, count: int) -
 
 
 @kernel
-def _narrow(nodes: Any, used: int, node: int, columns: Columns, column: int, span: Any) -> Any:
+def _narrow(nodes: Any, used: Int, node: Int, columns: Columns, column: Int, span: Any) -> Any:
     """Free descent: cut the tile to what the taxonomy node over the rows holds; the rest are empty regions.
 
     Returns the nodes in use and the node that holds the rows.
@@ -95,12 +97,12 @@ def _narrow(nodes: Any, used: int, node: int, columns: Columns, column: int, spa
 @kernel
 def attach(
     nodes: Any,
-    used: int,
-    node: int,
+    used: Int,
+    node: Int,
     columns: Columns,
-    column: int,
-    parts: int,
-    before: int,
+    column: Int,
+    parts: Int,
+    before: Int,
     span: Any,
     lists: Any,
 ) -> Any:
@@ -121,13 +123,13 @@ def attach(
 @kernel
 def finish(
     nodes: Any,
-    used: int,
-    node: int,
+    used: Int,
+    node: Int,
     rows: Rows,
     columns: Columns,
-    start: int,
-    stop: int,
-    side: int,
+    start: Int,
+    stop: Int,
+    side: Int,
     span: Any,
 ) -> Any:
     """Make a node a region: free descents once more, then its rows. Returns the nodes and how many are used."""
@@ -143,7 +145,7 @@ def finish(
 
 
 @kernel
-def child_span(span: Any, column: int, part: int, parts: int, lists: Any, child: Any) -> None:
+def child_span(span: Any, column: Int, part: Int, parts: Int, lists: Any, child: Any) -> None:
     """The span of a part of a split, written to `child`."""
     for fact in range(SPAN):
         for other in range(span.shape[1]):
@@ -159,7 +161,7 @@ def child_span(span: Any, column: int, part: int, parts: int, lists: Any, child:
 
 @kernel
 def count_parts(
-    rows: Rows, columns: Columns, column: int, parts: int, start: int, stop: int, lists: Any, sizes: Any
+    rows: Rows, columns: Columns, column: Int, parts: Int, start: Int, stop: Int, lists: Any, sizes: Any
 ) -> None:
     """Count the rows start..stop that go to each part."""
     width, field = columns.facts[WIDTH, column], columns.facts[FIELD, column]
@@ -170,8 +172,18 @@ def count_parts(
 
 
 @kernel
-def scatter(source: Rows, target: Rows, columns: Columns, column: int, parts: int, start: int, stop: int, step: int,
-            lists: Any, places: Any) -> None:  # fmt: skip
+def scatter(
+    source: Rows,
+    target: Rows,
+    columns: Columns,
+    column: Int,
+    parts: Int,
+    start: Int,
+    stop: Int,
+    step: Int,
+    lists: Any,
+    places: Any,
+) -> None:
     """Move rows start, start + step, … before stop to their parts; `places` holds the next free row of each part.
 
     Two threads can share a node: one goes forward from its first row, the other backward from its last, and they meet
@@ -203,7 +215,7 @@ def scatter(source: Rows, target: Rows, columns: Columns, column: int, parts: in
 
 
 @kernel
-def _persons(rows: Rows, columns: Columns, start: int, stop: int) -> Any:
+def _persons(rows: Rows, columns: Columns, start: Int, stop: Int) -> Any:
     """Persons of rows start..stop, each row counted on its own."""
     if columns.counts < 0:
         return stop - start
@@ -218,10 +230,10 @@ def _divide(
     source: Rows,
     target: Rows,
     columns: Columns,
-    column: int,
-    parts: int,
-    start: int,
-    stop: int,
+    column: Int,
+    parts: Int,
+    start: Int,
+    stop: Int,
     lists: Any,
     edges: Any,
 ) -> Any:
@@ -241,8 +253,18 @@ def _divide(
 
 
 @kernel
-def _pass_histogram(rows: Rows, columns: Columns, start: int, stop: int, k: int, is_largest: bool, large: bool, slot: int, free: int,
-                    slots: Any) -> Any:  # fmt: skip
+def _pass_histogram(
+    rows: Rows,
+    columns: Columns,
+    start: Int,
+    stop: Int,
+    k: Int,
+    is_largest: bool,
+    large: bool,
+    slot: Int,
+    free: Int,
+    slots: Any,
+) -> Any:
     """The histogram a part gets: the largest takes its parent's, from which the others are taken away."""
     enough = _persons(rows, columns, start, stop) >= 2 * k
     if is_largest:
@@ -261,8 +283,18 @@ def _pass_histogram(rows: Rows, columns: Columns, start: int, stop: int, k: int,
 
 
 @kernel
-def grow_subtree(first_rows: Rows, second_rows: Rows, columns: Columns, start: int, stop: int, side: int, histogram: Any, k: int,
-                 span: Any, scratch: Scratch) -> Any:  # fmt: skip
+def grow_subtree(
+    first_rows: Rows,
+    second_rows: Rows,
+    columns: Columns,
+    start: Int,
+    stop: Int,
+    side: Int,
+    histogram: Any,
+    k: Int,
+    span: Any,
+    scratch: Scratch,
+) -> Any:
     """Grow the tree below one node, depth first; returns its nodes."""
     width = columns.facts.shape[1]
     lists = scratch.lists

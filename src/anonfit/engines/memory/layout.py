@@ -7,7 +7,7 @@ Kernels compile faster the fewer arrays they are given, so facts of one kind sha
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,10 @@ from numpy.typing import NDArray
 from anonfit.tables.coded import CodedColumn, CodedTable, SplitMode, code_dtype
 from anonfit.tables.taxonomy import Taxonomy
 
-__all__ = ["Columns", "Rows", "Scratch", "describe", "make_scratch", "pack", "rows_of"]
+__all__ = ["Columns", "Int", "Rows", "Scratch", "describe", "make_scratch", "pack", "rows_of"]
+
+Int: TypeAlias = int | np.int64
+"""A whole number of a kernel: what Python calls int, compiled code has in 64 bits."""
 
 NARROW = 256
 """Columns of at most so many codes are counted in one histogram per node; wider ones when they are needed."""
@@ -115,7 +118,9 @@ def _normalizer(column: CodedColumn) -> float:
 
 
 def _taxonomy_facts(taxonomy: Taxonomy, shift: int, before: int) -> NDArray[np.int64]:
-    """The kernels' form of a taxonomy whose first leaf has code `shift`, with `before` nodes standing in front of it."""
+    """The kernels' form of a taxonomy whose first leaf has code `shift`, with `before` nodes standing in front of
+    it.
+    """
     first = np.asarray(taxonomy.first_leaf, dtype=np.int64)
     after = np.arange(1, len(first) + 1, dtype=np.int64)
     for node in range(len(first) - 1, 0, -1):
@@ -172,7 +177,7 @@ def pack(table: CodedTable, columns: Columns, words: int, *, threads: int = 1) -
     """The table's rows, packed; rows of one person stand together."""
     rows = rows_of(np.empty((table.rows, words), dtype=np.uint64))
     order = None if table.entities is None else np.argsort(table.entities, kind="stable")
-    views = {1: rows.bytes, 2: rows.halves, 4: rows.quarters}
+    views: dict[int, NDArray[Any]] = {1: rows.bytes, 2: rows.halves, 4: rows.quarters}
 
     def fill(start: int) -> None:
         """Pack a block of rows: small enough to stay in the cache while its fields are written."""

@@ -64,8 +64,14 @@ def _sort_groups(keys: Any, edges: Any, first: int, last: int, order: Any, spare
             width *= 2
 
 
-def order_rows(groups: NDArray[np.int32], numbers: NDArray[np.uint32], count: int, keys: NDArray[np.uint64], *, threads: int | None = None
-               ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:  # fmt: skip
+def order_rows(
+    groups: NDArray[np.int32],
+    numbers: NDArray[np.uint32],
+    count: int,
+    keys: NDArray[np.uint64],
+    *,
+    threads: int | None = None,
+) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     """Row numbers by group (0..count), within a group by their keys, and the first place of each group.
 
     groups: (place,) of the rows `numbers`; keys: (word, row number), compared word by word.

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from anonfit.compiling import kernel
 from anonfit.engines.memory.counting import read
 from anonfit.engines.memory.layout import FIELD, PLACE, WIDTH, Columns, Rows, describe, pack
-from anonfit.threads import thread_count
 from anonfit.engines.tree import Tree
 from anonfit.tables.coded import CodedTable
+from anonfit.threads import thread_count
 
 __all__ = ["Routes", "make_routes", "route_packed", "route_table"]
 
@@ -91,8 +91,9 @@ def route_packed(rows: Rows, columns: Columns, routes: Routes, *, threads: int |
     return found
 
 
-def route_table(table: CodedTable, tree: Tree, cells: list[NDArray[np.int32]], sizes: list[int], *, threads: int | None = None
-                ) -> NDArray[np.int32]:  # fmt: skip
+def route_table(
+    table: CodedTable, tree: Tree, cells: list[NDArray[np.int32]], sizes: list[int], *, threads: int | None = None
+) -> NDArray[np.int32]:
     """The node of each row of a table, in the table's order."""
     columns, words = describe(table)
     packed = pack(table, columns, words, threads=thread_count(threads))

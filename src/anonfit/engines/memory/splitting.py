@@ -30,6 +30,7 @@ from anonfit.engines.memory.layout import (
     STARTS,
     WIDTH,
     Columns,
+    Int,
     Rows,
     Scratch,
 )
@@ -51,7 +52,7 @@ TIE = 1e-9
 
 
 @kernel
-def tighten(rows: Rows, columns: Columns, column: int, start: int, stop: int, histogram: Any, span: Any) -> None:
+def tighten(rows: Rows, columns: Columns, column: Int, start: Int, stop: Int, histogram: Any, span: Any) -> None:
     """Bring LOW, HIGH and GAP of a column to what the node's rows have; an empty histogram means: look at the rows."""
     low, high = span[LOW, column], span[HIGH, column]
     missing = columns.facts[MISSING, column]
@@ -67,12 +68,11 @@ def tighten(rows: Rows, columns: Columns, column: int, start: int, stop: int, hi
     if low == high and span[GAP, column] == 0:
         return
     width, field = columns.facts[WIDTH, column], columns.facts[FIELD, column]
-    low, high = columns.facts[SIZE, column], np.int64(-1)
-    gap = np.int64(0)
+    low, high, gap = columns.facts[SIZE, column], np.int64(-1), np.int64(0)
     for row in range(start, stop):
         code = read(rows, width, field, row)
         if missing == 1 and code == 0:
-            gap = 1
+            gap = np.int64(1)
         else:
             low = min(low, code)
             high = max(high, code)
@@ -80,7 +80,7 @@ def tighten(rows: Rows, columns: Columns, column: int, start: int, stop: int, hi
 
 
 @kernel
-def inner_range(columns: Columns, column: int, span: Any) -> Any:
+def inner_range(columns: Columns, column: Int, span: Any) -> Any:
     """What a free descent in the taxonomy leaves of a node's tile: first code, last code, the taxonomy node.
 
     Missing is the lowest code, so a taxonomy node and missing are one run of codes only along first children.
@@ -110,9 +110,9 @@ def inner_range(columns: Columns, column: int, span: Any) -> Any:
 def _spread(
     rows: Rows,
     columns: Columns,
-    column: int,
-    start: int,
-    stop: int,
+    column: Int,
+    start: Int,
+    stop: Int,
     histogram: Any,
     span: Any,
     scratch: Scratch,
@@ -139,7 +139,7 @@ def _spread(
 
 
 @kernel
-def _children(columns: Columns, column: int, found: int, span: Any, lists: Any) -> Any:
+def _children(columns: Columns, column: Int, found: Int, span: Any, lists: Any) -> Any:
     """Fill the lists STARTS and OWN with missing (if any) and the children of the taxonomy node over the rows; how
     many.
 
@@ -172,9 +172,9 @@ def _children(columns: Columns, column: int, found: int, span: Any, lists: Any) 
 def _elements(
     rows: Rows,
     columns: Columns,
-    column: int,
-    start: int,
-    stop: int,
+    column: Int,
+    start: Int,
+    stop: Int,
     histogram: Any,
     span: Any,
     scratch: Scratch,
@@ -193,7 +193,7 @@ def _elements(
 
 
 @kernel
-def _median_cut(elements: int, k: int, lists: Any) -> Any:
+def _median_cut(elements: Int, k: Int, lists: Any) -> Any:
     """The element after which to cut: the lower median's if that is legal, else the nearest legal one, lower first;
     or -1.
     """
@@ -215,7 +215,7 @@ def _median_cut(elements: int, k: int, lists: Any) -> Any:
 
 
 @kernel
-def _all_legal(elements: int, k: int, lists: Any) -> Any:
+def _all_legal(elements: Int, k: Int, lists: Any) -> Any:
     """Whether at least two elements have persons, and each that has any has enough."""
     filled = 0
     for element in range(elements):
@@ -230,12 +230,12 @@ def _all_legal(elements: int, k: int, lists: Any) -> Any:
 def _multiway(
     rows: Rows,
     columns: Columns,
-    column: int,
-    start: int,
-    stop: int,
-    elements: int,
-    gap: int,
-    k: int,
+    column: Int,
+    start: Int,
+    stop: Int,
+    elements: Int,
+    gap: Int,
+    k: Int,
     lists: Any,
 ) -> Any:
     """Fill the lists PARTS and SIZES with the parts of a legal multiway split; how many, or 0.
@@ -262,12 +262,12 @@ def _multiway(
 def _two_way(
     rows: Rows,
     columns: Columns,
-    column: int,
-    start: int,
-    stop: int,
-    elements: int,
-    first: int,
-    k: int,
+    column: Int,
+    start: Int,
+    stop: Int,
+    elements: Int,
+    first: Int,
+    k: Int,
     lists: Any,
 ) -> Any:
     """Fill the lists PARTS and SIZES with the two parts of a legal cut; the number of parts (0: none) and the code
@@ -286,7 +286,7 @@ def _two_way(
 
 @kernel
 def choose_split(
-    rows: Rows, columns: Columns, start: int, stop: int, histogram: Any, k: int, span: Any, scratch: Scratch
+    rows: Rows, columns: Columns, start: Int, stop: Int, histogram: Any, k: Int, span: Any, scratch: Scratch
 ) -> Any:
     """A node's split: column (-1: none is legal), number of parts, code below an ordered cut; PARTS has the parts'
     first codes.

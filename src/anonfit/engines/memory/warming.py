@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Having the kernels ready before they are needed: compiled once with a word about it, later loaded while the table is read."""
+"""Having the kernels ready before they are needed: compiled once with a word about it, later loaded while the table
+is read.
+"""
 
 from __future__ import annotations
 
