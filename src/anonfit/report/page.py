@@ -23,7 +23,7 @@ p, li { max-width: 46rem; } .soft { color: var(--soft); } .good { color: var(--g
 th, td { text-align: left; padding: .35rem .75rem .35rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 th { color: var(--soft); font-weight: 600; } td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
 .verdict { font-size: 1.1rem; font-weight: 600; border-left: .3rem solid currentColor; padding: .25rem 0 .25rem .8rem; margin: 1rem 0; }
-.bar { display: block; height: .8rem; background: var(--bar); min-width: 1px; border-radius: 2px; }
+.wide { width: 45%; } .bar { display: block; height: .8rem; background: var(--bar); min-width: 1px; border-radius: 2px; }
 """
 
 
@@ -46,9 +46,11 @@ def _text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[Any]], numbers: Sequence[int] = ()) -> str:
+def _table(head: Sequence[str], rows: Iterable[Sequence[Any]], numbers: Sequence[int] = (), wide: int = -1) -> str:
     def cells(entries: Sequence[Any], tag: str) -> str:
-        kinds = (' class="number"' if index in numbers else "" for index in range(len(entries)))
+        kinds = [' class="number"' if index in numbers else "" for index in range(len(entries))]
+        if wide >= 0:
+            kinds[wide] = ' class="wide"'
         return "".join(f"<{tag}{kind}>{entry}</{tag}>" for kind, entry in zip(kinds, entries, strict=True))
 
     body = "".join(
@@ -67,18 +69,19 @@ def _paragraph(text: str, kind: str = "") -> str:
 
 
 def _findings(audit: Mapping[str, Any]) -> str:
-    words = {True: "met", False: "not met", None: "not checked"}
-    rows = [
-        (
-            finding["name"],
-            _text(finding["asked"]),
-            _text(finding["found"]),
-            words[finding["met"]],
-            finding["sentence"],
-        )
-        for finding in audit.get("findings", ())
-    ]
-    return _table(("Demand", "Asked", "Found", "", "What was checked"), rows, (1, 2))
+    """One line per check; checks that were made of every column are told once, with the columns that failed."""
+    words = {True: "holds", False: "does not hold", None: "could not be checked"}
+    found: dict[tuple[str, Any], list[Mapping[str, Any]]] = {}
+    for finding in audit.get("findings", ()):
+        found.setdefault((finding["sentence"], finding["met"]), []).append(finding)
+    rows = []
+    for (sentence, met), group in found.items():
+        figures = f"asked {_text(group[0]['asked'])}, found {_text(group[0]['found'])}"
+        if met is True and group[0]["name"] != "k":
+            figures = ""
+        places = [str(finding["where"]) for finding in group if finding.get("where")] if met is not True else []
+        rows.append((sentence, words[met], "; ".join(part for part in (figures, ", ".join(places)) if part)))
+    return _table(("What was checked in the written file", "", ""), rows)
 
 
 def _sizes(audit: Mapping[str, Any]) -> str:
@@ -99,7 +102,7 @@ def _sizes(audit: Mapping[str, Any]) -> str:
                 f'<span class="bar" style="width:{width:.1f}%"></span>',
             )
         )
-    return _table(("Persons in the group", "Groups", "Persons", ""), rows, (1, 2))
+    return _table(("Persons in the group", "Groups", "Persons", ""), rows, (1, 2), wide=3)
 
 
 def _risk(audit: Mapping[str, Any]) -> str:
@@ -159,7 +162,7 @@ def report_page(report: Mapping[str, Any]) -> str:
             "soft",
         ),
         f'<p class="verdict {"good" if passed else "bad"}">{escape(verdict)}</p></header>',
-        _section("Demands", _paragraph(told), _findings(audit)),
+        _section("Evidence", _paragraph(told), _findings(audit)),
         _section("The assumed attacker", _paragraph(report["attacker"])),
         _section("Not covered", f"<ul>{not_covered}</ul>"),
         _section("Columns", _columns(report)),

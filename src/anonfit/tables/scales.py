@@ -70,9 +70,7 @@ def on_axis(values: pl.Series) -> Axis:
         return values.dt.epoch("us").to_numpy()
     found: NDArray[np.float64] = values.cast(pl.Float64).to_numpy()
     if not np.isfinite(found).all():
-        raise DataError(
-            f"column '{values.name}': some numbers are infinite; make them missing, or numbers."
-        )
+        raise DataError(f"column '{values.name}': some numbers are infinite; make them missing, or numbers.")
     return found + 0.0  # so that -0.0 and 0.0 are one value
 
 
