@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random recodings over few cells, with splits by runs and by sets, and plain questions about them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from anonfit.engines.tree import LEAF, Tree
+from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
+from anonfit.recoding.recoding import Recoding
+from anonfit.tables.scales import Scale
+from anonfit.tables.schema import ColumnType
+from anonfit.tables.taxonomy import Taxonomy
+
+Parts = list[tuple[int, ...]]
+"""The cells that a node holds of each column."""
+
+
+@st.composite
+def cell_trees(draw: st.DrawFn, sizes: Sequence[int], *, by_sets: Sequence[bool]) -> Tree:
+    """A tree that tiles columns of these many cells; columns may be split by sets where that is said."""
+    column, children, start, set_of = [], [], [0], []
+    sets: list[Any] = []
+    waiting: deque[Parts] = deque([[tuple(range(size)) for size in sizes]])
+    while waiting:
+        parts = waiting.popleft()
+        open_columns = [index for index, cells in enumerate(parts) if len(cells) > 1]
+        if not open_columns or len(column) > 12 or draw(st.integers(0, 3)) == 0:
+            column.append(LEAF)
+            children.append(0)
+            set_of.append(-1)
+            continue
+        index = draw(st.sampled_from(open_columns))
+        cells = parts[index]
+        if by_sets[index] and draw(st.booleans()):
+            chosen = draw(st.sets(st.sampled_from(cells), min_size=1, max_size=len(cells) - 1))
+            divided = [tuple(cell for cell in cells if (cell in chosen) == wanted) for wanted in (True, False)]
+            set_of.append(len(sets))
+            sets.append(np.array(sorted(chosen), np.int32))
+        else:
+            starts = sorted({cells[0]} | draw(st.sets(st.sampled_from(cells[1:]), min_size=1, max_size=3)))
+            ends = [*starts[1:], cells[-1] + 1]
+            divided = [tuple(cell for cell in cells if low <= cell < high) for low, high in zip(starts, ends, strict=True)]
+            set_of.append(-1)
+        column.append(index)
+        children.append(len(divided))
+        start.extend(part[0] for part in divided)
+        waiting.extend([*parts[:index], part, *parts[index + 1 :]] for part in divided)
+    arrays = [np.array(entries, np.int32) for entries in (column, children, start, set_of)]
+    return Tree(arrays[0], arrays[1], arrays[2], np.full(len(column), -1, np.int32), arrays[3], tuple(sets))
+
+
+NAMES = (
+    st.sampled_from(
+        ["a", "b", "other", "*", "**", "missing", "not missing", "missing or a", "[20, 25)", "< 5", "≥ 90", "{a, b}", '"', "a, b", "a;b"]
+        + ["a~b", "a-b", "-5", "", " a", "a ", "a\nb", "\t", "O'Neil", "<", "[", "é", "日本", "\u2028", "\x7f", "\x85", "1e-05", "{}", "}", "] "]
+    )
+    | st.text(max_size=4)
+)
+
+
+@st.composite
+def nominal_cells(draw: st.DrawFn, name: str, *, most: int = 5) -> NominalCells:
+    """A nominal column with odd names, flat or with inner nodes, perhaps with a leaf of unnamed values."""
+    names = draw(st.lists(NAMES, min_size=1, max_size=most, unique=True))
+    inner = draw(st.lists(NAMES, max_size=2, unique=True))
+    leaves = [{"name": one} for one in names]
+    groups = [word for word in inner if word not in names]
+    root = next(word for word in ("*", "**", "***", "****") if word not in [*names, *groups])
+    if groups and len(names) > 2:
+        cut = draw(st.integers(1, len(names) - 1))
+        children: list[Any] = [{"name": groups[0], "children": leaves[:cut]}, *leaves[cut:]]
+    else:
+        children = leaves
+    taxonomy = Taxonomy.from_tree({"name": root, "children": children})
+    other = draw(st.none() | st.sampled_from(names))
+    return NominalCells(name, taxonomy, draw(st.booleans()), other)
+
+
+@st.composite
+def ordered_cells(draw: st.DrawFn, name: str) -> OrderedCells:
+    """Numbers, dates or times with some cuts, open or in a domain."""
+    scale = draw(st.sampled_from(Scale))
+    if scale == Scale.NUMBER:
+        numbers = st.integers(-(2**60), 2**60) | st.floats(-1e6, 1e6).map(lambda value: value + 0.0) | st.floats(-1e300, 1e300)
+        found: list[Any] = sorted(draw(st.lists(numbers, max_size=4, unique_by=float)), key=float)
+    else:
+        moments = st.dates() if scale == Scale.DATE else st.datetimes()
+        found = [moment.isoformat() for moment in sorted(draw(st.lists(moments, max_size=4, unique=True)))]
+    kind = ColumnType.CONTINUOUS if scale == Scale.NUMBER else ColumnType.DATE
+    domain = (found[0], found[-1]) if len(found) > 1 and draw(st.booleans()) else ()
+    cuts = tuple(found[1:-1] if domain else found)
+    # Without a cut 'missing' has no label yet (see test_missing_has_a_label_in_a_column_without_cuts).
+    return OrderedCells(name, kind, scale, cuts, bool(cuts) and draw(st.booleans()), domain)
+
+
+@st.composite
+def ordinal_cells(draw: st.DrawFn, name: str) -> OrdinalCells:
+    """Odd words in an order."""
+    words = draw(st.lists(NAMES.filter(bool), min_size=1, max_size=5, unique=True))
+    return OrdinalCells(name, tuple(words), draw(st.booleans()))
+
+
+@st.composite
+def recodings(draw: st.DrawFn) -> Recoding:
+    """A recoding of one to three columns of any kind."""
+    kinds = (ordered_cells, ordinal_cells, nominal_cells)
+    columns: list[RecodedColumn] = [draw(draw(st.sampled_from(kinds))(f"c{index}")) for index in range(draw(st.integers(1, 3)))]
+    by_sets = [isinstance(column, NominalCells) for column in columns]
+    return Recoding(tuple(columns), draw(cell_trees([column.size for column in columns], by_sets=by_sets)))
+
+
+def points(sizes: Sequence[int]) -> list[tuple[int, ...]]:
+    """Every combination of cells."""
+    return list(product(*(range(size) for size in sizes)))
