@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from anonfit.api import Release, anonymize, load, run
-    from anonfit.audit import Audit, audit, audit_release
+    from anonfit.auditing import Audit, audit, audit_release
     from anonfit.recoding.recoding import Recoding
     from anonfit.spec import Spec
     from anonfit.spec_reading import parse_spec, read_spec
@@ -34,14 +34,14 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Audit": "anonfit.audit",
+    "Audit": "anonfit.auditing",
     "Recoding": "anonfit.recoding.recoding",
     "Release": "anonfit.api",
     "Spec": "anonfit.spec",
     "Taxonomy": "anonfit.tables.taxonomy",
     "anonymize": "anonfit.api",
-    "audit": "anonfit.audit",
-    "audit_release": "anonfit.audit",
+    "audit": "anonfit.auditing",
+    "audit_release": "anonfit.auditing",
     "load": "anonfit.api",
     "parse_spec": "anonfit.spec_reading",
     "read_spec": "anonfit.spec_reading",

@@ -297,5 +297,5 @@ def _tables_of(loaded: Loaded) -> dict[str, Any]:
         if isinstance(column, OrdinalCells):
             declared |= {"type": "ordinal", "order": list(column.order)}
         elif isinstance(column, NominalCells):
-            declared.setdefault("type", "nominal")
+            declared.setdefault("type", str(column.type))
     return tables

@@ -42,7 +42,7 @@ def _sources() -> str:
     found = hashlib.sha256()
     root = Path(__file__).parent
     for path in sorted(
-        [*root.glob("engines/**/*.py"), *root.glob("audit/**/*.py"), *root.glob("tables/coded.py"), Path(__file__)]
+        [*root.glob("engines/**/*.py"), *root.glob("auditing/**/*.py"), *root.glob("tables/coded.py"), Path(__file__)]
     ):
         found.update(path.read_bytes())
     return found.hexdigest()[:16]
@@ -76,8 +76,11 @@ def _forget_oldest(base: Path) -> None:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def kernel(function: Function) -> Function:
-    """Compile a function on first use, without the interpreter lock, and keep the machine code on disk."""
+def kernel(function: Function, signature: str | None = None) -> Function:
+    """Compile a function on first use, or at once for a signature.
+
+    Its machine code runs without the interpreter lock, and is kept on disk.
+    """
     import numba
 
     config: Any = numba.config
@@ -86,7 +89,7 @@ def kernel(function: Function) -> Function:
     # numba asks for the folder while it decorates; other users of numba in this process keep their own.
     config.CACHE_DIR = str(folder or "")
     try:
-        compiled = numba.njit(nogil=True, cache=folder is not None, error_model="numpy")(function)
+        compiled = numba.njit(signature, nogil=True, cache=folder is not None, error_model="numpy")(function)
     finally:
         config.CACHE_DIR = found
     return cast("Function", compiled)

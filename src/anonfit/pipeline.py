@@ -207,6 +207,10 @@ def _table(spec: Spec, schema: Schema, result: Anonymized, frame: pl.DataFrame, 
 
 def make(spec: Spec, *, source: Any = None, threads: int | None = None, stage: Stage = silent) -> Made:
     """Anonymize the spec's table, or another source in its place."""
+    if spec.output.values == Values.REPRESENTATIVE and spec.of_role(Role.ENTITY):
+        raise SpecError(
+            ["output.values = 'representative' tells no regions, so entities could not be audited; use labels."]
+        )
     if spec.output.regions == "observed" and spec.output.values != Values.LABELS:
         raise SpecError(["output.regions = 'observed' changes labels only; use values = 'labels' with it."])
     source = source if source is not None else source_of(spec)

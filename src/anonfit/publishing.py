@@ -32,7 +32,7 @@ from anonfit.spec_writing import public_tables, spec_tables
 from anonfit.tables.schema import Role
 
 if TYPE_CHECKING:
-    from anonfit.audit import Audit
+    from anonfit.auditing import Audit
 
 __all__ = ["audit_made", "public_report", "publish_made"]
 
@@ -41,7 +41,7 @@ PACKAGES = ("anonfit", "polars", "numba", "numpy")
 
 def audit_made(made: Made, data: Any) -> Audit:
     """Audit the released table, as a file or a frame, against what was asked and the rows it was made from."""
-    from anonfit.audit import audit
+    from anonfit.auditing import audit
 
     spec, schema = made.spec, made.schema
     with_labels = spec.output.values != Values.REPRESENTATIVE

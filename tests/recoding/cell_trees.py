@@ -46,7 +46,9 @@ def cell_trees(draw: st.DrawFn, sizes: Sequence[int], *, by_sets: Sequence[bool]
         else:
             starts = sorted({cells[0]} | draw(st.sets(st.sampled_from(cells[1:]), min_size=1, max_size=3)))
             ends = [*starts[1:], cells[-1] + 1]
-            divided = [tuple(cell for cell in cells if low <= cell < high) for low, high in zip(starts, ends, strict=True)]
+            divided = [
+                tuple(cell for cell in cells if low <= cell < high) for low, high in zip(starts, ends, strict=True)
+            ]
             set_of.append(-1)
         column.append(index)
         children.append(len(divided))
@@ -56,13 +58,47 @@ def cell_trees(draw: st.DrawFn, sizes: Sequence[int], *, by_sets: Sequence[bool]
     return Tree(arrays[0], arrays[1], arrays[2], np.full(len(column), -1, np.int32), arrays[3], tuple(sets))
 
 
-NAMES = (
-    st.sampled_from(
-        ["a", "b", "other", "*", "**", "missing", "not missing", "missing or a", "[20, 25)", "< 5", "≥ 90", "{a, b}", '"', "a, b", "a;b"]
-        + ["a~b", "a-b", "-5", "", " a", "a ", "a\nb", "\t", "O'Neil", "<", "[", "é", "日本", "\u2028", "\x7f", "\x85", "1e-05", "{}", "}", "] "]
-    )
-    | st.text(max_size=4)
-)
+NAMES = st.sampled_from(
+    [
+        "a",
+        "b",
+        "other",
+        "*",
+        "**",
+        "missing",
+        "not missing",
+        "missing or a",
+        "[20, 25)",
+        "< 5",
+        "≥ 90",
+        "{a, b}",
+        '"',
+        "a, b",
+        "a;b",
+    ]
+    + [
+        "a~b",
+        "a-b",
+        "-5",
+        "",
+        " a",
+        "a ",
+        "a\nb",
+        "\t",
+        "O'Neil",
+        "<",
+        "[",
+        "é",
+        "日本",
+        "\u2028",
+        "\x7f",
+        "\x85",
+        "1e-05",
+        "{}",
+        "}",
+        "] ",
+    ]
+) | st.text(max_size=4)
 
 
 @st.composite
@@ -88,7 +124,11 @@ def ordered_cells(draw: st.DrawFn, name: str) -> OrderedCells:
     """Numbers, dates or times with some cuts, open or in a domain."""
     scale = draw(st.sampled_from(Scale))
     if scale == Scale.NUMBER:
-        numbers = st.integers(-(2**60), 2**60) | st.floats(-1e6, 1e6).map(lambda value: value + 0.0) | st.floats(-1e300, 1e300)
+        numbers = (
+            st.integers(-(2**60), 2**60)
+            | st.floats(-1e6, 1e6).map(lambda value: value + 0.0)
+            | st.floats(-1e300, 1e300)
+        )
         found: list[Any] = sorted(draw(st.lists(numbers, max_size=4, unique_by=float)), key=float)
     else:
         moments = st.dates() if scale == Scale.DATE else st.datetimes()
@@ -111,7 +151,9 @@ def ordinal_cells(draw: st.DrawFn, name: str) -> OrdinalCells:
 def recodings(draw: st.DrawFn) -> Recoding:
     """A recoding of one to three columns of any kind."""
     kinds = (ordered_cells, ordinal_cells, nominal_cells)
-    columns: list[RecodedColumn] = [draw(draw(st.sampled_from(kinds))(f"c{index}")) for index in range(draw(st.integers(1, 3)))]
+    columns: list[RecodedColumn] = [
+        draw(draw(st.sampled_from(kinds))(f"c{index}")) for index in range(draw(st.integers(1, 3)))
+    ]
     by_sets = [isinstance(column, NominalCells) for column in columns]
     return Recoding(tuple(columns), draw(cell_trees([column.size for column in columns], by_sets=by_sets)))
 

@@ -7,12 +7,12 @@ import numpy as np
 from cell_trees import cell_trees, points
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import route
 
 from anonfit.engines.memory.routing import route_table
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.recoding.boxes import boxes_of
 from anonfit.tables.coded import CodedColumn, CodedTable, SplitMode, code_dtype
+from strategies import route
 
 
 def tree_of(*nodes: tuple[int, int, int, int], sets: tuple[list[int], ...] = ()) -> Tree:
@@ -48,7 +48,9 @@ def test_rows_are_routed_to_the_region_that_holds_them(found: tuple[Tree, list[i
     tree, sizes = found
     everywhere = points(sizes)
     columns = tuple(CodedColumn("", size, SplitMode.ORDERED, False, np.zeros(size)) for size in sizes)
-    codes = tuple(np.array(cells, code_dtype(size)) for cells, size in zip(zip(*everywhere, strict=True), sizes, strict=True))
+    codes = tuple(
+        np.array(cells, code_dtype(size)) for cells, size in zip(zip(*everywhere, strict=True), sizes, strict=True)
+    )
     cells = [np.arange(size, dtype=np.int32) for size in sizes]
     nodes = route_table(CodedTable(columns, codes, len(everywhere)), tree, cells, sizes, threads=1)
     assert nodes.tolist() == [route(tree, point) for point in everywhere]

@@ -12,8 +12,8 @@ from cell_trees import nominal_cells, ordered_cells, ordinal_cells, recodings
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonfit.audit.labels import ValueSet, read_label
-from anonfit.audit.meanings import Meaning, read_meaning
+from anonfit.auditing.labels import ValueSet, read_label
+from anonfit.auditing.meanings import Meaning, read_meaning
 from anonfit.engines.tree import Tree
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
 from anonfit.recoding.recoding import Recoding
@@ -35,7 +35,10 @@ def names(*leaves: str, missing: bool = False) -> NominalCells:
 
 
 EUROPE = Taxonomy.from_tree(
-    {"name": "World", "children": [{"name": "Europe", "children": [{"name": "FR"}, {"name": "DE"}]}, {"name": "US"}, {"name": "BR"}]}
+    {
+        "name": "World",
+        "children": [{"name": "Europe", "children": [{"name": "FR"}, {"name": "DE"}]}, {"name": "US"}, {"name": "BR"}],
+    }
 )
 
 
@@ -86,7 +89,10 @@ def test_labels_by_hand(column: RecodedColumn, cells: list[int], label: str) -> 
     assert column.label(cells) == label
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: recoding/columns.py OrdinalCells.label: `low and name_label(low)` leaves an empty word unquoted")
+@pytest.mark.xfail(
+    strict=True,
+    reason="BUG: recoding/columns.py OrdinalCells.label: `low and name_label(low)` leaves an empty word unquoted",
+)
 def test_an_empty_word_of_an_order_is_quoted() -> None:
     assert words("a", "", "b", "c").label([1, 2]) == '["", c)'
 
@@ -165,7 +171,7 @@ def test_the_audit_reads_intervals_back(column: OrderedCells) -> None:
             assert not found.intervals
             continue
         low, high = column.ends(part)
-        if low is None and high is None or len(part) == column.size:
+        if (low is None and high is None) or len(part) == column.size:
             assert found.everything
             continue
         (interval,) = found.intervals
@@ -185,7 +191,11 @@ def test_the_audit_reads_words_back(column: OrdinalCells) -> None:
         if len(part) == column.size:
             assert found.everything
             continue
-        held = {place for place in range(len(column.order)) if found.everything or any(_holds(one, place) for one in found.intervals)}
+        held = {
+            place
+            for place in range(len(column.order))
+            if found.everything or any(_holds(one, place) for one in found.intervals)
+        }
         assert held == {cell - shift for cell in part if cell >= shift}
 
 

@@ -13,7 +13,6 @@ import pytest
 from cell_trees import points, recodings
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import route
 
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.errors import RecodingError
@@ -22,6 +21,7 @@ from anonfit.recoding.recoding import Recoding
 from anonfit.tables.scales import Scale
 from anonfit.tables.schema import ColumnType
 from anonfit.tables.taxonomy import Taxonomy
+from strategies import route
 
 Edit = Callable[[dict[str, Any]], Any]
 
@@ -31,7 +31,12 @@ def example() -> Recoding:
     columns = (
         OrderedCells("age", ColumnType.CONTINUOUS, Scale.NUMBER, (30, 50), True, (0, 120)),
         OrdinalCells("stage", ("low", "mid", "high"), False),
-        NominalCells("country", Taxonomy.from_paths([("FR", "EU", "*"), ("DE", "EU", "*"), ("US", "*"), ("other", "*")]), False, "other"),
+        NominalCells(
+            "country",
+            Taxonomy.from_paths([("FR", "EU", "*"), ("DE", "EU", "*"), ("US", "*"), ("other", "*")]),
+            False,
+            "other",
+        ),
         OrderedCells("when", ColumnType.DATE, Scale.DATE, ("2024-03-01",), False),
     )
     tree = Tree(
@@ -108,7 +113,9 @@ def test_numbers_keep_their_kind() -> None:
 # --- damage -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", "5", '"anonfit recoding"', "{}", '{"format": "anonfit release", "version": 1}'])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "null", "5", '"anonfit recoding"', "{}", '{"format": "anonfit release", "version": 1}']
+)
 def test_what_is_no_recoding_is_refused(text: str) -> None:
     with pytest.raises(RecodingError):
         Recoding.from_json(text)
@@ -152,8 +159,12 @@ EDITS: dict[str, Edit] = {
     "cuts are fewer than the tree needs": put("columns", 3, "cuts", to=[]),
     "the order is gone": drop("columns", 1, "order"),
     "the taxonomy is gone": drop("columns", 2, "taxonomy"),
-    "the taxonomy has a name twice": put("columns", 2, "taxonomy", to={"name": "*", "children": [{"name": "a"}, {"name": "a"}]}),
-    "the taxonomy has fewer leaves than the tree needs": put("columns", 2, "taxonomy", to={"name": "*", "children": [{"name": "other"}]}),
+    "the taxonomy has a name twice": put(
+        "columns", 2, "taxonomy", to={"name": "*", "children": [{"name": "a"}, {"name": "a"}]}
+    ),
+    "the taxonomy has fewer leaves than the tree needs": put(
+        "columns", 2, "taxonomy", to={"name": "*", "children": [{"name": "other"}]}
+    ),
     "the unnamed leaf is no leaf": put("columns", 2, "other", to="EU"),
     "a list is too short": put("nodes", "start", to=[0, 0, 2]),
     "a list is too long": put("nodes", "children", to=[2, 2, 2, 0, 0, 0, 0, 0]),
@@ -176,12 +187,27 @@ EDITS: dict[str, Edit] = {
     "nodes go round": put("nodes", to={"column": [0, 0], "children": [0, 1], "start": [0, 0], "set": [], "sets": []}),
 }
 ACCEPTED = {
-    "a name is there twice": (put("columns", 1, "name", to="age"), "storage.py does not check that names of columns differ"),
-    "an order has a word twice": (put("columns", 1, "order", to=["low", "low", "high"]), "storage.py does not check the words of an order"),
+    "a name is there twice": (
+        put("columns", 1, "name", to="age"),
+        "storage.py does not check that names of columns differ",
+    ),
+    "an order has a word twice": (
+        put("columns", 1, "order", to=["low", "low", "high"]),
+        "storage.py does not check the words of an order",
+    ),
     "an order is empty": (put("columns", 1, "order", to=[]), "storage.py accepts a column of no cells"),
-    "a cut is outside the domain": (put("columns", 0, "cuts", to=[30, 500]), "storage.py does not compare cuts with the domain"),
-    "a domain is upside down": (put("columns", 0, "domain", to=[120, 0]), "storage.py does not check that a domain's ends ascend"),
-    "the type and the scale differ": (put("columns", 0, "type", to="date"), "storage.py accepts type 'date' with scale 'number'"),
+    "a cut is outside the domain": (
+        put("columns", 0, "cuts", to=[30, 500]),
+        "storage.py does not compare cuts with the domain",
+    ),
+    "a domain is upside down": (
+        put("columns", 0, "domain", to=[120, 0]),
+        "storage.py does not check that a domain's ends ascend",
+    ),
+    "the type and the scale differ": (
+        put("columns", 0, "type", to="date"),
+        "storage.py accepts type 'date' with scale 'number'",
+    ),
     "missing is a word": (put("columns", 0, "missing", to="no"), "storage.py takes any text for true"),
     "a start is a fraction": (put("nodes", "start", 2, to=2.5), "storage.py _array cuts fractions off"),
     "a start is a quoted number": (put("nodes", "start", 2, to="2"), "storage.py _array reads numbers out of texts"),
@@ -207,7 +233,8 @@ def test_an_edited_recoding_is_refused(edit: Edit) -> None:
 
 
 @pytest.mark.xfail(
-    strict=True, reason="BUG: recoding/storage.py _check_tiling pairs sets with splits by their order, not by the number each split names"
+    strict=True,
+    reason="BUG: recoding/storage.py _check_tiling pairs sets with splits by their order, not by the number each split names",
 )
 def test_sets_may_stand_in_any_order() -> None:
     columns = (
@@ -228,7 +255,12 @@ def test_sets_may_stand_in_any_order() -> None:
 
 # --- any edit at all --------------------------------------------------------------------------------------------
 
-JUNK = st.none() | st.booleans() | st.integers(-3, 9) | st.sampled_from(["", "a", "2024-01-01", [], [0], {}, 2.5, -1, 10**12])
+JUNK = (
+    st.none()
+    | st.booleans()
+    | st.integers(-3, 9)
+    | st.sampled_from(["", "a", "2024-01-01", [], [0], {}, 2.5, -1, 10**12])
+)
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -250,5 +282,7 @@ def test_any_edit_is_refused_or_leaves_a_tiling(recoding: Recoding, data: st.Dat
     sizes = [column.size for column in found.columns]
     regions = [int(node) for node in np.flatnonzero(found.tree.column == LEAF)]
     for point in points(sizes)[:200]:
-        holding = [node for node in regions if all(cell in found.boxes.cells(node, index) for index, cell in enumerate(point))]
+        holding = [
+            node for node in regions if all(cell in found.boxes.cells(node, index) for index, cell in enumerate(point))
+        ]
         assert holding == [route(found.tree, point)]

@@ -219,7 +219,9 @@ def test_nan_of_polars_is_missing() -> None:
     assert decoded(coded(pl.Series([1.0, float("nan")]), type=ColumnType.NOMINAL)) == ["1", None]
 
 
-@pytest.mark.parametrize("dtype", [pl.Int64, pl.Float64, pl.Date, pl.Datetime("us"), pl.String, pl.Categorical, pl.Boolean, pl.Null])
+@pytest.mark.parametrize(
+    "dtype", [pl.Int64, pl.Float64, pl.Date, pl.Datetime("us"), pl.String, pl.Categorical, pl.Boolean, pl.Null]
+)
 def test_a_column_of_missing_values_only_has_one_code(dtype: Any) -> None:
     found = coded(pl.Series([None, None, None], dtype=dtype), k=2)
     assert found.codes.tolist() == [0, 0, 0]
@@ -254,13 +256,17 @@ def test_texts_are_read_as_the_declared_type() -> None:
     assert clock.to_list() == [datetime(2024, 1, 5, 10, 20)]
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: tables/codebook.py typed fills NaN before it parses texts, so the text 'nan' is 'infinite'")
+@pytest.mark.xfail(
+    strict=True,
+    reason="BUG: tables/codebook.py typed fills NaN before it parses texts, so the text 'nan' is 'infinite'",
+)
 def test_a_text_that_says_nan_is_missing() -> None:
     assert decoded(coded(pl.Series(["1", "nan", "NaN"]), type=ColumnType.CONTINUOUS)) == [1.0, None, None]
 
 
 @pytest.mark.xfail(
-    strict=True, reason="BUG: tables/codebook.py column_type ignores date_format unless the type is declared too; the column is nominal"
+    strict=True,
+    reason="BUG: tables/codebook.py column_type ignores date_format unless the type is declared too; the column is nominal",
 )
 def test_a_date_format_makes_a_column_a_date() -> None:
     assert column_type(column(date_format="%d.%m.%Y"), pl.String()) == ColumnType.DATE
@@ -293,7 +299,9 @@ def test_types_are_those_of_the_data_unless_declared() -> None:
         (["2024-02-30"], {"type": ColumnType.DATE}, "dates"),
     ],
 )
-def test_a_value_of_another_type_is_refused_by_column_and_row_not_by_value(values: Any, declared: Any, what: str) -> None:
+def test_a_value_of_another_type_is_refused_by_column_and_row_not_by_value(
+    values: Any, declared: Any, what: str
+) -> None:
     with pytest.raises(DataError, match=f"column 'x'.*are not {what}.*row") as caught:
         coded(pl.Series(values), **declared)
     assert SECRET not in str(caught.value)
@@ -313,7 +321,9 @@ def test_booleans_are_not_numbers() -> None:
         pl.Series([b"a"]),
         pytest.param(
             pl.Series([object()]),
-            marks=pytest.mark.xfail(strict=True, reason="BUG: tables/codebook.py _groups asks an Object column for its distinct values"),
+            marks=pytest.mark.xfail(
+                strict=True, reason="BUG: tables/codebook.py _groups asks an Object column for its distinct values"
+            ),
         ),
     ],
 )
@@ -322,7 +332,10 @@ def test_values_that_are_not_plain_are_refused(values: pl.Series) -> None:
         coded(values)
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: tables/domains.py texts_of: polars does not cast Duration to String; a raw polars error escapes")
+@pytest.mark.xfail(
+    strict=True,
+    reason="BUG: tables/domains.py texts_of: polars does not cast Duration to String; a raw polars error escapes",
+)
 def test_durations_are_refused_or_coded() -> None:
     try:
         assert len(coded(pl.Series([timedelta(1), timedelta(2)])).codes) == 2
@@ -376,7 +389,8 @@ def test_numbers_and_dates_outside_the_domain_are_refused_by_column(values: Any,
 
 
 @pytest.mark.xfail(
-    strict=True, reason="BUG: tables/codebook.py _check_declared rounds the upper end up to a whole number: 100 passes for [0, 99.5]"
+    strict=True,
+    reason="BUG: tables/codebook.py _check_declared rounds the upper end up to a whole number: 100 passes for [0, 99.5]",
 )
 @pytest.mark.parametrize("values", [pl.Series([100]), pl.Series([Decimal("99.6")], dtype=pl.Decimal(9, 1))])
 def test_the_upper_end_of_a_domain_is_not_rounded_up(values: pl.Series) -> None:
@@ -386,7 +400,9 @@ def test_the_upper_end_of_a_domain_is_not_rounded_up(values: pl.Series) -> None:
 
 def test_the_ends_of_a_domain_belong_to_it() -> None:
     assert coded(pl.Series([0, 120]), domain=(0, 120)).codes.tolist() == [0, 1]
-    assert coded(pl.Series([date(2024, 1, 1), date(2024, 12, 31)]), domain=("2024-01-01", "2024-12-31")).codes.tolist() == [0, 1]
+    assert coded(
+        pl.Series([date(2024, 1, 1), date(2024, 12, 31)]), domain=("2024-01-01", "2024-12-31")
+    ).codes.tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("domain", [("a", "b"), (True, False), (0, "9"), ("2024-01-01", "2025-01-01")])
@@ -395,7 +411,10 @@ def test_a_domain_of_another_kind_is_refused_by_column(domain: Any) -> None:
         coded(pl.Series([1, 2]), domain=domain)
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: tables/codebook.py _check_declared lets Python's own 'too many values to unpack' into the message")
+@pytest.mark.xfail(
+    strict=True,
+    reason="BUG: tables/codebook.py _check_declared lets Python's own 'too many values to unpack' into the message",
+)
 @pytest.mark.parametrize("domain", [(1,), (1, 2, 3)])
 def test_a_domain_of_numbers_has_two_ends(domain: Any) -> None:
     with pytest.raises(DataError, match="column 'x'") as caught:
@@ -417,7 +436,8 @@ def test_a_taxonomy_over_numbers_and_dates(split: Split | None) -> None:
 
 
 @pytest.mark.xfail(
-    strict=True, reason="BUG: tables/codebook.py _groups turns Datetime values into texts, so leaves that are intervals hold none"
+    strict=True,
+    reason="BUG: tables/codebook.py _groups turns Datetime values into texts, so leaves that are intervals hold none",
 )
 def test_a_taxonomy_over_times() -> None:
     halves = Taxonomy.flat(["< 2024-02-01", "≥ 2024-02-01"])

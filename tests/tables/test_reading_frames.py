@@ -90,7 +90,9 @@ def test_names_that_stand_twice_are_refused(names: list[Any]) -> None:
         from_frame(pd.DataFrame([[1, 2]], columns=names))
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: tables/frames.py from_frame lets polars' DuplicateError escape for Arrow tables")
+@pytest.mark.xfail(
+    strict=True, reason="BUG: tables/frames.py from_frame lets polars' DuplicateError escape for Arrow tables"
+)
 def test_names_that_stand_twice_are_refused_in_arrow_too() -> None:
     with pytest.raises(DataError, match="stand twice"):
         from_frame(pa.table([[1], [2]], names=["a", "a"]))
@@ -103,7 +105,9 @@ def test_names_that_stand_twice_are_refused_in_arrow_too() -> None:
             [2**70, 1],
             [str(2**70), "1"],
             marks=pytest.mark.xfail(
-                strict=True, raises=OverflowError, reason="BUG: tables/frames.py _from_pandas does not catch OverflowError of huge integers"
+                strict=True,
+                raises=OverflowError,
+                reason="BUG: tables/frames.py _from_pandas does not catch OverflowError of huge integers",
             ),
         ),
         ([1j, 2j], ["1j", "2j"]),
@@ -113,12 +117,16 @@ def test_names_that_stand_twice_are_refused_in_arrow_too() -> None:
         pytest.param(
             pd.period_range("2024-01", periods=2, freq="M"),
             ["2024-01", "2024-02"],
-            marks=pytest.mark.xfail(strict=True, reason="BUG: tables/frames.py _from_pandas passes pandas periods on as an Extension type"),
+            marks=pytest.mark.xfail(
+                strict=True, reason="BUG: tables/frames.py _from_pandas passes pandas periods on as an Extension type"
+            ),
         ),
         pytest.param(
             pd.interval_range(0, 2),
             ["(0, 1]", "(1, 2]"],
-            marks=pytest.mark.xfail(strict=True, reason="BUG: tables/frames.py _from_pandas passes pandas intervals on as an Extension type"),
+            marks=pytest.mark.xfail(
+                strict=True, reason="BUG: tables/frames.py _from_pandas passes pandas intervals on as an Extension type"
+            ),
         ),
     ],
     ids=["huge", "complex", "text and number", "truth and text", "date and text", "period", "interval"],
@@ -129,7 +137,13 @@ def test_pandas_objects_that_polars_does_not_know_become_texts(values: Any, expe
 
 def test_arrow_polars_lazy_and_dict_are_frames() -> None:
     expected = pl.DataFrame({"a": [1, 2], "b": ["x", None]})
-    for source in (expected, expected.lazy(), expected.to_arrow(), expected.to_arrow().to_batches()[0], expected.to_dict(as_series=False)):
+    for source in (
+        expected,
+        expected.lazy(),
+        expected.to_arrow(),
+        expected.to_arrow().to_batches()[0],
+        expected.to_dict(as_series=False),
+    ):
         assert from_frame(source).equals(expected)
     assert from_frame(pa.table({"a": pa.array(["x", "y"]).dictionary_encode()}))["a"].to_list() == ["x", "y"]
 
@@ -142,13 +156,17 @@ def test_results_are_of_the_kind_that_came_in() -> None:
     assert isinstance(like(pd.DataFrame({"a": [1]}), frame), pd.DataFrame)
 
 
-@pytest.mark.parametrize("source", [None, 5, [{"a": 1}], np.zeros((2, 2)), pd.Series([1]), pl.Series([1]), pa.array([1])])
+@pytest.mark.parametrize(
+    "source", [None, 5, [{"a": 1}], np.zeros((2, 2)), pd.Series([1]), pl.Series([1]), pa.array([1])]
+)
 def test_what_is_no_table_is_refused(source: Any) -> None:
     with pytest.raises(DataError, match="a table is needed"):
         from_frame(source)
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: tables/frames.py from_frame lets polars' ShapeError escape for a mapping of uneven lists")
+@pytest.mark.xfail(
+    strict=True, reason="BUG: tables/frames.py from_frame lets polars' ShapeError escape for a mapping of uneven lists"
+)
 def test_a_mapping_of_uneven_lists_is_refused() -> None:
     with pytest.raises(DataError):
         from_frame({"a": [1, 2], "b": [1, 2, 3]})
@@ -178,7 +196,12 @@ def test_a_pattern_of_files_with_types(tmp_path: Path) -> None:
     "kind",
     [
         "parquet",
-        pytest.param("arrow", marks=pytest.mark.xfail(strict=True, reason="BUG: tables/reading.py scan_ipc takes [ in a name for a pattern")),
+        pytest.param(
+            "arrow",
+            marks=pytest.mark.xfail(
+                strict=True, reason="BUG: tables/reading.py scan_ipc takes [ in a name for a pattern"
+            ),
+        ),
     ],
 )
 def test_names_that_hold_signs_of_patterns(tmp_path: Path, kind: str) -> None:

@@ -88,7 +88,9 @@ def test_only_the_columns_that_are_wanted_are_read(read: Any) -> None:
     assert read(PEOPLE, columns=("city",)) == {"city": ["Rome", "Oslo"]}
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: tables/sniffing.py takes a header with a name twice for data: it becomes a record")
+@pytest.mark.xfail(
+    strict=True, reason="BUG: tables/sniffing.py takes a header with a name twice for data: it becomes a record"
+)
 def test_names_that_stand_twice_are_refused(read: Any) -> None:
     with pytest.raises(DataError, match="stand twice: 'a'"):
         read("a,a\n1,2\n3,4\n")
@@ -142,7 +144,8 @@ def test_numbers_and_dates_are_found(read: Any) -> None:
 
 
 @pytest.mark.xfail(
-    strict=True, reason="BUG: tables/sniffing.py NUMBER takes numbers of any length: 20 digits become a float, and raw columns change"
+    strict=True,
+    reason="BUG: tables/sniffing.py NUMBER takes numbers of any length: 20 digits become a float, and raw columns change",
 )
 @pytest.mark.parametrize("number", ["12345678901234567890", "0.12345678901234567891", "1234567890.123456789"])
 def test_numbers_of_more_digits_than_a_float_holds_are_not_changed(read: Any, number: str) -> None:
@@ -194,7 +197,9 @@ def test_a_column_of_missing_values_only(read: Any) -> None:
     assert read("a,b\n?,1\n?,2\n", missing=("?",)) == {"a": [None, None], "b": [1, 2]}
 
 
-BLANK_LINE = pytest.mark.xfail(strict=True, reason="BUG: tables/reading.py _read_csv: an empty line becomes a record of missing values")
+BLANK_LINE = pytest.mark.xfail(
+    strict=True, reason="BUG: tables/reading.py _read_csv: an empty line becomes a record of missing values"
+)
 
 
 @pytest.mark.parametrize(
@@ -206,7 +211,8 @@ BLANK_LINE = pytest.mark.xfail(strict=True, reason="BUG: tables/reading.py _read
         pytest.param(
             "\n" + PEOPLE,
             marks=pytest.mark.xfail(
-                strict=True, reason="BUG: tables/reading.py skips one line for the header, which is the empty one: the header is a record"
+                strict=True,
+                reason="BUG: tables/reading.py skips one line for the header, which is the empty one: the header is a record",
             ),
         ),
     ],
@@ -225,7 +231,9 @@ def test_lines_with_too_many_fields_are_refused(read: Any, content: str) -> None
     assert SECRET not in str(caught.value)
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: tables/reading.py _read_csv: polars fills lines that are too short with missing values")
+@pytest.mark.xfail(
+    strict=True, reason="BUG: tables/reading.py _read_csv: polars fills lines that are too short with missing values"
+)
 def test_lines_with_too_few_fields_are_refused(read: Any) -> None:
     with pytest.raises(DataError, match=r"t\.csv.*equally many fields"):
         read("a,b\n1,x\n2\n3,y\n")
@@ -259,11 +267,17 @@ def test_a_file_of_a_header_only_has_no_rows(read: Any) -> None:
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        pytest.param("t.csv.gz", b"no gzip", marks=pytest.mark.xfail(strict=True, reason="BUG: tables/sniffing.py lets BadGzipFile escape")),
+        pytest.param(
+            "t.csv.gz",
+            b"no gzip",
+            marks=pytest.mark.xfail(strict=True, reason="BUG: tables/sniffing.py lets BadGzipFile escape"),
+        ),
         pytest.param(
             "t.csv.gz",
             gzip.compress(bytes(range(256)) * 2000)[:700],
-            marks=pytest.mark.xfail(strict=True, reason="BUG: tables/sniffing.py lets EOFError of a cut gzip file escape"),
+            marks=pytest.mark.xfail(
+                strict=True, reason="BUG: tables/sniffing.py lets EOFError of a cut gzip file escape"
+            ),
         ),
         pytest.param(
             "t.csv.zst",
@@ -314,7 +328,8 @@ def test_a_text_deep_in_a_column_of_numbers_makes_it_a_text_column(tmp_path: Pat
 
 
 @pytest.mark.xfail(
-    strict=True, reason="BUG: tables/reading.py _unpad tries whole numbers only: one fraction deep in the file makes the column a text"
+    strict=True,
+    reason="BUG: tables/reading.py _unpad tries whole numbers only: one fraction deep in the file makes the column a text",
 )
 def test_a_fraction_deep_in_a_column_of_whole_numbers_makes_it_a_column_of_numbers(tmp_path: Path) -> None:
     found = read_table(write(tmp_path, long_file("1.5,x")), ReadOptions())
@@ -359,7 +374,10 @@ def test_declared_texts_of_a_pattern_are_one_column(tmp_path: Path) -> None:
     assert found["city"].cast(pl.String).to_list() == ["Rome", "Oslo", "Bonn"]
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: tables/reading.py _stack: vertical_relaxed turns the dates of one file into numbers of days")
+@pytest.mark.xfail(
+    strict=True,
+    reason="BUG: tables/reading.py _stack: vertical_relaxed turns the dates of one file into numbers of days",
+)
 def test_dates_in_one_file_and_numbers_in_another_are_not_mixed(tmp_path: Path) -> None:
     try:
         found = pattern(tmp_path, "a,b\n1,x\n", "a,b\n2024-01-01,y\n")["a"].to_list()
@@ -368,6 +386,9 @@ def test_dates_in_one_file_and_numbers_in_another_are_not_mixed(tmp_path: Path) 
     assert found == ["1", "2024-01-01"]
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: tables/reading.py _stack: a column that is empty in one file makes the numbers of the others texts")
+@pytest.mark.xfail(
+    strict=True,
+    reason="BUG: tables/reading.py _stack: a column that is empty in one file makes the numbers of the others texts",
+)
 def test_a_column_that_is_empty_in_one_file_keeps_its_type(tmp_path: Path) -> None:
     assert pattern(tmp_path, "a,b\n1,\n", "a,b\n2,5\n")["b"].to_list() == [None, 5]

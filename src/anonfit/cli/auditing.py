@@ -13,7 +13,7 @@ from anonfit.cli.showing import console, print_json, stages, table
 from anonfit.errors import RequestError
 
 if TYPE_CHECKING:
-    from anonfit.audit import Audit
+    from anonfit.auditing import Audit
 
 __all__ = ["audit_data"]
 
@@ -62,14 +62,14 @@ def audit_data(
                 raise RequestError(
                     "a release folder says itself what its columns are; leave out the spec and --quasi-identifiers."
                 )
-            from anonfit.audit import audit_release
+            from anonfit.auditing import audit_release
 
             extra = {
                 key: value for key, value in options.items() if key in ("population", "sampling_fraction", "max_risk")
             }
             found = audit_release(data, source=source, other=other, **extra)
         else:
-            from anonfit.audit import audit
+            from anonfit.auditing import audit
 
             if spec is not None:
                 asked = _of_spec(spec, asked)

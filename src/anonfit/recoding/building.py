@@ -49,7 +49,7 @@ def _column(
 ) -> tuple[RecodedColumn, NDArray[np.int32] | None]:
     """A column's cells, and for an ordered one the starts of its splits' parts in cells."""
     if isinstance(domain, NominalDomain):
-        return NominalCells(domain.name, domain.taxonomy, domain.has_missing, domain.other), None
+        return NominalCells(domain.name, domain.taxonomy, domain.has_missing, domain.other, domain.type), None
     if isinstance(domain, OrdinalDomain):
         return OrdinalCells(domain.name, domain.order, domain.has_missing), None
     upper = _upper_parts(tree, index)

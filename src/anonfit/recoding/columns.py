@@ -43,6 +43,10 @@ class RecodedColumn(Protocol):
         """Whether cell 0 is the missing value."""
 
     @property
+    def type(self) -> ColumnType:
+        """How its values are ordered or matched."""
+
+    @property
     def size(self) -> int:
         """How many cells there are."""
 
@@ -117,6 +121,7 @@ class OrdinalCells:
     name: str
     order: tuple[str, ...]
     has_missing: bool
+    type: ColumnType = ColumnType.ORDINAL
 
     @property
     def size(self) -> int:
@@ -151,12 +156,16 @@ class OrdinalCells:
 
 @dataclass(frozen=True)
 class NominalCells:
-    """Leaves of a taxonomy. `other` is the leaf of values that are not named."""
+    """Leaves of a taxonomy, matched by name, or by value in a column of numbers or dates (`type`).
+
+    `other` is the leaf of values that are not named.
+    """
 
     name: str
     taxonomy: Taxonomy
     has_missing: bool
     other: str | None = None
+    type: ColumnType = ColumnType.NOMINAL
 
     @property
     def size(self) -> int:

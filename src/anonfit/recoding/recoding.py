@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from anonfit.engines.tree import Tree
 from anonfit.errors import DataError, RecodingError, listed
 from anonfit.recoding.boxes import Boxes, boxes_of
-from anonfit.recoding.columns import NominalCells, OrdinalCells, RecodedColumn
+from anonfit.recoding.columns import NominalCells, RecodedColumn
 from anonfit.tables.codebook import typed
 from anonfit.tables.coded import CodedColumn, CodedTable, SplitMode, code_dtype
-from anonfit.tables.schema import Column, ColumnType, Role
+from anonfit.tables.schema import Column, Role
 
 if TYPE_CHECKING:
     import polars as pl
@@ -129,12 +129,7 @@ class Recoding:
 
 def _declared(column: RecodedColumn) -> Column:
     """What a recoding knows of a column, in the form in which values are typed."""
-    kind = None
-    if isinstance(column, NominalCells | OrdinalCells):
-        kind = ColumnType.NOMINAL if isinstance(column, NominalCells) else ColumnType.ORDINAL
-    else:
-        kind = getattr(column, "type", None)
-    return Column(column.name, Role.QUASI_IDENTIFIER, kind)
+    return Column(column.name, Role.QUASI_IDENTIFIER, column.type)
 
 
 def _cells(column: RecodedColumn, values: pl.Series, unseen: Unseen) -> NDArray[np.int32]:

@@ -32,7 +32,7 @@ def _column_json(column: RecodedColumn) -> dict[str, Any]:
     elif isinstance(column, OrdinalCells):
         found |= {"type": "ordinal", "missing": column.has_missing, "order": list(column.order)}
     elif isinstance(column, NominalCells):
-        found |= {"type": "nominal", "missing": column.has_missing, "other": column.other}
+        found |= {"type": str(column.type), "missing": column.has_missing, "other": column.other}
         found |= {"taxonomy": column.taxonomy.to_tree()}
     return found
 
@@ -61,12 +61,12 @@ def _column(entry: dict[str, Any]) -> RecodedColumn:
     name, kind, has_missing = str(entry["name"]), entry["type"], bool(entry["missing"])
     if kind == "ordinal":
         return OrdinalCells(name, tuple(str(word) for word in entry["order"]), has_missing)
-    if kind == "nominal":
+    if "taxonomy" in entry:
         taxonomy = Taxonomy.from_tree(entry["taxonomy"], column=name)
         other = entry["other"]
         if other is not None and other not in taxonomy.leaf_position:
             raise ValueError(f"column '{name}': '{other}' is no leaf of its taxonomy")
-        return NominalCells(name, taxonomy, has_missing, other)
+        return NominalCells(name, taxonomy, has_missing, other, ColumnType(kind))
     scale = Scale(entry["scale"])
     cuts = tuple(parse_cut(cut, scale) for cut in entry["cuts"])
     domain = tuple(parse_cut(end, scale) for end in entry["domain"] or ())

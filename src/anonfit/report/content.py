@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from anonfit.recoding.columns import NominalCells, OrdinalCells, RecodedColumn
 from anonfit.recoding.recoding import Recoding
 from anonfit.tables.schema import Role, Schema
 
@@ -64,12 +63,6 @@ class Facts:
     settings: Mapping[str, Any]
 
 
-def _kind(column: RecodedColumn) -> str:
-    if isinstance(column, NominalCells):
-        return "nominal"
-    return "ordinal" if isinstance(column, OrdinalCells) else str(getattr(column, "type", ""))
-
-
 def _columns(facts: Facts) -> list[dict[str, Any]]:
     """One line per column: its role, what was done to it, and how many different values the release has."""
     recoded = {column.name: column for column in facts.recoding.columns}
@@ -81,7 +74,7 @@ def _columns(facts: Facts) -> list[dict[str, Any]]:
             "technique": TECHNIQUE[column.role],
         }
         if column.name in recoded:
-            line["type"] = _kind(recoded[column.name])
+            line["type"] = str(recoded[column.name].type)
             line["different"] = _different(facts.table, column.name)
         lines.append(line)
     return lines

@@ -23,7 +23,7 @@ from anonfit.tables.domains import (
     texts_of,
 )
 from anonfit.tables.frames import categorized
-from anonfit.tables.scales import on_axis, parse_cut, scale_of, thresholds
+from anonfit.tables.scales import Scale, on_axis, parse_cut, scale_of, thresholds
 from anonfit.tables.schema import Column, ColumnType, Split
 from anonfit.tables.taxonomy import ROOT, Taxonomy
 from anonfit.tables.taxonomy_leaves import leaf_positions
@@ -206,7 +206,8 @@ def _code_nominal(column: Column, values: pl.Series, persons: PersonCounter, k: 
     if column.taxonomy is not None:
         positions = leaf_positions(column.taxonomy, distinct, column=column.name)
         require_known(positions, distinct, where="its taxonomy", error=TaxonomyError)
-        domain = NominalDomain(column.name, column.taxonomy, column.split or Split.MULTIWAY, has_missing)
+        kind = _matched_as(values.dtype)
+        domain = NominalDomain(column.name, column.taxonomy, column.split or Split.MULTIWAY, has_missing, type=kind)
         return CodedValues(domain, _code_by_position(rows, positions, has_missing, len(domain.taxonomy.leaves)))
     split = column.split or Split.SUBSET
     if column.domain:
@@ -219,6 +220,14 @@ def _code_nominal(column: Column, values: pl.Series, persons: PersonCounter, k: 
             _code_by_position(rows, positions, has_missing, len(names)),
         )
     return _code_flat(column.name, distinct, rows, persons, k, split, has_missing)
+
+
+def _matched_as(dtype: pl.DataType) -> ColumnType:
+    """How values of a type are matched with the leaves of a taxonomy."""
+    scale = scale_of(dtype)
+    if scale is None:
+        return ColumnType.NOMINAL
+    return ColumnType.CONTINUOUS if scale == Scale.NUMBER else ColumnType.DATE
 
 
 def _root_beside(names: Sequence[str]) -> str:

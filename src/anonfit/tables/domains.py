@@ -62,13 +62,17 @@ class OrdinalDomain:
 
 @dataclass(frozen=True, slots=True)
 class NominalDomain:
-    """The leaves of a taxonomy; `other` names the leaf of values too rare to be named, if there is one."""
+    """The leaves of a taxonomy; `other` names the leaf of values too rare to be named, if there is one.
+
+    In a column of numbers or dates (`type`) leaves are matched by value, in others by name.
+    """
 
     name: str
     taxonomy: Taxonomy
     split: Split
     has_missing: bool
     other: str | None = None
+    type: ColumnType = ColumnType.NOMINAL
 
     def coded(self) -> CodedColumn:
         """What growing must know of the column."""

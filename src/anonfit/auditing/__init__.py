@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The independent audit: recounts a written file and says what it really protects.
+
+It imports nothing of the package but its errors and the compiler; polars and numba are loaded when an audit runs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from anonfit.auditing.api import audit as audit
+    from anonfit.auditing.release_folder import audit_data as audit_data
+    from anonfit.auditing.release_folder import audit_release as audit_release
+    from anonfit.auditing.result import Audit as Audit
+    from anonfit.auditing.result import Finding as Finding
+    from anonfit.auditing.risk import THRESHOLDS as THRESHOLDS
+
+__all__ = ["THRESHOLDS", "Audit", "Finding", "audit", "audit_data", "audit_release"]
+
+_HOMES = {
+    "THRESHOLDS": "risk",
+    "Audit": "result",
+    "Finding": "result",
+    "audit": "api",
+    "audit_data": "release_folder",
+    "audit_release": "release_folder",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name from its module when it is first used."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The doors of the audit: `audit` for any table, with demands in plain words, and what they accept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from anonfit.auditing.diversity import read_demand
+from anonfit.auditing.meanings import Meaning, read_meaning
+from anonfit.auditing.measuring import run_audit
+from anonfit.auditing.released import Regions
+from anonfit.auditing.request import Attacker, OtherRelease, Request, column_sets
+from anonfit.auditing.result import Audit
+from anonfit.auditing.risk import THRESHOLDS, Threshold, read_threshold
+from anonfit.errors import DataError
+
+__all__ = ["audit", "read_other"]
+
+
+def audit(
+    data: object,
+    *,
+    quasi_identifiers: Sequence[str],
+    sensitive: Sequence[str] = (),
+    k: int | None = None,
+    entity: str | None = None,
+    count: str | None = None,
+    columns: Mapping[str, Mapping[str, Any]] | None = None,
+    quasi_identifier_sets: Sequence[object] | None = None,
+    diversity: Sequence[Mapping[str, Any]] = (),
+    max_risk: str | float | None = None,
+    attacker: Attacker = "prosecutor",
+    thresholds: Sequence[str | float | Threshold] = THRESHOLDS,
+    source: object = None,
+    withheld: int | range | None = None,
+    other: object = None,
+    population: object = None,
+    sampling_fraction: float | None = None,
+    order: Literal["sorted"] | None = None,
+    expected_columns: Sequence[str] | None = None,
+    regions: Regions = "any",
+    missing: Sequence[str] = ("",),
+) -> Audit:
+    """Recount a file or frame and say what it really protects.
+
+    Args:
+        data: A path (.csv, .csv.gz, .csv.zst, .parquet, .arrow) or a polars, pandas or Arrow frame; of any tool.
+        quasi_identifiers: What an attacker may know. A column `age` may stand as `age_lower` and `age_upper`.
+        sensitive: Raw columns whose diversity is measured.
+        k: The persons asked of the smallest group.
+        entity: The column, of the data or of the source, whose different values are the persons.
+        count: The column with the number of persons a row stands for.
+        columns: What the labels of each quasi-identifier mean, as in the columns of recoding.json. Without it, labels
+            are compared for equality; with a source their meaning is guessed from it.
+        quasi_identifier_sets: Several quasi-identifiers, each a list of columns or a mapping with `columns` and `k`.
+        diversity: Demands such as {"column": "diagnosis", "model": "distinct-l", "l": 3}.
+        max_risk: The highest acceptable risk of the `attacker`: a number or the name of a preset.
+        attacker: Whose risk `max_risk` is about.
+        thresholds: The shares of persons above these are reported.
+        source: The raw rows the data was made from.
+        withheld: How many of them may be absent; None only reports them.
+        other: A second release of the same source: a release folder, a frame or path with the same columns, or a
+            mapping with `data`, `quasi_identifiers` and `columns`.
+        population: The population the data was drawn from, with the same labels or raw.
+        sampling_fraction: The share of the population that is in the data.
+        order: "sorted" asks that the order of the rows tells nothing.
+        expected_columns: The columns the file must have, and no others.
+        regions: "domain" or "observed" ask of the labels what these settings of a spec promise.
+        missing: Texts that mean missing, in every table.
+
+    Returns:
+        What was found; `passed` says whether every demand is met.
+
+    Example:
+        >>> import polars as pl
+        >>> frame = pl.DataFrame({"age": ["[20, 40)"] * 3 + ["≥ 40"] * 2, "diagnosis": list("aabcc")})
+        >>> found = audit(frame, quasi_identifiers=["age"], sensitive=["diagnosis"], k=3)
+        >>> found.k, found.passed
+        (2, False)
+    """
+    # Longer than a function should be only because every option is named and described once.
+    meanings = None if columns is None else {name: read_meaning(name, entry) for name, entry in columns.items()}
+    return run_audit(
+        Request(
+            data=data,
+            quasi_identifiers=tuple(quasi_identifiers),
+            sensitive=tuple(sensitive),
+            k=k,
+            entity=entity,
+            count=count,
+            meanings=meanings,
+            sets=column_sets(quasi_identifier_sets or (), k),
+            diversity=tuple(read_demand(entry) for entry in diversity),
+            max_risk=None if max_risk is None else read_threshold(max_risk),
+            attacker=attacker,
+            thresholds=tuple(read_threshold(one) for one in thresholds),
+            source=source,
+            withheld=withheld,
+            other=None if other is None else read_other(other, tuple(quasi_identifiers), meanings=meanings),
+            population=population,
+            sampling_fraction=sampling_fraction,
+            order=order,
+            expected_columns=None if expected_columns is None else tuple(expected_columns),
+            regions=regions,
+            missing=tuple(missing),
+        )
+    )
+
+
+def read_other(
+    other: object, quasi_identifiers: tuple[str, ...], *, meanings: Mapping[str, Meaning] | None
+) -> OtherRelease:
+    """A second release: its folder, its data and meaning, or data of the same columns and meaning."""
+    if isinstance(other, (str, Path)) and Path(other).is_dir():
+        from anonfit.auditing.release_folder import other_release
+
+        return other_release(Path(other))
+    if not isinstance(other, Mapping):
+        return OtherRelease(other, quasi_identifiers, meanings)
+    if "data" not in other:
+        raise DataError("The other release is a mapping without 'data'.")
+    columns = other.get("columns")
+    if columns is not None:
+        meanings = {name: read_meaning(name, entry) for name, entry in columns.items()}
+    return OtherRelease(other["data"], tuple(other.get("quasi_identifiers", quasi_identifiers)), meanings)

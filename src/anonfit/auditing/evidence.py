@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an audit has to go by: labels that are understood, raw rows found in them, and rows to count persons on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from anonfit.auditing.boxes import Boxes
+from anonfit.auditing.coding import IntArray
+from anonfit.auditing.groups import Grouping, Persons, persons_in_groups, read_persons
+from anonfit.auditing.guessing import guess_meanings
+from anonfit.auditing.reading import Table, open_table, require_columns
+from anonfit.auditing.released import Released, boxes_of, check_labels, open_released, read_columns
+from anonfit.auditing.request import OtherRelease, Request
+from anonfit.auditing.result import LabelCheck
+from anonfit.auditing.source import Located, locate_source
+from anonfit.errors import DataError
+
+__all__ = [
+    "Evidence",
+    "Space",
+    "gather_evidence",
+    "locate_in_other",
+    "open_source",
+    "read_space",
+    "source_persons",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """The boxes of the released groups, if all their labels are understood, and the source's rows found in them."""
+
+    labels: LabelCheck | None = None
+    boxes: Boxes | None = None
+    located: Located | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The rows that persons are counted on: those of the file, or the source's where only it has the entities."""
+
+    grouping: Grouping
+    persons: Persons
+    sizes: IntArray  # (group) persons
+    names: tuple[str, ...]  # raw columns
+    columns: Callable[[Sequence[str]], Iterator[list[pl.Series]]]
+
+
+def open_source(released: Released, request: Request, *, raw: Sequence[str]) -> Table | None:
+    """The source, reduced to the columns the audit needs."""
+    if request.source is None:
+        return None
+    source = open_table(request.source, missing=request.missing, label="the source")
+    require_columns(source, released.columns, purpose="a quasi-identifier")
+    others = request.other.quasi_identifiers if request.other else ()
+    persons = [name for name in (request.entity, request.count) if name]
+    known = request.meanings or {}
+    names = [name for name in released.columns if name in known and known[name].type in ("nominal", "ordinal")]
+    return source.only([*released.columns, *raw, *persons, *others]).loaded(names)
+
+
+def read_space(released: Released, request: Request, *, source: Table | None) -> Space:
+    """Read the labels as far as they have a meaning, and find the rows of the source in them."""
+    if request.regions == "any" and source is None and request.population is None:
+        return Space()
+    meanings = request.meanings
+    if meanings is None:
+        meanings = {} if source is None else guess_meanings(released, source)
+    columns = read_columns(released, meanings)
+    boxes = boxes_of(released, columns)
+    labels = None if request.meanings is None else check_labels(columns, boxes, regions=request.regions)
+    if source is None or boxes is None:
+        return Space(labels, boxes)
+    return Space(labels, boxes, locate_source(boxes, source, quasi_identifiers=list(released.columns)))
+
+
+def gather_evidence(
+    released: Released, request: Request, *, source: Table | None, located: Located | None, raw: Sequence[str]
+) -> Evidence:
+    """Persons in the groups, counted in the file if it can be, else among the source's rows in the labels."""
+    table, grouping, entity = released.table, released.grouping, request.entity
+    if entity is None or entity in table.schema or (located is None and source is not None and entity in source.schema):
+        entity = entity if entity in table.schema else None
+        names = [name for name in (entity, request.count) if name]
+        persons = read_persons(table.frame(names), entity=entity, count=request.count)
+        sizes = persons_in_groups(persons, grouping.of_row, grouping.count)
+        return Evidence(grouping, persons, sizes, tuple(raw), table.columns)
+    if source is None or located is None or entity not in source.schema:
+        raise DataError(f"The entity column '{entity}' is neither in the data nor in the source.")
+    inside = located.found.group >= 0
+    kept, rows = pl.Series(inside), source
+    grouping = Grouping(located.found.group[inside], grouping.count, grouping.first)
+    persons = read_persons(source.frame([entity]).filter(kept), entity=entity, count=None)
+
+    def columns(names: Sequence[str]) -> Iterator[list[pl.Series]]:
+        for chunk in rows.columns(names):
+            yield [series.filter(kept) for series in chunk]
+
+    sizes = persons_in_groups(persons, grouping.of_row, grouping.count)
+    return Evidence(grouping, persons, sizes, tuple(name for name in raw if name in source.schema), columns)
+
+
+def source_persons(source: Table, request: Request) -> Persons:
+    """Whom the rows of the source stand for."""
+    names = [name for name in (request.entity, request.count) if name in source.schema and name is not None]
+    entity = request.entity if request.entity in names else None
+    count = request.count if request.count in names else None
+    return read_persons(source.frame(names), entity=entity, count=count)
+
+
+def locate_in_other(other: OtherRelease, source: Table, *, missing: Sequence[str]) -> IntArray:
+    """The group of every row of the source in a second release."""
+    released = open_released(
+        open_table(other.data, missing=missing, label="the other release"), other.quasi_identifiers
+    )
+    meanings = other.meanings if other.meanings is not None else guess_meanings(released, source)
+    boxes = boxes_of(released, read_columns(released, meanings))
+    if boxes is None:
+        raise DataError("The labels of the other release are not understood: give the meaning of its columns.")
+    return locate_source(boxes, source, quasi_identifiers=list(released.columns)).found.group

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Holds what was measured against what was asked. Sentences hold no figures, so that they can be published."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from anonfit.auditing.figures import Figure, Share
+from anonfit.auditing.request import Request, SetDemand
+from anonfit.auditing.result import Audit, Diversity, Finding, GroupSizes, LabelCheck, SetSizes, SourceCheck
+
+__all__ = ["all_findings"]
+
+
+def all_findings(audit: Audit, request: Request, *, names: Sequence[str]) -> list[Finding]:
+    """Every demand of the request against the figures of the audit; `names` are the columns of the file."""
+    found = list(request.findings)
+    if request.expected_columns is not None:
+        found.extend(_columns(names, request.expected_columns))
+    if request.k is not None and not request.sets:
+        found.append(_k(audit.sizes, request.k))
+    found.extend(_sets(audit.sets, request.sets))
+    found.extend(_diversity(measured) for measured in audit.diversity if measured.asked is not None)
+    if request.entity is not None and audit.counted != "entities":
+        sentence = "Persons were counted as rows: entities cannot be found in labels that are not understood."
+        found.append(Finding("entities", request.entity, None, None, sentence))
+    if request.max_risk is not None:
+        found.append(_risk(audit, request))
+    if audit.labels is not None:
+        found.extend(_labels(audit.labels, request))
+    elif request.regions != "any":
+        sentence = "Labels were not checked: nothing was said about the meaning of the columns."
+        found.append(Finding("labels", 0, None, None, sentence))
+    if audit.source is not None:
+        found.extend(_source(audit.source, request))
+    if audit.joint is not None and audit.joint.cells_below_k is not None:
+        found.append(_joint(audit.joint.cells_below_k))
+    if audit.sorted is not None:
+        found.append(_order("sorted" if audit.sorted else "not sorted"))
+    return found
+
+
+def _columns(names: Sequence[str], expected: Sequence[str]) -> list[Finding]:
+    """The file has the expected columns, no others, in their order."""
+    undeclared = [name for name in names if name not in expected]
+    lacking = [name for name in expected if name not in names]
+    ordered = [name for name in names if name in expected] == [name for name in expected if name in names]
+    words = (
+        "The file holds undeclared columns." if undeclared else "The file holds no undeclared column.",
+        "The file lacks declared columns." if lacking else "The file holds every declared column.",
+        "Columns are in the declared order." if ordered else "Columns are not in the declared order.",
+    )
+    return [
+        Finding("undeclared columns", [], undeclared, not undeclared, words[0]),
+        Finding("missing columns", [], lacking, not lacking, words[1]),
+        Finding("column order", "as declared", "as declared" if ordered else "another", ordered, words[2]),
+    ]
+
+
+def _k(sizes: GroupSizes, k: int, *, where: str | None = None) -> Finding:
+    """Every group holds at least k persons; there is none to refuse in a table without rows."""
+    met = sizes.smallest is None or sizes.smallest >= k
+    sentence = "Every group holds the persons asked for." if met else "Some groups hold fewer persons than asked for."
+    return Finding("k", k, sizes.smallest, met, sentence, where, persons=sizes.smallest)
+
+
+def _sets(sets: Sequence[SetSizes], demands: Sequence[SetDemand]) -> list[Finding]:
+    """The k of every set of quasi-identifiers that has one."""
+    return [
+        _k(measured.sizes, demand.k, where=", ".join(demand.columns))
+        for measured, demand in zip(sets, demands, strict=True)
+        if demand.k is not None
+    ]
+
+
+def _diversity(measured: Diversity) -> Finding:
+    """A diversity model holds in every group."""
+    value, persons = (None, None) if measured.found is None else (measured.found.value, measured.found.persons)
+    met = value is None or measured.asked is None or value >= measured.asked
+    sentence = "Every group is as diverse as asked." if met else "Some groups are less diverse than asked."
+    return Finding(measured.model, measured.asked, value, met, sentence, measured.column, persons=persons)
+
+
+def _risk(audit: Audit, request: Request) -> Finding:
+    """The risk of the named attacker stays within the asked threshold."""
+    asked = request.max_risk
+    assert asked is not None
+    figure = audit.marketer
+    if request.attacker != "marketer":
+        known = audit.journalist if request.attacker == "journalist" else audit.prosecutor
+        assert known is not None
+        figure = known.highest
+    met = figure.value <= max(asked.value, 1 / asked.size)  # presets are rounded: 0.09 stands for 1/11
+    sentence = "The risk is within the threshold." if met else "The risk is above the threshold."
+    return Finding(f"{request.attacker} risk", asked.value, figure.value, met, sentence, persons=figure.persons)
+
+
+def _labels(labels: LabelCheck, request: Request) -> list[Finding]:
+    """Labels can be read and, for regions, are made of the recoding's cuts and do not overlap."""
+    good, bad = "Every label can be read.", "Some labels break the grammar of labels or name unknown values."
+    found = [_no_labels("labels", number, column, (good, bad)) for column, number in labels.unreadable.items()]
+    if request.regions == "any":
+        return found
+    good, bad = (
+        "Every label is made of the recoding's cuts.",
+        "Some labels have ends that are no cut of the recoding.",
+    )
+    found += [_no_labels("label ends", number, column, (good, bad)) for column, number in labels.not_allowed.items()]
+    if labels.overlapping is None:
+        sentence = "Whether groups overlap cannot be told: some quasi-identifiers have no labels that are understood."
+        return [*found, Finding("disjoint groups", 0, None, None, sentence)]
+    good, bad = "No two groups overlap.", "Some groups have labels that overlap."
+    return [*found, _no_labels("disjoint groups", labels.overlapping, None, (good, bad))]
+
+
+def _no_labels(name: str, number: int, where: str | None, sentences: tuple[str, str]) -> Finding:
+    return Finding(name, 0, number, not number, sentences[1 if number else 0], where)
+
+
+def _source(check: SourceCheck, request: Request) -> list[Finding]:
+    """Released rows are the source's rows, each in the one label that holds it, and the rest is accounted for."""
+    good = "Every released row is a row of the source inside its label."
+    bad = "Some released rows are no rows of the source inside their label: moved, changed, added or doubled."
+    found = [_no_rows("released rows", check.unmatched, (good, bad))]
+    good, bad = "No source row is in two groups.", "Some source rows are inside the labels of several groups."
+    found.append(_no_rows("one group per row", check.in_several, (good, bad)))
+    if not check.by_labels:
+        sentence = "Labels were not compared with the source: some quasi-identifiers have none that are understood."
+        found.append(Finding("labels against source", None, None, None, sentence))
+    if check.not_in_source:
+        names = list(check.not_in_source)
+        found.append(
+            Finding(
+                "source columns",
+                [],
+                names,
+                met=False,
+                sentence="Some released columns are not in the source.",
+            )
+        )
+    if request.withheld is not None:
+        found.append(_withheld(check.absent, request.withheld))
+    if request.regions != "any" and check.by_labels:
+        good = "Every group holds all source rows inside its labels."
+        bad = "Some source rows inside the labels of a released group are not in it."
+        found.append(_no_rows("whole groups", check.absent_inside, (good, bad)))
+    return found
+
+
+def _no_rows(name: str, found: Share, sentences: tuple[str, str]) -> Finding:
+    number = found.persons
+    return Finding(name, 0, number, not number, sentences[1 if number else 0], persons=number)
+
+
+def _withheld(absent: Share, asked: int | range) -> Finding:
+    met = absent.persons in asked if isinstance(asked, range) else absent.persons == asked
+    words = f"fewer than {asked.stop}" if isinstance(asked, range) else asked
+    good, bad = "Source rows are released or withheld.", "The source rows that are not released are not those withheld."
+    number = absent.persons
+    exact = None if isinstance(asked, range) else asked
+    return Finding("withheld rows", words, number, met, good if met else bad, persons=number, asked_persons=exact)
+
+
+def _joint(below: Figure) -> Finding:
+    """Both releases together keep every cell at k persons."""
+    sentence = "Both releases together leave every person among enough others."
+    if below.value:
+        sentence = "Both releases together leave some persons among too few others."
+    return Finding("joint cells", 0, below.value, not below.value, sentence, persons=below.persons)
+
+
+def _order(found: str) -> Finding:
+    """The order of the rows tells nothing."""
+    good, bad = (
+        "Rows are in the order of their values.",
+        "Rows are not in the order of their values, which may tell more.",
+    )
+    return Finding("row order", "sorted", found, found == "sorted", good if found == "sorted" else bad)

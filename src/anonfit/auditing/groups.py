@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Groups of rows with equal quasi-identifiers, and the persons in them. Every figure of the audit starts here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from anonfit.auditing.coding import Coded, IntArray, coded, dense, join_codes
+from anonfit.errors import DataError
+
+_KEY_LIMIT = 2**62
+
+__all__ = [
+    "Grouping",
+    "Persons",
+    "ValueCounts",
+    "count_values",
+    "group_rows",
+    "most_frequent",
+    "persons_in_groups",
+    "read_persons",
+    "regrouped",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """The group of every row, the number of groups, and the position of one row of each."""
+
+    of_row: IntArray
+    count: int
+    first: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Persons:
+    """Whom the rows stand for: one person each; `numbers[row]` persons; or the person `entities[row]`."""
+
+    numbers: IntArray | None = None
+    entities: Coded | None = None
+
+    @property
+    def counted(self) -> str:
+        """What a person is here."""
+        return "entities" if self.entities is not None else "count column" if self.numbers is not None else "rows"
+
+
+@dataclass(frozen=True, slots=True)
+class ValueCounts:
+    """Persons per group and per (group, value) of one column; what diversity models and inference are computed from."""
+
+    sizes: IntArray  # (group)
+    group: IntArray  # (pair) of group and value, groups in rising order
+    value: IntArray  # (pair)
+    persons: IntArray  # (pair)
+
+
+def group_rows(frame: pl.DataFrame, rows: int) -> Grouping:
+    """Group by all columns; without columns all rows are one group. Neighbours that are equal are coded only once."""
+    if not frame.width or not rows:
+        return Grouping(np.zeros(rows, np.int64), min(1, rows), np.zeros(min(1, rows), np.int64))
+    columns = pl.all().to_physical()
+    changed = frame.select(pl.any_horizontal(columns.ne_missing(columns.shift(1)))).to_series().to_numpy().copy()
+    changed[0] = True
+    heads = np.flatnonzero(changed)
+    if 2 * len(heads) > rows:
+        heads = np.arange(rows)
+    short = frame if len(heads) == rows else frame[heads]
+    short = short.with_columns(pl.col(pl.String).cast(pl.Categorical))
+    codes, first = dense(join_codes([coded(column) for column in short.get_columns()], len(heads))[0])
+    appearance = np.argsort(first)  # groups are numbered as they appear: in a sorted file numbers rise
+    codes = np.argsort(appearance)[codes]
+    of_row = codes if len(heads) == rows else np.repeat(codes, np.diff(np.append(heads, rows)))
+    return Grouping(of_row, len(first), heads[first[appearance]])
+
+
+def regrouped(grouping: Grouping, frame: pl.DataFrame) -> Grouping:
+    """The coarser grouping by some of the columns; `frame` holds them for one row of each group."""
+    coarse = group_rows(frame, grouping.count)
+    return Grouping(coarse.of_row[grouping.of_row], coarse.count, grouping.first[coarse.first])
+
+
+def persons_in_groups(persons: Persons, groups: IntArray, count: int) -> IntArray:
+    """Persons per group: a person with several rows in a group counts there once."""
+    if persons.entities is not None:
+        pairs, _ = join_codes([Coded(groups, max(1, count)), persons.entities], len(groups))
+        groups = groups[dense(pairs)[1]]
+    weights = persons.numbers if persons.entities is None else None
+    return np.bincount(groups, weights=weights, minlength=count).astype(np.int64)
+
+
+def count_values(persons: Persons, grouping: Grouping, column: Coded, *, sizes: IntArray) -> ValueCounts:
+    """Persons per group and value of a column."""
+    rows = len(grouping.of_row)
+    column = column.narrow(_KEY_LIMIT // max(1, grouping.count))
+    keys = grouping.of_row * column.bound + column.codes
+    room = grouping.count * column.bound
+    if persons.counted == "rows" and room > max(4 * rows, 2**16):
+        pairs, numbers = _runs(keys, grouping.of_row)
+    elif persons.counted == "rows":
+        table = np.bincount(keys, minlength=room)
+        pairs = np.flatnonzero(table)
+        numbers = table[pairs]
+    else:
+        codes, first = dense(keys)
+        pairs, numbers = keys[first], persons_in_groups(persons, codes, len(first))
+    return ValueCounts(sizes, pairs // column.bound, pairs % column.bound, numbers)
+
+
+def _runs(keys: IntArray, groups: IntArray) -> tuple[IntArray, IntArray]:
+    """The different keys and how often each occurs, by sorting; a stable sort is faster where groups stand together."""
+    together = bool((groups[1:] >= groups[:-1]).all())
+    keys = np.sort(keys, kind="stable" if together else "quicksort")
+    begins = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])) if len(keys) else np.empty(0, np.int64)
+    return keys[begins], np.diff(np.append(begins, len(keys)))
+
+
+def most_frequent(counts: ValueCounts) -> IntArray:
+    """Per group, the persons who have its most frequent value."""
+    most = np.zeros(len(counts.sizes), np.int64)
+    if len(counts.group):
+        begins = np.flatnonzero(np.append(True, counts.group[1:] != counts.group[:-1]))
+        most[counts.group[begins]] = np.maximum.reduceat(counts.persons, begins)
+    return most
+
+
+def read_persons(frame: pl.DataFrame, *, entity: str | None, count: str | None) -> Persons:
+    """Whom the rows of a frame stand for; rows without an entity are taken for one person together."""
+    if entity is not None:
+        return Persons(entities=coded(frame[entity]))
+    if count is None:
+        return Persons()
+    numbers = frame[count].cast(pl.Float64, strict=False)
+    whole = numbers.cast(pl.Int64, strict=False)
+    if whole.null_count() or not bool((whole >= 1).all()) or not bool((whole == numbers).all()):
+        raise DataError(f"The count column '{count}' must hold a whole number of at least 1 in every row.")
+    return Persons(numbers=whole.to_numpy())

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The audit itself: reads, groups and measures what a request asks for, then holds it against the demands."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+
+from anonfit.auditing.boxes import Boxes
+from anonfit.auditing.coding import IntArray, coded_values
+from anonfit.auditing.diversity import DiversityDemand, measure_diversity
+from anonfit.auditing.evidence import (
+    Evidence,
+    Space,
+    gather_evidence,
+    locate_in_other,
+    open_source,
+    read_space,
+    source_persons,
+)
+from anonfit.auditing.figures import Share
+from anonfit.auditing.findings import all_findings
+from anonfit.auditing.groups import count_values, persons_in_groups, regrouped
+from anonfit.auditing.joint import joint_cells
+from anonfit.auditing.population import population_sizes
+from anonfit.auditing.raw_columns import measure_raw_column
+from anonfit.auditing.reading import Table, open_table, require_columns
+from anonfit.auditing.released import Released, open_released
+from anonfit.auditing.request import Request, check_request
+from anonfit.auditing.result import Audit, Diversity, JointCells, JournalistRisk, RawColumn, SetSizes
+from anonfit.auditing.risk import journalist_risk, marketer_risk, prosecutor_risk
+from anonfit.auditing.row_order import rows_are_sorted
+from anonfit.auditing.sizes import group_sizes
+from anonfit.auditing.source import check_source
+from anonfit.errors import DataError
+
+__all__ = ["run_audit"]
+
+
+def run_audit(request: Request) -> Audit:
+    """Audit one table."""
+    check_request(request)
+    table = open_table(request.data, missing=request.missing)
+    require_columns(table, request.sensitive, purpose="a sensitive column")
+    require_columns(table, [request.count] if request.count else [], purpose="the count column")
+    released = open_released(table, request.quasi_identifiers)
+    raw = [name for name in table.names if name not in released.heads.columns]
+    source = open_source(released, request, raw=raw)
+    space = read_space(released, request, source=source)
+    evidence = gather_evidence(released, request, source=source, located=space.located, raw=raw)
+    raw_columns, diversity = _raw_columns(evidence, request)
+    journalist, population = _journalist(released, request, sizes=evidence.sizes, boxes=space.boxes)
+    drops = request.drops_missing
+    audit = Audit(
+        rows=released.rows,
+        persons=int(evidence.sizes.sum()) if request.entity is None else _everyone(evidence),
+        counted=evidence.persons.counted,
+        quasi_identifiers=request.quasi_identifiers,
+        sizes=group_sizes(evidence.sizes, request.k),
+        suppressed_rows=_suppressed(released),
+        sets=_sets(released, request, evidence=evidence),
+        diversity=tuple(diversity),
+        prosecutor=prosecutor_risk(evidence.sizes, request.thresholds),
+        journalist=journalist,
+        marketer=marketer_risk(evidence.sizes, population),
+        raw_columns=tuple(raw_columns),
+        labels=space.labels,
+        source=None
+        if source is None
+        else check_source(released, source, located=space.located, raw=raw, drops_missing=drops),
+        joint=_joint(request, source, space=space),
+        sorted=None if request.order is None else rows_are_sorted(released),
+        findings=(),
+        notes=_notes(request, evidence=evidence),
+    )
+    return replace(audit, findings=tuple(all_findings(audit, request, names=table.names)))
+
+
+def _everyone(evidence: Evidence) -> int:
+    """Different persons in the file; one with rows in several groups counts once."""
+    everyone = np.zeros(len(evidence.grouping.of_row), np.int64)
+    return int(persons_in_groups(evidence.persons, everyone, 1).sum())
+
+
+def _raw_columns(evidence: Evidence, request: Request) -> tuple[list[RawColumn], list[Diversity]]:
+    """Inference and diversity of the raw columns, some columns at a time on all cores."""
+    asked = {demand.column for demand in request.diversity}
+    plain = [DiversityDemand(name, "distinct-l", None) for name in request.sensitive if name not in asked]
+    demands = [*request.diversity, *plain]
+    unknown = [demand.column for demand in demands if demand.column not in evidence.names]
+    if unknown:
+        raise DataError(f"Diversity is asked of '{unknown[0]}', which is no raw column of the data and the source.")
+
+    def measure(series: pl.Series) -> tuple[RawColumn, list[Diversity]]:
+        column = coded_values(series)
+        counts = count_values(evidence.persons, evidence.grouping, column, sizes=evidence.sizes)
+        sensitive = series.name in request.sensitive or series.name in asked
+        inferred = measure_raw_column(series.name, column, counts=counts, sensitive=sensitive)
+        return inferred, [measure_diversity(demand, counts) for demand in demands if demand.column == series.name]
+
+    measured: list[tuple[RawColumn, list[Diversity]]] = []
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for chunk in evidence.columns(evidence.names):
+            measured.extend(pool.map(measure, chunk))
+    return [one for one, _ in measured], [one for _, several in measured for one in several]
+
+
+def _journalist(
+    released: Released, request: Request, *, sizes: IntArray, boxes: Boxes | None
+) -> tuple[JournalistRisk | None, IntArray | np.ndarray[tuple[int], np.dtype[np.float64]] | None]:
+    """The risk of an attacker who knows the population, and the persons of the population per group."""
+    if request.sampling_fraction is not None:
+        estimated = sizes / request.sampling_fraction
+        basis = f"a sampling fraction of {request.sampling_fraction}"
+        return journalist_risk(sizes, estimated, basis=basis, thresholds=request.thresholds), estimated
+    if request.population is None:
+        return None, None
+    population = open_table(request.population, missing=request.missing, label="the population")
+    counted, basis = population_sizes(released, population, boxes=boxes)
+    return journalist_risk(sizes, counted, basis=basis, thresholds=request.thresholds), counted
+
+
+def _suppressed(released: Released) -> Share:
+    """Rows with a star in every quasi-identifier, as other tools write rows they suppress."""
+    rows = np.bincount(released.grouping.of_row, minlength=released.grouping.count)
+    if not released.heads.width:
+        return Share(0, released.rows)
+    stars = released.heads.select(pl.all_horizontal(pl.all().cast(pl.String).eq_missing("*"))).to_series()
+    return Share(int(rows[stars.to_numpy()].sum()), released.rows)
+
+
+def _sets(released: Released, request: Request, *, evidence: Evidence) -> tuple[SetSizes, ...]:
+    """The groups of every one of several quasi-identifiers."""
+    found = []
+    for demand in request.sets:
+        columns = [column for name in demand.columns for column in released.columns[name]]
+        coarse = regrouped(evidence.grouping, released.heads.select(columns))
+        sizes = persons_in_groups(evidence.persons, coarse.of_row, coarse.count)
+        found.append(SetSizes(demand.columns, demand.k, group_sizes(sizes, demand.k)))
+    return tuple(found)
+
+
+def _joint(request: Request, source: Table | None, *, space: Space) -> JointCells | None:
+    """Cells of two releases; both are found by their labels."""
+    if request.other is None or source is None:
+        return None
+    if space.located is None:
+        raise DataError(
+            "The labels of the data are not understood: give the meaning of its columns to compare two releases."
+        )
+    there = locate_in_other(request.other, source, missing=request.missing)
+    return joint_cells(space.located.found.group, there, persons=source_persons(source, request), k=request.k)
+
+
+def _notes(request: Request, *, evidence: Evidence) -> tuple[str, ...]:
+    """What a reader of the figures should know."""
+    notes = [
+        "Figures are about an attacker who knows the quasi-identifiers of a person; other knowledge is not covered."
+    ]
+    if request.source is not None and request.meanings is None:
+        notes.append("The meaning of labels was guessed from the source.")
+    if evidence.persons.counted == "entities":
+        notes.append("A person's rows are counted once per group; linking them across groups is not covered.")
+    return tuple(notes)

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an audit is asked: the tables to look at and the demands they must meet, checked before anything is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from anonfit.auditing.diversity import DiversityDemand
+from anonfit.auditing.meanings import Meaning
+from anonfit.auditing.released import Regions
+from anonfit.auditing.result import Finding
+from anonfit.auditing.risk import Threshold
+from anonfit.errors import DataError, listed
+
+__all__ = ["Attacker", "OtherRelease", "Request", "SetDemand", "check_request"]
+
+Attacker = Literal["prosecutor", "journalist", "marketer"]
+
+
+@dataclass(frozen=True, slots=True)
+class OtherRelease:
+    """A second release of the same table."""
+
+    data: object
+    quasi_identifiers: tuple[str, ...]
+    meanings: Mapping[str, Meaning] | None  # None: guessed from the source
+
+
+@dataclass(frozen=True, slots=True)
+class SetDemand:
+    """One of several quasi-identifiers and the k asked of it."""
+
+    columns: tuple[str, ...]
+    k: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One audit."""
+
+    data: object
+    quasi_identifiers: tuple[str, ...]
+    sensitive: tuple[str, ...] = ()
+    k: int | None = None
+    entity: str | None = None
+    count: str | None = None
+    meanings: Mapping[str, Meaning] | None = None  # None: guessed from the source, if there is one
+    sets: tuple[SetDemand, ...] = ()
+    diversity: tuple[DiversityDemand, ...] = ()
+    max_risk: Threshold | None = None
+    attacker: Attacker = "prosecutor"
+    thresholds: tuple[Threshold, ...] = ()
+    source: object = None
+    withheld: int | range | None = None
+    other: OtherRelease | None = None
+    population: object = None
+    sampling_fraction: float | None = None
+    order: Literal["sorted"] | None = None
+    expected_columns: tuple[str, ...] | None = None
+    regions: Regions = "any"
+    drops_missing: bool = False  # rows with a missing quasi-identifier were left out on purpose
+    missing: tuple[str, ...] = ("",)
+    findings: tuple[Finding, ...] = ()  # made before the audit proper, by the checks of a release folder
+
+
+def check_request(request: Request) -> None:
+    """Raise on demands that contradict each other or cannot mean anything."""
+    for words, purpose in (
+        (request.quasi_identifiers, "quasi-identifiers"),
+        (request.sensitive, "sensitive columns"),
+    ):
+        twice = [name for name in dict.fromkeys(words) if words.count(name) > 1]
+        if twice:
+            raise DataError(f"Listed twice among the {purpose}: {listed(twice)}.")
+    _check_roles(request)
+    for number in (request.k, *(demand.k for demand in request.sets)):
+        if number is not None and number < 1:
+            raise DataError("k is at least 1: it counts the persons of the smallest group.")
+    if request.sampling_fraction is not None and not 0 < request.sampling_fraction <= 1:
+        raise DataError("The sampling fraction is above 0 and at most 1.")
+    if request.sampling_fraction is not None and request.population is not None:
+        raise DataError("Give a population or a sampling fraction, not both.")
+    if request.other is not None and request.source is None:
+        raise DataError("Comparing two releases needs the source: only its rows say who is in both labels.")
+    if request.withheld is not None and request.source is None:
+        raise DataError("Counting withheld rows needs the source.")
+    if request.attacker == "journalist" and request.population is None and request.sampling_fraction is None:
+        raise DataError("The journalist's risk needs a population or a sampling fraction.")
+
+
+def _check_roles(request: Request) -> None:
+    inside = set(request.quasi_identifiers)
+    both = [name for name in request.sensitive if name in inside]
+    if both:
+        raise DataError(f"Both quasi-identifier and sensitive: {listed(both)}; a column has one of these roles.")
+    for name, role in ((request.entity, "entity"), (request.count, "count")):
+        if name in inside:
+            raise DataError(f"The {role} column '{name}' cannot be a quasi-identifier.")
+    if request.entity is not None and request.count is not None:
+        raise DataError("Give an entity column or a count column, not both.")
+    for demand in request.sets:
+        outside = [name for name in demand.columns if name not in inside]
+        if outside:
+            raise DataError(f"A set of quasi-identifiers names columns that are none: {listed(outside)}.")
+
+
+def column_sets(given: Sequence[object], k: int | None) -> tuple[SetDemand, ...]:
+    """Several quasi-identifiers: mappings with columns and k as in the spec, or lists of columns; k is the default."""
+    demands = []
+    for entry in given:
+        if isinstance(entry, Mapping):
+            demands.append(SetDemand(tuple(entry["columns"]), entry.get("k", k)))
+        elif isinstance(entry, Sequence) and not isinstance(entry, str):
+            demands.append(SetDemand(tuple(entry), k))
+        else:
+            raise DataError("A set of quasi-identifiers is a list of columns, or a mapping with 'columns' and 'k'.")
+    return tuple(demands)

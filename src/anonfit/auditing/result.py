@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an audit found: plain, frozen data. Made by `auditing.py`, shown by reports and the command line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from anonfit.auditing.figures import PERSONS, Figure, Share, few, plain
+
+__all__ = [
+    "Audit",
+    "Bin",
+    "Diversity",
+    "Finding",
+    "GroupSizes",
+    "JointCells",
+    "JournalistRisk",
+    "LabelCheck",
+    "ProsecutorRisk",
+    "RawColumn",
+    "SetSizes",
+    "SourceCheck",
+    "ThresholdShare",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One demand: what was asked, what was found, and whether it is met (None: it could not be checked)."""
+
+    name: str
+    asked: Any
+    found: Any
+    met: bool | None
+    sentence: str
+    where: str | None = None  # a column, a set of columns or a file
+    persons: int | None = None  # the persons that `found` tells of
+    asked_persons: int | None = None  # the persons that `asked` tells of
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Groups of `low` to `high` persons (None: and more)."""
+
+    low: int
+    high: int | None
+    groups: Figure
+    persons: Share
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSizes:
+    """The sizes of the groups, in persons; k is the smallest."""
+
+    groups: int
+    smallest: int | None = field(metadata=PERSONS)  # None: there are no rows
+    lower_quartile: int | None = field(metadata=PERSONS)
+    median: int | None = field(metadata=PERSONS)
+    upper_quartile: int | None = field(metadata=PERSONS)
+    largest: int | None = field(metadata=PERSONS)
+    mean: float | None
+    groups_below_k: Figure | None  # None: no k was asked
+    persons_below_k: Share | None
+    histogram: tuple[Bin, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SetSizes:
+    """The groups of one of several quasi-identifiers, with its own k."""
+
+    columns: tuple[str, ...]
+    k: int | None
+    sizes: GroupSizes
+
+
+@dataclass(frozen=True, slots=True)
+class Diversity:
+    """What a diversity model measures of a sensitive column in its worst group."""
+
+    column: str
+    model: str
+    found: Figure | None  # None: there are no rows
+    asked: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdShare:
+    """The persons whose risk is above a threshold: those in groups of fewer than `size`."""
+
+    name: str
+    threshold: float
+    size: int
+    source: str
+    above: Share
+
+
+@dataclass(frozen=True, slots=True)
+class ProsecutorRisk:
+    """The attacker knows that a person is in the file."""
+
+    highest: Figure
+    average: Figure
+    above: tuple[ThresholdShare, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JournalistRisk:
+    """The attacker knows that a person is in the population the file was drawn from; `basis` says how that is known."""
+
+    basis: str
+    highest: Figure
+    average: Figure
+    above: tuple[ThresholdShare, ...]
+    larger_than_population: int  # groups with more persons than the population has there
+
+
+@dataclass(frozen=True, slots=True)
+class RawColumn:
+    """What the groups reveal of a column that is released as it is."""
+
+    name: str
+    sensitive: bool
+    certain: Share  # all members of the group have the same value
+    likely: Share  # 90 % of the members have the same value
+    smallest: int | None = field(metadata=PERSONS)  # of the groups of the quasi-identifiers and this column together
+    distinct: Figure  # different values per row
+
+
+@dataclass(frozen=True, slots=True)
+class LabelCheck:
+    """Whether the labels can be read, are allowed by the recoding, and do not overlap."""
+
+    unreadable: dict[str, int]  # column -> labels
+    not_allowed: dict[str, int]
+    overlapping: int | None  # groups; None: the labels of some column cannot be read
+
+
+@dataclass(frozen=True, slots=True)
+class SourceCheck:
+    """Raw rows inside each released label against the released rows of that label, as multisets."""
+
+    by_labels: bool  # False: some labels have no meaning, so raw columns are compared over the whole file
+    compared: tuple[str, ...]
+    not_in_source: tuple[str, ...]
+    rows: Figure
+    unmatched: Share  # released rows that no source row explains
+    absent: Share  # source rows that are not released
+    absent_inside: Share  # of these, rows inside the label of a released group
+    in_several: Share  # source rows inside the labels of several groups
+    beyond_domain: int = field(metadata=PERSONS)
+    unknown_values: int = field(metadata=PERSONS)
+
+
+@dataclass(frozen=True, slots=True)
+class JointCells:
+    """Two releases of one table: the cells (label here, label there) that hold fewer than k persons."""
+
+    cells: int
+    smallest: int | None = field(metadata=PERSONS)
+    cells_below_k: Figure | None
+    persons_below_k: Share | None
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What a file protects. `passed` is about what was asked; the figures are there in any case."""
+
+    rows: int
+    persons: int
+    counted: str  # what a person is: rows, count column or entities
+    quasi_identifiers: tuple[str, ...]
+    sizes: GroupSizes
+    suppressed_rows: Share  # rows with * in every quasi-identifier; they are a group like any other
+    sets: tuple[SetSizes, ...]
+    diversity: tuple[Diversity, ...]
+    prosecutor: ProsecutorRisk
+    journalist: JournalistRisk | None
+    marketer: Figure
+    raw_columns: tuple[RawColumn, ...]
+    labels: LabelCheck | None
+    source: SourceCheck | None
+    joint: JointCells | None
+    sorted: bool | None  # None: not asked
+    findings: tuple[Finding, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def k(self) -> int | None:
+        """The persons in the smallest group; None without rows."""
+        return self.sizes.smallest
+
+    @property
+    def passed(self) -> bool:
+        """Whether no demand was missed; see `unchecked` for demands that could not be checked."""
+        return all(finding.met is not False for finding in self.findings)
+
+    @property
+    def unchecked(self) -> tuple[Finding, ...]:
+        """Demands that this audit had not the means to check."""
+        return tuple(finding for finding in self.findings if finding.met is None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, JSON-ready: for the internal report."""
+        return {"passed": self.passed, "k": self.k, **plain(self)}
+
+    def public(self, k: int) -> dict[str, Any]:
+        """The same without any figure about fewer than k persons, or all but fewer than k."""
+        hidden = tuple(_hidden(one, k) for one in self.findings)
+        smallest = f"fewer than {k}" if self.k is not None and few(self.k, k) else self.k
+        return {"passed": self.passed, "k": smallest, **plain(replace(self, findings=hidden), k)}
+
+
+def _hidden(finding: Finding, k: int) -> Finding:
+    """A finding without numbers of fewer than k persons."""
+    found = f"fewer than {k}" if few(finding.persons or 0, k) else finding.found
+    asked = f"fewer than {k}" if few(finding.asked_persons or 0, k) else finding.asked
+    return replace(finding, found=found, asked=asked, persons=None, asked_persons=None)
