@@ -103,7 +103,7 @@ def _show(patients: pl.DataFrame, release: Release, out: Path, k: int) -> None:
     groups = patients.group_by(QUASI_IDENTIFIERS).len()
     alone = int((groups["len"] == 1).sum())
     sizes = release.report["audit"]["sizes"]
-    names = [*QUASI_IDENTIFIERS, "diagnosis", "outcome"]
+    names = ["age", "sex", "postcode", "admission", "diagnosis"]
     screen.print(Text(f"{len(patients):,} made-up patients", style="bold") + Text(", as the hospital has them:"))
     screen.print(table(names, patients.select(names).cast(pl.String).head(4).fill_null("").rows()))
     screen.print(
