@@ -3,16 +3,25 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.tables.coded import CodedColumn, CodedTable, SplitMode, code_dtype
 from anonfit.tables.taxonomy import Taxonomy
+
+
+def tries(examples: int) -> settings:
+    """So many examples of a property, or HYPOTHESIS_TIMES as many."""
+    return settings(max_examples=examples * int(os.environ.get("HYPOTHESIS_TIMES", "1")))
+
 
 Shape = list[Any] | None
 """A tree without names: a list of its branches, None for a leaf."""
@@ -65,7 +74,7 @@ def shapes(draw: st.DrawFn, leaves: int, depth: int = 0) -> Shape:
         return [None] * leaves
     cuts = draw(st.sets(st.integers(1, leaves - 1), max_size=3)) if leaves > 1 else set()
     edges = [0, *sorted(cuts), leaves]
-    return [draw(shapes(high - low, depth + 1)) for low, high in zip(edges, edges[1:], strict=False)]
+    return [draw(shapes(high - low, depth + 1)) for low, high in pairwise(edges)]
 
 
 # --- coded tables -----------------------------------------------------------------------------------------------

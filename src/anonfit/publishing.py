@@ -139,10 +139,15 @@ def _manifest(made: Made, report: dict[str, Any], kind: str) -> dict[str, Any]:
     }
 
 
-def _internal(made: Made, audit: Audit, target: Path) -> str:
-    """The record for the owner of the data: all of the spec, the input's hash, and the figures that are not public."""
+def _source_hash(made: Made) -> dict[str, str] | None:
+    """Where the input is and its hash, if it is a file."""
     source = made.spec.data.source
     path = (made.spec.folder or Path()) / source if isinstance(source, str | Path) else None
+    return {"path": str(path), "sha256": file_hash(path)} if path is not None and path.is_file() else None
+
+
+def _internal(made: Made, audit: Audit, target: Path, source: dict[str, str] | None) -> str:
+    """The record for the owner of the data: all of the spec, the input's hash, and the figures that are not public."""
     record = {
         "format": "anonfit internal record",
         "version": 1,
@@ -150,7 +155,7 @@ def _internal(made: Made, audit: Audit, target: Path) -> str:
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "packages": _versions(),
         "spec": spec_tables(made.spec),
-        "source": {"path": str(path), "sha256": file_hash(path)} if path is not None and path.is_file() else None,
+        "source": source,
         "rows": {
             "read": made.rows.read,
             "dropped": made.rows.dropped,
@@ -189,13 +194,18 @@ def publish_made(
             write_table(made.table, data, kind)
             recoding.result()
         stage("Auditing")
-        audit = audit_made(made, data)
-        require_passed(audit)
-        stage("Reporting")
-        report = public_report(made, audit)
-        (folder / "report.json").write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        (folder / "report.html").write_text(report_page(report), encoding="utf-8")
-        internal = _internal(made, audit, target)
-        publish(folder, target, _manifest(made, report, kind))
+        with ThreadPoolExecutor(1) as pool:
+            hashes = pool.submit(lambda: (file_hash(data), _source_hash(made)))
+            audit = audit_made(made, data)
+            require_passed(audit)
+            stage("Reporting")
+            report = public_report(made, audit)
+            (folder / "report.json").write_text(
+                json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+            )
+            (folder / "report.html").write_text(report_page(report), encoding="utf-8")
+            data_hash, source_hash = hashes.result()
+        internal = _internal(made, audit, target, source_hash)
+        publish(folder, target, _manifest(made, report, kind), {data.name: data_hash})
         write_private(target.with_name(f"{target.name}.internal.json"), internal)
     return report

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anonfit.criteria.median import Median
@@ -25,6 +25,7 @@ from strategies import (
     rows_by_region,
     table_of,
     taxonomy_of,
+    tries,
 )
 
 FIELDS = ("column", "children", "start", "before")
@@ -62,7 +63,7 @@ def test_trees_of_thousands_of_random_tables_are_equal(block: int) -> None:
 
 
 @given(coded_tables(), st.integers(1, 8), st.sampled_from([1, 2]))
-@settings(max_examples=300)
+@tries(300)
 def test_trees_are_equal_on_tables_that_shrink(table: CodedTable, k: int, threads: int) -> None:
     check_against_reference(table, k, threads=threads, note="")
 
@@ -125,7 +126,7 @@ def test_trees_are_equal_with_two_hundred_histograms_deep() -> None:
 
 
 @given(coded_tables(), st.integers(1, 8), st.randoms(use_true_random=False))
-@settings(max_examples=150)
+@tries(150)
 def test_the_tree_does_not_depend_on_the_order_of_rows(table: CodedTable, k: int, random: object) -> None:
     order = np.arange(table.rows)
     random.shuffle(order)  # type: ignore[attr-defined]
@@ -133,7 +134,7 @@ def test_the_tree_does_not_depend_on_the_order_of_rows(table: CodedTable, k: int
 
 
 @given(coded_tables(), st.integers(1, 5), st.sampled_from([1, 2, 3]), st.sampled_from([1, 2, 5, 1 << 16]))
-@settings(max_examples=150)
+@tries(150)
 def test_the_tree_does_not_depend_on_threads(table: CodedTable, k: int, threads: int, subtree: int) -> None:
     assert same(grow(table, k, threads=1).tree, grow(table, k, threads=threads, subtree=subtree).tree)
 
@@ -150,7 +151,7 @@ def test_the_tree_of_many_rows_does_not_depend_on_threads() -> None:
 
 
 @given(coded_tables(), st.integers(1, 8))
-@settings(max_examples=150)
+@tries(150)
 def test_regions_with_rows_have_k_persons(table: CodedTable, k: int) -> None:
     growth = grow(table, k, threads=1)
     if persons(table, range(table.rows)) < k:
@@ -189,13 +190,13 @@ def check_tiles(tree: Tree, sizes: list[int]) -> None:
 
 
 @given(coded_tables(), st.integers(1, 6))
-@settings(max_examples=150)
+@tries(150)
 def test_children_tile_their_parent(table: CodedTable, k: int) -> None:
     check_tiles(grow(table, k, threads=1).tree, [column.size for column in table.columns])
 
 
 @given(coded_tables(), st.integers(1, 6))
-@settings(max_examples=150)
+@tries(150)
 def test_an_ordered_cut_lies_between_neighbouring_codes_of_its_node(table: CodedTable, k: int) -> None:
     tree = grow(table, k, threads=1).tree
     rows_of = {0: list(range(table.rows))}

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import numpy as np
 from cell_trees import cell_trees, points
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anonfit.engines.memory.routing import route_table
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.recoding.boxes import boxes_of
 from anonfit.tables.coded import CodedColumn, CodedTable, SplitMode, code_dtype
-from strategies import route
+from strategies import route, tries
 
 
 def tree_of(*nodes: tuple[int, int, int, int], sets: tuple[list[int], ...] = ()) -> Tree:
@@ -30,7 +30,7 @@ def trees(draw: st.DrawFn) -> tuple[Tree, list[int]]:
 
 
 @given(trees())
-@settings(max_examples=200)
+@tries(200)
 def test_every_point_lies_in_exactly_one_region(found: tuple[Tree, list[int]]) -> None:
     tree, sizes = found
     boxes = boxes_of(tree, sizes)
@@ -43,7 +43,7 @@ def test_every_point_lies_in_exactly_one_region(found: tuple[Tree, list[int]]) -
 
 
 @given(trees())
-@settings(max_examples=100)
+@tries(100)
 def test_rows_are_routed_to_the_region_that_holds_them(found: tuple[Tree, list[int]]) -> None:
     tree, sizes = found
     everywhere = points(sizes)
@@ -57,7 +57,7 @@ def test_rows_are_routed_to_the_region_that_holds_them(found: tuple[Tree, list[i
 
 
 @given(trees())
-@settings(max_examples=100)
+@tries(100)
 def test_the_children_of_a_node_share_out_its_cells(found: tuple[Tree, list[int]]) -> None:
     tree, sizes = found
     boxes = boxes_of(tree, sizes)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from cell_trees import nominal_cells, ordered_cells, ordinal_cells, recodings
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anonfit.auditing.labels import ValueSet, read_label
@@ -20,6 +20,7 @@ from anonfit.recoding.recoding import Recoding
 from anonfit.tables.scales import Scale
 from anonfit.tables.schema import ColumnType
 from anonfit.tables.taxonomy import Taxonomy
+from strategies import tries
 
 
 def numbers(*cuts: Any, missing: bool = False, domain: tuple[Any, ...] = ()) -> OrderedCells:
@@ -107,7 +108,7 @@ def subsets(column: RecodedColumn) -> list[tuple[int, ...]]:
 
 
 @given(ordered_cells("x") | ordinal_cells("x"))
-@settings(max_examples=200)
+@tries(200)
 def test_different_runs_never_share_a_label(column: RecodedColumn) -> None:
     found = [column.label(part) for part in runs(column)]
     assert len(set(found)) == len(found)
@@ -123,7 +124,7 @@ def test_missing_has_a_label_in_a_column_without_cuts() -> None:
 
 
 @given(nominal_cells("x"))
-@settings(max_examples=300)
+@tries(300)
 def test_different_sets_never_share_a_label(column: NominalCells) -> None:
     found = [column.label(part) for part in subsets(column)]
     assert len(set(found)) == len(found)
@@ -147,7 +148,7 @@ def leaves_of(found: ValueSet, column: NominalCells) -> set[int]:
 
 
 @given(nominal_cells("x"))
-@settings(max_examples=300)
+@tries(300)
 def test_the_audit_reads_names_back(column: NominalCells) -> None:
     meaning = meaning_of(column)
     for part in subsets(column):
@@ -158,7 +159,7 @@ def test_the_audit_reads_names_back(column: NominalCells) -> None:
 
 
 @given(ordered_cells("x"))
-@settings(max_examples=200)
+@tries(200)
 def test_the_audit_reads_intervals_back(column: OrderedCells) -> None:
     meaning = meaning_of(column)
     shift = int(column.has_missing)
@@ -181,7 +182,7 @@ def test_the_audit_reads_intervals_back(column: OrderedCells) -> None:
 
 
 @given(ordinal_cells("x"))
-@settings(max_examples=200)
+@tries(200)
 def test_the_audit_reads_words_back(column: OrdinalCells) -> None:
     meaning = meaning_of(column)
     shift = int(column.has_missing)
@@ -206,7 +207,7 @@ def _holds(interval: Any, place: int) -> bool:
 
 
 @given(recodings(), st.data())
-@settings(max_examples=50)
+@tries(50)
 def test_every_region_of_a_column_has_a_label_that_the_audit_reads(recoding: Recoding, data: st.DataObject) -> None:
     node = data.draw(st.integers(0, len(recoding.tree.column) - 1))
     for index, column in enumerate(recoding.columns):

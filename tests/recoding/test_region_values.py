@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 from cell_trees import recodings
-from hypothesis import given, settings
+from hypothesis import given
 
 from anonfit.engines.tree import Tree
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
@@ -19,6 +19,7 @@ from anonfit.recoding.values import Values, region_values
 from anonfit.tables.scales import Cut, Scale
 from anonfit.tables.schema import ColumnType
 from anonfit.tables.taxonomy import Taxonomy
+from strategies import tries
 
 
 def value(cut: Cut | None, scale: Scale) -> Any:
@@ -84,12 +85,17 @@ def test_representatives_by_hand() -> None:
 
 
 @given(recodings())
-@settings(max_examples=100)
+@tries(100)
 def test_bounds_and_representatives_lie_in_their_region(recoding: Recoding) -> None:
     nodes = np.arange(len(recoding.tree.column), dtype=np.int32)
-    bounds, middles = region_values(recoding, nodes, Values.BOUNDS), region_values(recoding, nodes, Values.REPRESENTATIVE)
+    bounds, middles = (
+        region_values(recoding, nodes, Values.BOUNDS),
+        region_values(recoding, nodes, Values.REPRESENTATIVE),
+    )
     for index, column in enumerate(recoding.columns):
-        if not isinstance(column, OrderedCells) or any(abs(float(cut)) > 1e15 for cut in column.cuts + column.domain if not isinstance(cut, str)):
+        if not isinstance(column, OrderedCells) or any(
+            abs(float(cut)) > 1e15 for cut in column.cuts + column.domain if not isinstance(cut, str)
+        ):
             continue  # long whole numbers: see test_bounds_of_long_whole_numbers
         for node in nodes.tolist():
             cells = recoding.boxes.cells(node, index)
@@ -108,7 +114,7 @@ def test_bounds_and_representatives_lie_in_their_region(recoding: Recoding) -> N
 
 
 @given(recodings())
-@settings(max_examples=100)
+@tries(100)
 def test_words_and_names_lie_in_their_region(recoding: Recoding) -> None:
     nodes = np.arange(len(recoding.tree.column), dtype=np.int32)
     middles = region_values(recoding, nodes, Values.REPRESENTATIVE)
@@ -126,20 +132,28 @@ def test_words_and_names_lie_in_their_region(recoding: Recoding) -> None:
                 assert middles[column.name][0][node] == column.label(cells)
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: recoding/values.py _dtype writes bounds of numbers as Float64, which changes whole numbers beyond 2^53")
+@pytest.mark.xfail(
+    strict=True,
+    reason="BUG: recoding/values.py _dtype writes bounds of numbers as Float64, which changes whole numbers beyond 2^53",
+)
 def test_bounds_of_long_whole_numbers() -> None:
     column = OrderedCells("x", ColumnType.CONTINUOUS, Scale.NUMBER, (2**60 + 1,), False, ())
     assert said(column, Values.BOUNDS)["x_lower"][1] == 2**60 + 1
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: recoding/values.py middle: half way between adjacent floats rounds to the upper one, which is outside")
+@pytest.mark.xfail(
+    strict=True,
+    reason="BUG: recoding/values.py middle: half way between adjacent floats rounds to the upper one, which is outside",
+)
 def test_the_middle_of_adjacent_floats_is_the_lower_one() -> None:
     low = float(np.nextafter(1.0, 2.0))
     column = OrderedCells("x", ColumnType.CONTINUOUS, Scale.NUMBER, (low, float(np.nextafter(low, 2.0))), False, ())
     assert said(column, Values.REPRESENTATIVE)["x"][1] == low
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: recoding/values.py middle: high - low overflows for numbers near the ends of floats")
+@pytest.mark.xfail(
+    strict=True, reason="BUG: recoding/values.py middle: high - low overflows for numbers near the ends of floats"
+)
 def test_the_middle_of_a_huge_interval_is_finite() -> None:
     column = OrderedCells("x", ColumnType.CONTINUOUS, Scale.NUMBER, (-1.7e308, 1.7e308), False, ())
     assert said(column, Values.REPRESENTATIVE)["x"][1] == 0

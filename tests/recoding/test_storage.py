@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cell_trees import points, recodings
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anonfit.engines.tree import LEAF, Tree
@@ -21,7 +21,7 @@ from anonfit.recoding.recoding import Recoding
 from anonfit.tables.scales import Scale
 from anonfit.tables.schema import ColumnType
 from anonfit.tables.taxonomy import Taxonomy
-from strategies import route
+from strategies import route, tries
 
 Edit = Callable[[dict[str, Any]], Any]
 
@@ -82,7 +82,7 @@ def drop(*path: Any) -> Edit:
 
 
 @given(recodings())
-@settings(max_examples=200)
+@tries(200)
 def test_a_recoding_reads_back_to_the_same_text(recoding: Recoding) -> None:
     text = recoding.to_json()
     back = Recoding.from_json(text)
@@ -122,7 +122,7 @@ def test_what_is_no_recoding_is_refused(text: str) -> None:
 
 
 @given(st.data())
-@settings(max_examples=60)
+@tries(60)
 def test_a_text_that_was_cut_short_is_refused(data: st.DataObject) -> None:
     text = example().to_json()
     with pytest.raises(RecodingError):
@@ -270,7 +270,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 @given(recodings(), st.data())
-@settings(max_examples=300)
+@tries(300)
 def test_any_edit_is_refused_or_leaves_a_tiling(recoding: Recoding, data: st.DataObject) -> None:
     tables = copy.deepcopy(json.loads(recoding.to_json()))
     where = data.draw(st.sampled_from(places(tables)))

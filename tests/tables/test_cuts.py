@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from anonfit.tables.cuts import CutPoints, cuts_between, simplest_dates, simplest_numbers, simplest_times
 from anonfit.tables.scales import on_axis, thresholds
+from strategies import tries
 
 EPOCH = date(1970, 1, 1)
 START = datetime(1970, 1, 1)
@@ -262,7 +263,7 @@ def test_whole_numbers_are_written_without_a_fraction() -> None:
 
 
 @given(st.lists(FLOATS.map(lambda value: value + 0.0), min_size=2, max_size=8, unique=True))
-@settings(max_examples=50)
+@tries(50)
 def test_a_cut_is_nobodys_value(values: list[float]) -> None:
     series = pl.Series(values).sort()
     axis = on_axis(series)

@@ -5,10 +5,10 @@ The audit reads for itself, so that a fault of the package's own reader cannot h
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import polars as pl
 from polars.exceptions import PolarsError
@@ -26,6 +26,8 @@ _CELLS = {
 }  # held in memory together; larger tables are read in parts
 _BYTES_PER_CELL = 12  # of a text file, about
 
+TextScan: TypeAlias = Callable[[Iterable[str]], pl.LazyFrame]
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -36,9 +38,8 @@ class Table:
     label: str  # how messages call it
     width: int  # columns to read at once
     missing: tuple[str, ...]
-    kind: Literal[
-        "text", "typed", "clean"
-    ]  # a text file; a typed file or frame; a frame that is already as it comes out
+    kind: Literal["text", "typed", "clean"]  # a text file; a typed file or frame; a frame already as it comes out
+    scan: TextScan | None = None  # a text file anew, some columns as dictionaries
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -69,9 +70,9 @@ class Table:
     def loaded(self, keys: Iterable[str]) -> Table:
         """The same table in memory, if it fits; the key columns of a text file as integers that point to texts."""
         table = self
-        if self.kind == "text":
+        if self.scan is not None:
             texts = [name for name in keys if name in self.schema]
-            lazy = self.lazy.with_columns(pl.col(texts).cast(pl.Categorical)) if texts else self.lazy
+            lazy = self.scan(texts).select(self.names)
             table = replace(self, lazy=lazy, schema={**self.schema, **dict.fromkeys(texts, pl.Categorical())})
         if table.width < len(table.schema):
             return table
@@ -89,8 +90,10 @@ def require_columns(table: Table, names: Iterable[str], *, purpose: str) -> None
 def open_table(data: object, *, missing: Sequence[str] = ("",), label: str = "the data") -> Table:
     """A path (csv, parquet, arrow; csv also packed) or a polars, pandas or Arrow frame as a `Table`."""
     kind: Literal["text", "typed"] = "typed"
+    scan = None
     if isinstance(data, (str, Path)):
-        lazy, cells, kind, label = _scan(Path(data), missing)
+        lazy, cells, scan, label = _scan(Path(data), missing)
+        kind = "text" if scan else "typed"
     else:
         lazy, cells = _frame(data, label).lazy(), 0
     schema = _schema(lazy, label)
@@ -99,7 +102,7 @@ def open_table(data: object, *, missing: Sequence[str] = ("",), label: str = "th
         raise DataError(f"Column '{nested[0]}' of {label} holds nested values: an audit needs one value per cell.")
     width = len(schema) if cells <= _CELLS[kind] else len(schema) * _CELLS[kind] // cells
     clean = {name: _clean_type(dtype) for name, dtype in schema.items()}
-    return Table(lazy, clean, label, max(1, width), tuple(missing), kind)
+    return Table(lazy, clean, label, max(1, width), tuple(missing), kind, scan)
 
 
 def _begin(label: str) -> str:
@@ -157,8 +160,10 @@ def _unreadable(label: str) -> DataError:
     )
 
 
-def _scan(path: Path, missing: Sequence[str]) -> tuple[pl.LazyFrame, int, Literal["text", "typed"], str]:
-    """A file, or the files of a pattern, as a lazy frame, the number of cells, the kind, and the name for messages."""
+def _scan(path: Path, missing: Sequence[str]) -> tuple[pl.LazyFrame, int, TextScan | None, str]:
+    """A file, or the files of a pattern, as a lazy frame, the number of cells, how to scan a text file with
+    dictionaries, and the name for messages.
+    """
     label = f"the file '{path.name or path}'"
     paths = [path] if path.is_file() else sorted(path.parent.glob(path.name)) if "*" in path.name else []
     if not paths:
@@ -169,29 +174,51 @@ def _scan(path: Path, missing: Sequence[str]) -> tuple[pl.LazyFrame, int, Litera
     if kind in _TEXT:
         size = sum(part.stat().st_size for part in paths) * (5 if packed else 1)
         sign = _delimiter(paths[0], label)
-        lazy = pl.scan_csv(paths, separator=sign, infer_schema=False, null_values=list(missing), glob=False)
-        return lazy, size // _BYTES_PER_CELL, "text", label
+
+        def scan(texts: Iterable[str]) -> pl.LazyFrame:
+            types = dict.fromkeys(texts, pl.Categorical())
+            return pl.scan_csv(
+                paths,
+                separator=sign,
+                infer_schema=False,
+                schema_overrides=types,
+                null_values=list(missing),
+                glob=False,
+            )
+
+        return scan(()), size // _BYTES_PER_CELL, scan, label
     if packed or kind not in _PARQUET + _ARROW:
         raise DataError(f"{_begin(label)} is none of .csv, .csv.gz, .csv.zst, .parquet and .arrow.")
     lazy = pl.scan_parquet(paths, glob=False) if kind in _PARQUET else pl.scan_ipc(paths, glob=False)
     rows = int(_collected(lazy.select(pl.len()), label).item())
-    return lazy, rows * len(_schema(lazy, label)), "typed", label
+    return lazy, rows * len(_schema(lazy, label)), None, label
 
 
 def _delimiter(path: Path, label: str) -> str:
     """The sign that cuts the first lines into the most columns of equal number."""
-    head = pl.scan_csv(
-        path, separator="\x1f", has_header=False, quote_char=None, infer_schema=False, n_rows=20, glob=False
-    )
-    if not _schema(head, label):
-        raise _unreadable(label)
-    lines = [line or "" for line in _collected(head, label).to_series().to_list()]
+    lines = _first_lines(path, label)
 
     def rank(delimiter: str) -> tuple[int, int]:
         widths = [len(fields) for fields in csv.reader(lines, delimiter=delimiter)]
         return (sum(width == widths[0] for width in widths) if widths[0] > 1 else 0), widths[0]
 
     return max(_DELIMITERS, key=rank)
+
+
+def _first_lines(path: Path, label: str) -> list[str]:
+    """The first lines of a text file, packed or not."""
+    if path.suffix.lower() not in _PACKED:
+        with path.open("rb") as file:
+            lines = file.read(1 << 16).decode("utf-8-sig", errors="replace").splitlines()[:20]
+        if not lines:
+            raise _unreadable(label)
+        return lines
+    head = pl.scan_csv(
+        path, separator="\x1f", has_header=False, quote_char=None, infer_schema=False, n_rows=20, glob=False
+    )
+    if not _schema(head, label):
+        raise _unreadable(label)
+    return [line or "" for line in _collected(head, label).to_series().to_list()]
 
 
 def _frame(data: object, label: str) -> pl.DataFrame:

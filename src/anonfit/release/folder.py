@@ -127,9 +127,10 @@ def _sync(path: Path) -> None:
         os.close(handle)
 
 
-def publish(folder: Path, target: Path, manifest: dict[str, Any]) -> None:
-    """Write the manifest, with the hashes of all files, and give the folder its name."""
-    manifest = manifest | {"files": {path.name: file_hash(path) for path in sorted(folder.iterdir())}}
+def publish(folder: Path, target: Path, manifest: dict[str, Any], hashes: dict[str, str]) -> None:
+    """Write the manifest, with the hashes of all files (some are known), and give the folder its name."""
+    files = {path.name: hashes.get(path.name) or file_hash(path) for path in sorted(folder.iterdir())}
+    manifest = manifest | {"files": files}
     text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
     (folder / MANIFEST).write_text(text, encoding="utf-8")
     for path in folder.iterdir():

@@ -97,7 +97,9 @@ def categorized(texts: pl.Series) -> tuple[pl.Series, NDArray[np.uint32]]:
     """
     import polars as pl
 
-    found = texts.cast(pl.Categorical(pl.Categories.random()))
+    found = texts
+    if not isinstance(texts.dtype, pl.Categorical) or texts.dtype.categories.is_global():
+        found = texts.cast(pl.Categorical(pl.Categories.random()))
     assert isinstance(found.dtype, pl.Categorical)
     distinct = found.dtype.categories.to_series()
     places = found.to_physical()

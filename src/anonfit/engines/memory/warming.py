@@ -37,7 +37,9 @@ def warm_up() -> None:
         CodedColumn("nominal", 2, SplitMode.MULTIWAY, False, np.zeros(2), taxonomy),
     )
     codes = np.array([0, 0, 1, 1], np.uint8)
-    growth = grow(CodedTable(columns, (codes, codes), 4), KAnonymity(2), threads=2, subtree=1)
+    table = CodedTable(columns, (codes, codes), 4)
+    grow(table, KAnonymity(2), threads=1)  # one thread grows a subtree, several split a node together
+    growth = grow(table, KAnonymity(2), threads=2, subtree=1)
     cells = [np.arange(2, dtype=np.int32)] * 2
     nodes = route_packed(growth.rows, growth.columns, make_routes(growth.tree, cells, [2, 2]))
     order_rows(nodes, growth.numbers.copy(), len(growth.tree.column), np.zeros((1, 4), np.uint64))
