@@ -9,7 +9,10 @@ import random
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from functools import cache
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +25,18 @@ COUNTRIES = {"name": "*", "children": [
     {"name": "Asia", "children": [{"name": "JP"}, {"name": "IN"}]},
     {"name": "Africa", "children": [{"name": "KE"}, {"name": "EG"}]},
 ]}  # fmt: skip
+LEAVES = ["FR", "DE", "JP", "IN", "KE", "EG"]
 GRADES = ["low", "mid", "high"]
 KINDS = ("parquet", "csv", "arrow")
 
 
+@cache
 def people(seed: int = 0, rows: int = 400) -> pl.DataFrame:
-    """Persons with numbers, dates, a taxonomy, rare jobs and missing values; no two rows have the same raw columns."""
+    """Persons with numbers, dates, a taxonomy, rare jobs and missing values."""
     rng = random.Random(seed)
     jobs = ["nurse"] * 30 + ["cook"] * 20 + ["clerk"] * 20 + ["smith"] * 10 + [None] * 6
-    found = []
-    for number in range(rows):
-        found.append({
+    found = [
+        {
             "name": f"person {number:04}",
             "age": None if rng.random() < 0.1 else rng.randint(0, 95),
             "day": date(2023, 1, 1) + timedelta(days=rng.randint(0, 700)),
@@ -42,10 +46,30 @@ def people(seed: int = 0, rows: int = 400) -> pl.DataFrame:
             "cost": round(rng.uniform(1, 900), 2),
             "illness": rng.choice("abcd") + str(rng.randint(1, 30)),
             "well": rng.random() < 0.5,
-        })  # fmt: skip
+        }
+        for number in range(rows)
+    ]
     return pl.DataFrame(found)
 
 
+@cache
+def exact(seed: int = 0) -> pl.DataFrame:
+    """Persons with raw values that are easily rounded: long whole numbers, decimals, numbers and codes."""
+    rng = random.Random(seed)
+    parts = [rng.randint(0, 40) for _ in range(200)]
+    return pl.DataFrame(
+        {
+            "age": [rng.randint(0, 95) for _ in parts],
+            "code": [str(part) for part in parts],
+            "whole": [2**53 + part for part in parts],
+            "share": [part / 10 for part in parts],
+            "amount": pl.Series([Decimal(10**16) + Decimal(part) / 100 for part in parts], dtype=pl.Decimal(22, 2)),
+            "moment": [datetime(2024, 1, 1, 12, 0, 0, part) for part in parts],
+        }
+    )
+
+
+@cache
 def households(seed: int = 0) -> pl.DataFrame:
     """Rows that stand for one to four persons."""
     rng = random.Random(seed)
@@ -56,14 +80,14 @@ def households(seed: int = 0) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
+@cache
 def visits(seed: int = 0) -> pl.DataFrame:
     """Persons with one to four rows each."""
     rng = random.Random(seed)
     rows = []
     for person in range(120):
-        age, country = rng.randint(0, 95), rng.choice(["FR", "DE", "JP", "IN", "KE", "EG"])
-        for _ in range(rng.randint(1, 4)):
-            rows.append({"patient": f"p{person:03}", "age": age, "country": country, "score": rng.randint(1, 60)})
+        known = {"patient": f"p{person:03}", "age": rng.randint(0, 95), "country": rng.choice(LEAVES)}
+        rows += [known | {"score": rng.randint(1, 60)} for _ in range(rng.randint(1, 4))]
     return pl.DataFrame(rows)
 
 
@@ -126,12 +150,33 @@ SHAPES = {
             "k": 10,
         },
     ),
+    **{
+        f"exact-{kind}": Shape(
+            exact,
+            {
+                "quasi_identifiers": ["age"],
+                "insensitive": ["code", "whole", "share", "amount", "moment"],
+                "k": 5,
+            },
+            kind,
+        )
+        for kind in KINDS
+    },
     "dropped": Shape(people, PEOPLE | {"missing_policy": "drop"}),
     "extended": Shape(people, PEOPLE, extend=lambda: people(7, 300)),
     "observed": Shape(people, PEOPLE | {"regions": "observed", "consent": True}),
     "original": Shape(people, PEOPLE | {"order": "original", "consent": True}),
     "representative": Shape(people, PEOPLE | {"values": "representative"}),
 }  # fmt: skip
+
+
+def _read(file: Path) -> pl.DataFrame:
+    """The data file, labels as texts."""
+    if file.suffix == ".csv":
+        types = {"amount": pl.Decimal(22, 2), "code": pl.String}
+        return pl.read_csv(file, try_parse_dates=True, infer_schema_length=None, schema_overrides=types)
+    data = pl.read_parquet(file) if file.suffix == ".parquet" else pl.read_ipc(BytesIO(file.read_bytes()))
+    return data.with_columns(pl.col(pl.Enum, pl.Categorical).cast(pl.String))
 
 
 @dataclass
@@ -154,7 +199,7 @@ class Planted:
     def __post_init__(self) -> None:
         self.manifest = json.loads((self.path / "manifest.json").read_text(encoding="utf-8"))
         self.recoding = json.loads((self.path / "recoding.json").read_text(encoding="utf-8"))
-        self.data = af.load(self.path).data.with_columns(pl.col(pl.Enum, pl.Categorical).cast(pl.String))
+        self.data = _read(self.file)
 
     @property
     def file(self) -> Path:

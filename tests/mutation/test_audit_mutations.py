@@ -8,6 +8,7 @@ the source too.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
@@ -15,6 +16,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +28,10 @@ import anonfit as af
 from anonfit import publishing
 from anonfit.errors import AnonfitError, AuditFailed, DataError, RecodingError, ReleaseError
 
-LABELS = tuple(f"labels-{kind}" for kind in KINDS)
-BOUNDS = tuple(f"bounds-{kind}" for kind in KINDS)
+LABELS = ("labels-parquet", "labels-csv")
+BOUNDS = ("bounds-parquet", "bounds-csv")
+EXACT = tuple(f"exact-{kind}" for kind in KINDS)
+ARROW = ("labels-arrow", "bounds-arrow")
 
 SOURCE = {"released rows", "withheld rows", "whole groups", "one group per row"}
 LABEL = {"labels", "label ends", "disjoint groups"}
@@ -44,6 +48,16 @@ class Fault:
     alone: bool
     bug: str | None = None
 
+
+REGIONS_BUG = "BUG: labels are held against the cuts of recoding.json one by one, never against its regions (`nodes`)"
+ROLES_BUG = "BUG: the manifest's quasi-identifiers are not held against the columns of recoding.json"
+BOUNDS_BUG = "BUG: `_expected` asks for NAME_missing only if the file has it, not if recoding.json says missing = true"
+EXACT_BUG = "BUG: raw columns of two types are compared in the narrower one, so what rounding lost is not seen"
+SPELLING_BUG = "BUG: texts of both files are compared as numbers although both are texts of a typed file"
+CONSENT_BUG = "BUG: `original` and `observed` in the manifest are taken without consent = true"
+DEMANDS_BUG = "BUG: settings of the manifest's spec that are missing or unknown ask nothing instead of being refused"
+DEFAULT_BUG = "BUG: `_expected` lets every column through if the manifest's spec has a default_role"
+EXTEND_BUG = "BUG: Release.extend breaks with IndexError as soon as a row is withheld"
 
 FAULTS: list[Fault] = []
 
@@ -81,13 +95,25 @@ def other_cut(p: Planted, column: str, text: str) -> Any:
 # --- rows ---------------------------------------------------------------------------------------------------------
 
 
-@fault(*LABELS, *BOUNDS, "counts", "entities", "declared", "extended", "observed", by=SOURCE)
+@fault(*LABELS, *BOUNDS, *ARROW, "counts", "entities", "declared", "extended", "observed", by=SOURCE)
 def a_row_moved_to_another_group(p: Planted) -> None:
     row = largest(p)
     p.edit(row, **other_group(p, row))
 
 
-@fault(*LABELS, *BOUNDS, "counts", "entities", "dropped", "extended", "observed", "original", "representative", by=SOURCE)
+@fault(
+    *LABELS,
+    *BOUNDS,
+    *ARROW,
+    "counts",
+    "entities",
+    "dropped",
+    "extended",
+    "observed",
+    "original",
+    "representative",
+    by=SOURCE,
+)
 def a_row_dropped(p: Planted) -> None:
     p.remove([largest(p)])
 
@@ -99,29 +125,29 @@ def a_row_dropped_and_called_withheld(p: Planted) -> None:
     p.manifest["rows"]["withheld"] = withheld + 1 if isinstance(withheld, int) else withheld
 
 
-@fault(*LABELS, *BOUNDS, "counts", "entities", "extended", "representative", by=SOURCE)
+@fault(*LABELS, *BOUNDS, *ARROW, "counts", "entities", "extended", "representative", by=SOURCE)
 def a_row_doubled(p: Planted) -> None:
     p.copy(0)
 
 
-@fault(*LABELS, *BOUNDS, "representative", by=SOURCE)
+@fault(*LABELS, *BOUNDS, *ARROW, "representative", by=SOURCE)
 def a_row_added(p: Planted) -> None:
     p.copy(0, cost=4711.0)
 
 
-@fault(*LABELS, *BOUNDS, by=SOURCE)
+@fault(*LABELS, *BOUNDS, *ARROW, by=SOURCE)
 def a_row_replaced_by_a_copy_of_its_neighbour(p: Planted) -> None:
     row = largest(p)
     p.copy(row)
     p.remove([row + 1])
 
 
-@fault(*LABELS, *BOUNDS, by=SOURCE)
+@fault(*LABELS, *BOUNDS, *ARROW, by=SOURCE)
 def a_whole_group_lost(p: Planted) -> None:
     p.remove(p.smallest())
 
 
-@fault(*LABELS, *BOUNDS, "original", by=SOURCE)
+@fault(*LABELS, *BOUNDS, *ARROW, "original", by=SOURCE)
 def two_rows_swapped_between_groups(p: Planted) -> None:
     one = 0
     two = next(row for row in range(len(p.data)) if p.group(row) != p.group(one))
@@ -130,17 +156,16 @@ def two_rows_swapped_between_groups(p: Planted) -> None:
     p.edit(two, **here)
 
 
-@fault(*LABELS, *BOUNDS, by=SOURCE)
+@fault(*LABELS, *BOUNDS, *ARROW, by=SOURCE)
 def one_raw_value_swapped_between_groups(p: Planted) -> None:
     one = 0
     two = next(row for row in range(len(p.data)) if p.group(row) != p.group(one))
     here, there = p.data["illness"][one], p.data["illness"][two]
-    p.edit(one, illness=there + " ")
-    p.edit(two, illness=here)
     p.edit(one, illness=there)
+    p.edit(two, illness=here)
 
 
-@fault(*LABELS, *BOUNDS, by=SOURCE)
+@fault(*LABELS, *BOUNDS, *ARROW, by=SOURCE)
 def one_raw_column_shuffled_within_the_groups(p: Planted) -> None:
     p.data = p.data.with_columns(pl.col("cost").reverse().over(p.keys))
 
@@ -153,32 +178,32 @@ def a_raw_column_shuffled(p: Planted) -> None:
 # --- raw values ---------------------------------------------------------------------------------------------------
 
 
-@fault(*LABELS, *BOUNDS, "dropped", "extended", "observed", "original", "representative", by=SOURCE)
+@fault(*LABELS, *BOUNDS, *ARROW, "dropped", "extended", "observed", "original", "representative", by=SOURCE)
 def a_raw_value_changed(p: Planted) -> None:
     p.edit(3, illness="z9")
 
 
-@fault(*LABELS, *BOUNDS, "representative", by=SOURCE)
+@fault(*LABELS, *BOUNDS, *ARROW, "representative", by=SOURCE)
 def a_raw_number_changed_by_a_tiny_amount(p: Planted) -> None:
     p.edit(3, cost=math.nextafter(p.data["cost"][3], math.inf))
 
 
-@fault(*LABELS, *BOUNDS, by=SOURCE)
+@fault(*LABELS, *BOUNDS, *ARROW, by=SOURCE)
 def a_raw_value_emptied(p: Planted) -> None:
     p.edit(3, cost=None)
 
 
-@fault(*LABELS, *BOUNDS, by=SOURCE)
+@fault(*LABELS, *BOUNDS, *ARROW, by=SOURCE)
 def a_raw_truth_value_turned(p: Planted) -> None:
     p.edit(3, well=not p.data["well"][3])
 
 
-@fault(*LABELS, *BOUNDS, by=SOURCE)
+@fault(*LABELS, *BOUNDS, *ARROW, by=SOURCE)
 def a_raw_text_in_capitals(p: Planted) -> None:
     p.edit(3, illness=p.data["illness"][3].upper())
 
 
-@fault(*LABELS, *BOUNDS, by=SOURCE)
+@fault(*LABELS, *BOUNDS, *ARROW, by=SOURCE)
 def a_raw_text_with_a_space_at_its_end(p: Planted) -> None:
     p.edit(3, illness=p.data["illness"][3] + " ")
 
@@ -276,9 +301,8 @@ def a_label_with_a_space_too_many(p: Planted) -> None:
 
 @fault(*LABELS, by={"disjoint groups"}, alone=True)
 def one_row_with_the_same_label_written_otherwise(p: Planted) -> None:
-    row = largest(p)
-    text = p.data["age"][row]
-    p.edit(row, age=text.replace("41.5", "41.50").replace("24.5", "24.50"))
+    row = p.first("age", lambda text: text == "≥ 41.5")
+    p.edit(row, age="≥ 41.50")
 
 
 @fault(*LABELS, by={"labels"}, alone=True)
@@ -414,13 +438,17 @@ def a_group_of_k_less_one_by_a_row_relabelled(p: Planted) -> None:
 
 
 @fault("entities", by={"k"})
-def a_group_of_k_less_one_persons(p: Planted) -> None:
+def a_label_that_holds_less_than_k_persons(p: Planted) -> None:
     """The group keeps rows enough; persons are counted in the source, by the labels."""
-    p.regroup(p.first("country", lambda text: text == "FR"), country="missing or FR")
-    raw = p.shape.source
-    young = raw.filter((pl.col("age") < 30) & (pl.col("country") == "DE"))
-    assert young["patient"].n_unique() >= 5
     p.regroup(p.first("country", lambda text: text == "DE"), age="< 12.5")
+
+
+@fault("entities", by=SOURCE)
+def all_rows_of_a_person_moved(p: Planted) -> None:
+    recoded = af.load(p.path).recoding.apply(p.shape.source)
+    person = recoded.filter(pl.col("patient") == "p007").select(p.data.columns)
+    rows = [p.rows(**row)[0] for row in person.with_columns(pl.col(p.keys).cast(pl.String)).to_dicts()]
+    p.edit(rows, **other_group(p, rows[0]))
 
 
 @fault(*LABELS, by={"k", "disjoint groups"}, alone=True)
@@ -476,17 +504,17 @@ def the_range_of_the_records_in_place_of_a_label(p: Planted) -> None:
 # --- columns ------------------------------------------------------------------------------------------------------
 
 
-@fault(*LABELS, *BOUNDS, "dropped", by={"undeclared columns"}, alone=True)
+@fault(*LABELS, *BOUNDS, *ARROW, "dropped", by={"undeclared columns"}, alone=True)
 def an_undeclared_column_added(p: Planted) -> None:
     p.data = p.data.with_columns(extra=pl.lit(1))
 
 
-@fault(*LABELS, *BOUNDS, by={"undeclared columns"}, alone=True)
+@fault(*LABELS, *BOUNDS, *ARROW, by={"undeclared columns"}, alone=True)
 def a_row_number_leaked(p: Planted) -> None:
     p.data = p.data.with_columns(index=pl.int_range(len(p.data)))
 
 
-@fault(*LABELS, *BOUNDS, by={"undeclared columns"}, alone=True)
+@fault(*LABELS, *BOUNDS, *ARROW, by={"undeclared columns"}, alone=True)
 def an_identifier_leaked(p: Planted) -> None:
     p.data = p.data.with_columns(p.shape.source["name"])
 
@@ -496,7 +524,7 @@ def an_identifier_leaked_under_another_name(p: Planted) -> None:
     p.data = p.data.with_columns(p.shape.source["name"].alias("note"))
 
 
-@fault(*LABELS, *BOUNDS, by={"undeclared columns"}, alone=True)
+@fault(*LABELS, *BOUNDS, *ARROW, by={"undeclared columns"}, alone=True)
 def an_exact_quasi_identifier_beside_its_label(p: Planted) -> None:
     p.data = p.data.with_columns(p.shape.source["age"].alias("age_exact"))
 
@@ -512,17 +540,17 @@ def an_undeclared_column_that_nobody_states(p: Planted) -> None:
     p.counts = False
 
 
-@fault(*LABELS, *BOUNDS, by={"missing columns"}, alone=True)
+@fault(*LABELS, *BOUNDS, *ARROW, by={"missing columns"}, alone=True)
 def a_declared_column_missing(p: Planted) -> None:
     p.data = p.data.drop("cost")
 
 
-@fault(*LABELS, *BOUNDS, by={"missing columns"}, alone=True)
+@fault(*LABELS, *BOUNDS, *ARROW, by={"missing columns"}, alone=True)
 def a_column_renamed(p: Planted) -> None:
     p.data = p.data.rename({"cost": "costs"})
 
 
-@fault(*LABELS, *BOUNDS, by={"column order"}, alone=True)
+@fault(*LABELS, *BOUNDS, *ARROW, by={"column order"}, alone=True)
 def columns_in_another_order(p: Planted) -> None:
     p.data = p.data.select(p.data.columns[::-1])
     p.counts = False
@@ -619,7 +647,7 @@ def an_unknown_word_about_missing(p: Planted) -> None:
     p.data = p.data.with_columns(pl.col("age_missing").replace("no", "never"))
 
 
-@fault(*BOUNDS, by={"missing columns", "labels"}, alone=True)
+@fault(*BOUNDS, by={"missing columns"}, alone=True, bug=BOUNDS_BUG)
 def nothing_said_about_missing(p: Planted) -> None:
     p.data = p.data.drop("age_missing")
 
@@ -652,7 +680,7 @@ def another_domain_in_the_recoding(p: Planted) -> None:
     p.column("age")["domain"] = [0, 96]
 
 
-# --- what a region of the recoding is -----------------------------------------------------------------------------
+# --- observed labels ----------------------------------------------------------------------------------------------
 
 
 @fault("observed", by=SOURCE)
@@ -660,6 +688,110 @@ def an_observed_range_too_narrow(p: Planted) -> None:
     row = p.first("age", begins("["))
     low, _, high = p.data["age"][row].strip("[]").partition(", ")
     p.regroup(row, age=f"[{int(low) + 1}, {high}]")
+
+
+# --- labels that are no region of the recoding, though made of its cuts and of the same records ---------------------
+
+
+def records(p: Planted) -> pl.DataFrame:
+    """The raw quasi-identifiers of the source, each row with the labels of its group."""
+    raw = p.shape.source
+    labels = af.load(p.path).recoding.apply(raw).select(pl.col(p.keys).cast(pl.String))
+    return labels.with_columns(raw[name].alias(f"raw {name}") for name in p.keys)
+
+
+@fault("labels-parquet", by={"regions"}, alone=True, bug=REGIONS_BUG)
+def a_label_narrowed_to_what_its_records_have(p: Planted) -> None:
+    """The last day of a group's records is told, up to the next cut: a record's value under regions = "domain"."""
+    cuts = [date.fromisoformat(cut) for cut in p.column("day")["cuts"]]
+    for keys, group in records(p).group_by(p.keys, maintain_order=True):
+        day = dict(zip(p.keys, keys, strict=True))["day"]
+        tighter = [
+            cut for cut in cuts if day.startswith("<") and group["raw day"].max() < cut < date.fromisoformat(day[2:])
+        ]
+        if tighter:
+            p.edit(p.rows(**dict(zip(p.keys, keys, strict=True))), day=f"< {tighter[0]}")
+            return
+    raise AssertionError("no label can be narrowed")
+
+
+@fault("labels-parquet", by={"regions"}, alone=True, bug=REGIONS_BUG)
+def missing_taken_out_of_the_label_of_a_group_without_any(p: Planted) -> None:
+    """That nobody of a group has a missing value is told."""
+    for keys, group in records(p).group_by(p.keys, maintain_order=True):
+        label = dict(zip(p.keys, keys, strict=True))
+        if label["age"].startswith("missing or ") and group["raw age"].null_count() == 0:
+            p.edit(p.rows(**label), age=label["age"].removeprefix("missing or "))
+            return
+    raise AssertionError("every group has missing values")
+
+
+@fault("labels-parquet", by={"regions"}, alone=True, bug=REGIONS_BUG)
+def a_node_replaced_by_its_parent_where_no_other_record_is(p: Planted) -> None:
+    p.regroup(p.first("country", lambda text: text == "JP"), country="Asia")
+
+
+@fault("labels-parquet", "bounds-parquet", by={"regions"}, alone=True, bug=REGIONS_BUG)
+def a_split_of_the_recoding_moved(p: Planted) -> None:
+    p.recoding["nodes"]["start"][2] -= 1
+
+
+# --- raw values that are easily rounded -----------------------------------------------------------------------------
+
+
+def one_of(column: str, other: pl.Expr) -> pl.Expr:
+    """A column with something else in one row."""
+    return pl.when(pl.int_range(pl.len()) == 5).then(other).otherwise(pl.col(column)).alias(column)
+
+
+@fault(*EXACT, by=SOURCE)
+def a_long_whole_number_changed_by_one(p: Planted) -> None:
+    p.data = p.data.with_columns(one_of("whole", pl.col("whole") + 1))
+
+
+def a_cent_more(p: Planted, kind: pl.Decimal) -> None:
+    p.data = p.data.with_columns(one_of("amount", pl.col("amount") + Decimal("0.01")).cast(kind))
+
+
+@fault("exact-parquet", "exact-arrow", by=SOURCE)
+def an_amount_changed_by_a_cent(p: Planted) -> None:
+    a_cent_more(p, pl.Decimal(22, 2))
+
+
+@fault("exact-parquet", "exact-arrow", by=SOURCE, bug=EXACT_BUG)
+def an_amount_changed_by_a_cent_in_another_precision(p: Planted) -> None:
+    a_cent_more(p, pl.Decimal(38, 2))
+
+
+@fault(*EXACT, by=SOURCE)
+def a_moment_changed_by_a_microsecond(p: Planted) -> None:
+    p.data = p.data.with_columns(one_of("moment", pl.col("moment") + timedelta(microseconds=1)))
+
+
+@fault(*EXACT, by=SOURCE)
+def a_code_with_a_zero_before_it(p: Planted) -> None:
+    p.data = p.data.with_columns(one_of("code", "0" + pl.col("code")))
+
+
+@fault("exact-csv", by=SOURCE, bug=EXACT_BUG)
+def an_amount_of_a_text_file_changed_by_a_cent(p: Planted) -> None:
+    a_cent_more(p, pl.Decimal(22, 2))
+
+
+@fault(*EXACT, by=SOURCE, bug=EXACT_BUG)
+def long_whole_numbers_rounded(p: Planted) -> None:
+    p.data = p.data.with_columns(pl.col("whole").cast(pl.Float64))
+    assert p.data["whole"].n_unique() < p.shape.source["whole"].n_unique()
+
+
+@fault("exact-parquet", "exact-arrow", by=SOURCE, bug=EXACT_BUG)
+def numbers_rounded_to_single_precision(p: Planted) -> None:
+    p.data = p.data.with_columns(pl.col("share").cast(pl.Float32))
+
+
+@fault("exact-parquet", "exact-arrow", by=SOURCE, bug=SPELLING_BUG)
+def a_code_written_as_a_number(p: Planted) -> None:
+    p.data = p.data.with_columns(one_of("code", pl.col("code") + ".0"))
 
 
 # --- the recoding -------------------------------------------------------------------------------------------------
@@ -689,7 +821,7 @@ def a_leaf_of_the_recoding_moved_to_another_node(p: Planted) -> None:
 
 @fault(*LABELS, by=SOURCE)
 def the_rare_values_of_the_recoding_renamed(p: Planted) -> None:
-    p.column("job")["other"] = "smith"
+    p.column("job")["other"] = "nurse"
 
 
 @fault(*LABELS, by=LABEL | SOURCE)
@@ -749,6 +881,36 @@ def a_released_column_called_an_identifier(p: Planted) -> None:
 @fault(*LABELS, by={"missing columns"}, alone=True)
 def an_identifier_called_a_target(p: Planted) -> None:
     p.spec["columns"]["name"]["role"] = "target"
+
+
+@fault("labels-parquet", by={"quasi-identifiers"}, alone=True, bug=ROLES_BUG)
+def a_quasi_identifier_called_insensitive(p: Planted) -> None:
+    p.spec["columns"]["age"]["role"] = "insensitive"
+
+
+@fault("declared", by={"quasi-identifiers"}, alone=True, bug=ROLES_BUG)
+def a_quasi_identifier_called_insensitive_and_released_raw(p: Planted) -> None:
+    p.spec["columns"]["age"]["role"] = "insensitive"
+    p.data = p.shape.source.select(p.data.columns)
+
+
+@fault("labels-parquet", by={"consent", "row order"}, alone=True, bug=CONSENT_BUG)
+def the_original_order_without_consent(p: Planted) -> None:
+    p.spec["output"]["order"] = "original"
+    p.data = p.data.reverse()
+    p.order = False
+
+
+@fault("labels-parquet", by={"consent", "label ends"}, alone=True, bug=CONSENT_BUG)
+def observed_ranges_without_consent(p: Planted) -> None:
+    p.spec["output"]["regions"] = "observed"
+    p.regroup(p.first("age", lambda text: text == "≥ 74.5"), age="[75, 95]")
+
+
+@fault("labels-parquet", by={"undeclared columns"}, alone=True, bug=DEFAULT_BUG)
+def an_undeclared_column_under_a_default_role(p: Planted) -> None:
+    p.spec["data"]["default_role"] = "insensitive"
+    p.data = p.data.with_columns(index=pl.int_range(len(p.data)))
 
 
 # --- the files ----------------------------------------------------------------------------------------------------
@@ -827,15 +989,20 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> Releases:
     return Releases(tmp_path_factory.mktemp("releases"))
 
 
-BROKEN: dict[str, str] = {}
+BROKEN = {"extended": EXTEND_BUG}
 
 
-def marks(*bugs: str | None) -> list[pytest.MarkDecorator]:
-    return [pytest.mark.xfail(strict=True, reason=bug) for bug in bugs if bug]
+def marks(
+    bug: str | None, raises: type[BaseException] | tuple[type[BaseException], ...] = AssertionError
+) -> list[pytest.MarkDecorator]:
+    """The mark of a test that a bug makes fail, and only in the way the bug does."""
+    return [pytest.mark.xfail(strict=True, reason=bug, raises=raises)] if bug else []
 
 
 CASES = [
-    pytest.param(one, shape, id=f"{one.plant.__name__}-{shape}", marks=marks(one.bug or BROKEN.get(shape)))
+    pytest.param(
+        one, shape, id=f"{one.plant.__name__}-{shape}", marks=marks(one.bug) or marks(BROKEN.get(shape), IndexError)
+    )
     for one in FAULTS
     for shape in one.shapes
 ]
@@ -853,3 +1020,393 @@ def test_a_planted_fault_is_found(releases: Releases, tmp_path: Path, one: Fault
         found = af.audit_release(folder)
         assert not found.passed
         assert missed(found) & one.by
+
+
+def test_there_are_as_many_kinds_of_faults_as_asked() -> None:
+    assert len({one.plant.__name__ for one in FAULTS if one.bug is None}) >= 35
+
+
+@pytest.mark.parametrize("shape", [pytest.param(name, marks=marks(BROKEN.get(name), IndexError)) for name in SHAPES])
+def test_a_release_without_a_fault_is_accepted(releases: Releases, tmp_path: Path, shape: str) -> None:
+    """As it was written, and as these tests write it back."""
+    p = planted(releases[shape], tmp_path / "release", SHAPES[shape])
+    p.order = shape != "original"
+    for folder in (releases[shape], p.write()):
+        assert missed(af.audit_release(folder, source=p.shape.source)) == set()
+        assert missed(af.audit_release(folder)) == set()
+
+
+# --- folders that are none ----------------------------------------------------------------------------------------
+
+NOT_RAISED = (pytest.fail.Exception, AttributeError, TypeError)
+WRONG_KIND_BUG = "BUG: manifest.json and recoding.json are not checked, so a part of the wrong kind is no ReleaseError"
+
+
+def without(part: str) -> Callable[[Planted], None]:
+    return lambda p: p.write_json("manifest.json", {key: value for key, value in p.manifest.items() if key != part})
+
+
+def manifest(**parts: Any) -> Callable[[Planted], None]:
+    return lambda p: p.write_json("manifest.json", p.manifest | parts)
+
+
+def spec(**parts: Any) -> Callable[[Planted], None]:
+    return lambda p: p.write_json("manifest.json", p.manifest | {"spec": p.spec | parts})
+
+
+def recoding(**parts: Any) -> Callable[[Planted], None]:
+    return lambda p: p.write_json("recoding.json", p.recoding | parts)
+
+
+def column(name: str, **parts: Any) -> Callable[[Planted], None]:
+    def change(p: Planted) -> None:
+        p.column(name).update(parts)
+        p.write_json("recoding.json", p.recoding)
+
+    return change
+
+
+def written(name: str, content: bytes | None) -> Callable[[Planted], None]:
+    def change(p: Planted) -> None:
+        if content is None:
+            (p.path / name).unlink()
+        else:
+            (p.path / name).write_bytes(content)
+
+    return change
+
+
+def cut_short(p: Planted) -> None:
+    content = p.file.read_bytes()
+    p.file.write_bytes(content[: len(content) // 2])
+
+
+def without_column(name: str) -> Callable[[Planted], None]:
+    def change(p: Planted) -> None:
+        p.data = p.data.drop(name)
+        p.write()
+
+    return change
+
+
+FOLDERS = {
+    "no manifest": (written("manifest.json", None), ReleaseError),
+    "manifest that is no JSON": (written("manifest.json", b'{"format": '), ReleaseError),
+    "manifest that is no object": (written("manifest.json", b"[]"), ReleaseError),
+    "manifest without files": (without("files"), ReleaseError),
+    "manifest without spec": (without("spec"), ReleaseError),
+    "manifest without data": (without("data"), ReleaseError),
+    "manifest without rows": (without("rows"), ReleaseError),
+    "another format": (manifest(format="a release of another tool"), ReleaseError),
+    "another version": (manifest(version=2), ReleaseError),
+    "withheld rows that are no number": (manifest(rows={"withheld": "some"}), ReleaseError),
+    "data outside the folder": (manifest(data={"file": "../data.parquet"}), ReleaseError),
+    "data file of another name": (manifest(data={"file": "other.parquet"}), ReleaseError),
+    "no data file": (written("data.parquet", None), ReleaseError),
+    "empty data file": (written("data.parquet", b""), DataError),
+    "data file of another kind": (written("data.parquet", b"age,sex\n1,f\n"), DataError),
+    "data file cut short": (cut_short, DataError),
+    "data without a quasi-identifier": (without_column("age"), DataError),
+    "no recoding": (written("recoding.json", None), ReleaseError),
+    "recoding that is no JSON": (written("recoding.json", b"{"), ReleaseError),
+    "recoding of another version": (recoding(version=2), RecodingError),
+    "recoding that lacks a column": (recoding(columns=[]), RecodingError),
+    "recoding of an unknown type": (column("age", type="number"), RecodingError),
+    "recoding with a cut that is no number": (column("age", cuts=["old"]), RecodingError),
+    "recoding without an order": (column("grade", order=[]), RecodingError),
+    "recoding with a node of two places": (
+        column("country", taxonomy={"name": "*", "children": [{"name": "FR"}, {"name": "FR"}]}),
+        RecodingError,
+    ),
+}
+FOLDER_BUGS = {
+    "recoding of another format": (recoding(format="another"), RecodingError, DEMANDS_BUG),
+    "recoding without its tree": (recoding(nodes={}), RecodingError, REGIONS_BUG),
+    "spec without k": (spec(privacy={}), ReleaseError, DEMANDS_BUG),
+    "spec with unknown regions": (
+        lambda p: spec(output=p.spec["output"] | {"regions": "any"})(p),
+        ReleaseError,
+        DEMANDS_BUG,
+    ),
+    "spec with columns that are a list": (spec(columns=[]), ReleaseError, WRONG_KIND_BUG),
+    "spec with a k that is a text": (spec(privacy={"k": "5"}), ReleaseError, WRONG_KIND_BUG),
+    "spec with missing texts that are none": (spec(data={"missing": 7}), ReleaseError, WRONG_KIND_BUG),
+    "recoding with columns that are none": (recoding(columns=["age"]), RecodingError, WRONG_KIND_BUG),
+    "recoding with cuts that are one": (column("age", cuts=41.5), RecodingError, WRONG_KIND_BUG),
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [pytest.param(*case, id=name) for name, case in FOLDERS.items()]
+    + [pytest.param(*case, id=name, marks=marks(bug, NOT_RAISED)) for name, (*case, bug) in FOLDER_BUGS.items()],
+)
+def test_a_folder_that_is_no_release_is_refused(
+    releases: Releases, tmp_path: Path, change: Callable[[Planted], None], error: type[AnonfitError]
+) -> None:
+    p = planted(releases["labels-parquet"], tmp_path / "release", SHAPES["labels-parquet"])
+    change(p)
+    with pytest.raises(error):
+        af.audit_release(p.path)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_data_file_cut_short_is_never_accepted(releases: Releases, tmp_path: Path, kind: str) -> None:
+    p = planted(releases[f"labels-{kind}"], tmp_path / "release", SHAPES[f"labels-{kind}"])
+    content = p.file.read_bytes()
+    for length in (0, 1, len(content) // 3, len(content) - 3):
+        p.file.write_bytes(content[:length])
+        p.hash()
+        p.write_json("manifest.json", p.manifest)
+        with contextlib.suppress(DataError):
+            assert not af.audit_release(p.path, source=p.shape.source).passed
+
+
+@pytest.mark.parametrize("count", [0, -1, 1.5, None])
+def test_a_count_that_counts_nothing_is_refused(releases: Releases, tmp_path: Path, count: float | None) -> None:
+    p = planted(releases["counts"], tmp_path / "release", SHAPES["counts"])
+    p.data = p.data.cast({"persons": pl.Float64})
+    p.edit(0, persons=count)
+    with pytest.raises(DataError, match="persons"):
+        af.audit_release(p.write())
+
+
+# --- a broken writer publishes nothing ----------------------------------------------------------------------------
+
+Spoil = Callable[[pl.DataFrame], pl.DataFrame]
+
+
+def changed(table: pl.DataFrame, row: int, **values: Any) -> pl.DataFrame:
+    texts = table.with_columns(pl.col(pl.Enum).cast(pl.String))
+    here = pl.int_range(pl.len()) == row % len(table)
+    return texts.with_columns(
+        pl.when(here).then(pl.lit(value)).otherwise(pl.col(name)).alias(name) for name, value in values.items()
+    )
+
+
+def same(table: pl.DataFrame) -> pl.DataFrame:
+    return table
+
+
+def lose_the_last_row(table: pl.DataFrame) -> pl.DataFrame:
+    return table[:-1]
+
+
+def double_the_last_row(table: pl.DataFrame) -> pl.DataFrame:
+    return pl.concat([table, table[-1:]])
+
+
+def move_a_row(table: pl.DataFrame) -> pl.DataFrame:
+    return changed(table, -1, **table.select("country").cast(pl.String).row(0, named=True), age="≥ 41.5")
+
+
+def change_a_value(table: pl.DataFrame) -> pl.DataFrame:
+    return changed(table, 9, illness="z9")
+
+
+def round_the_numbers(table: pl.DataFrame) -> pl.DataFrame:
+    return table.with_columns(pl.col("cost").round(1))
+
+
+def shift_a_column(table: pl.DataFrame) -> pl.DataFrame:
+    return table.with_columns(pl.col("illness").shift(1).fill_null("a1"))
+
+
+def leak_row_numbers(table: pl.DataFrame) -> pl.DataFrame:
+    return table.with_row_index("index")
+
+
+def lose_a_column(table: pl.DataFrame) -> pl.DataFrame:
+    return table.drop("cost")
+
+
+def turn_the_columns_round(table: pl.DataFrame) -> pl.DataFrame:
+    return table.select(table.columns[::-1])
+
+
+def turn_the_rows_round(table: pl.DataFrame) -> pl.DataFrame:
+    return table.reverse()
+
+
+def write_labels_in_small_letters(table: pl.DataFrame) -> pl.DataFrame:
+    return table.with_columns(pl.col("country").cast(pl.String).str.to_lowercase())
+
+
+def write_labels_up_to_a_length(table: pl.DataFrame) -> pl.DataFrame:
+    return table.with_columns(pl.col("day").cast(pl.String).str.head(12))
+
+
+def write_another_label(table: pl.DataFrame) -> pl.DataFrame:
+    return table.with_columns(pl.col("age").cast(pl.String).replace("≥ 74.5", "≥ 71.5"))
+
+
+def forget_missing(table: pl.DataFrame) -> pl.DataFrame:
+    return table.with_columns(pl.col("age").cast(pl.String).str.replace("missing or ", "", literal=True))
+
+
+def write_no_rows(table: pl.DataFrame) -> pl.DataFrame:
+    return table.clear()
+
+
+SPOILS = [
+    lose_the_last_row,
+    double_the_last_row,
+    move_a_row,
+    change_a_value,
+    round_the_numbers,
+    shift_a_column,
+    leak_row_numbers,
+    lose_a_column,
+    turn_the_columns_round,
+    turn_the_rows_round,
+    write_labels_in_small_letters,
+    write_labels_up_to_a_length,
+    write_another_label,
+    forget_missing,
+    write_no_rows,
+]
+MADE = af.anonymize(people(), **PEOPLE)
+
+
+def spoil(monkeypatch: pytest.MonkeyPatch, change: Spoil) -> None:
+    write = publishing.write_table
+    monkeypatch.setattr(publishing, "write_table", lambda table, path, kind: write(change(table), path, kind))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("change", SPOILS, ids=lambda change: change.__name__)
+def test_a_broken_writer_publishes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Spoil, kind: str
+) -> None:
+    spoil(monkeypatch, change)
+    with pytest.raises(AuditFailed):
+        MADE.save(tmp_path / "release", format=kind)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "change", [lose_the_last_row, change_a_value, shift_a_column], ids=lambda change: change.__name__
+)
+@pytest.mark.parametrize(
+    "values",
+    [
+        "bounds",
+        pytest.param(
+            "representative",
+            marks=marks("BUG: audit_made compares representatives with no source at all", pytest.fail.Exception),
+        ),
+    ],
+)
+def test_a_broken_writer_of_other_values_publishes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Spoil, values: str
+) -> None:
+    made = af.anonymize(people(), **PEOPLE, values=values)
+    sizes = made.data.group_by([name for name in made.data.columns if name not in ("cost", "illness", "well")]).len()
+    assert sizes["len"].max() > PEOPLE["k"]
+    spoil(monkeypatch, change)
+    with pytest.raises(AuditFailed):
+        made.save(tmp_path / "release")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_broken_writer_leaves_an_earlier_release_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    MADE.save(tmp_path / "release")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    spoil(monkeypatch, lose_the_last_row)
+    with pytest.raises(AuditFailed):
+        MADE.save(tmp_path / "release", replace=True)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def write_nothing(table: pl.DataFrame, path: Path, kind: str) -> None:
+    path.write_bytes(b"")
+
+
+def write_half(table: pl.DataFrame, path: Path, kind: str) -> None:
+    table.write_parquet(path)
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+
+
+def write_without_a_quasi_identifier(table: pl.DataFrame, path: Path, kind: str) -> None:
+    table.drop("age").write_parquet(path)
+
+
+WRITERS = [write_nothing, write_half, write_without_a_quasi_identifier]
+
+
+@pytest.mark.parametrize("write", WRITERS, ids=lambda write: write.__name__)
+def test_a_file_that_cannot_be_audited_is_not_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[pl.DataFrame, Path, str], None]
+) -> None:
+    monkeypatch.setattr(publishing, "write_table", write)
+    with pytest.raises(AnonfitError):
+        MADE.save(tmp_path / "release")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.xfail(strict=True, reason="BUG: a file the audit cannot read is a DataError (exit 2), not AuditFailed (1)")
+@pytest.mark.parametrize("write", WRITERS, ids=lambda write: write.__name__)
+def test_a_file_that_cannot_be_audited_is_a_failed_audit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[pl.DataFrame, Path, str], None]
+) -> None:
+    monkeypatch.setattr(publishing, "write_table", write)
+    with pytest.raises(AuditFailed):
+        MADE.save(tmp_path / "release")
+
+
+# --- random releases without a fault ------------------------------------------------------------------------------
+
+
+def random_release(seed: int) -> Shape:
+    """A table of some columns of all kinds, and how it is to be released."""
+    rng = random.Random(seed)
+    rows, k = rng.randint(20, 200), rng.choice([1, 2, 3, 5, 10])
+    wide = rng.choice([3, 50, 10**6])
+
+    def some(make: Callable[[], Any], gaps: float) -> list[Any]:
+        return [None if rng.random() < gaps else make() for _ in range(rows)]
+
+    gaps = rng.choice([0, 0.05, 0.4])
+    words = ["a", "b, c", 'd"e', "{f}", "missing", "≥ 3", " g", "other", "h-i;j~k", "l\nm", "*", "[1, 2)"]
+    columns = {
+        "number": some(lambda: rng.randint(-wide, wide), gaps),
+        "real": some(lambda: rng.choice([rng.uniform(-1, 1), rng.gauss(0, wide), 1e-12, -0.0, 1e15]), gaps),
+        "day": some(lambda: date(1960, 2, 28) + timedelta(days=rng.randint(0, wide % 20000 + 2)), gaps),
+        "word": some(lambda: rng.choice(words[: rng.randint(1, len(words))]), gaps),
+        "place": some(lambda: rng.choice(["FR", "DE", "Côte, d", "JP", "IN", "KE", "EG"]), gaps),
+        "step": some(lambda: rng.choice(["low", "mid", "high"]), gaps),
+    }
+    chosen = rng.sample(sorted(columns), rng.randint(1, 5))
+    extra = rng.choice(["persons", "whose", None])
+    frame = pl.DataFrame({name: columns[name] for name in chosen}, strict=False).with_columns(
+        raw=pl.Series([rng.choice([None, "x", "y,", "z\n", "1", "01"]) for _ in range(rows)], dtype=pl.String),
+        cost=pl.Series([rng.choice([0.1, 1e-9, 3.0, None]) for _ in range(rows)], dtype=pl.Float64),
+        persons=pl.Series([rng.randint(1, 5) for _ in range(rows)]),
+        whose=pl.Series([rng.randint(0, rows // 2) for _ in range(rows)]),
+    )
+    given = {
+        "quasi_identifiers": chosen,
+        "k": k,
+        "insensitive": ["raw", "cost", *({"persons", "whose"} - {extra})],
+        "count": extra if extra == "persons" else None,
+        "entity": extra if extra == "whose" else None,
+        "taxonomies": {"place": SHAPES["entities"].words["taxonomies"]["country"]} if "place" in chosen else None,
+        "types": {name: kind for name, kind in (("step", "ordinal"), ("word", "nominal")) if name in chosen},
+        "orders": {"step": ["low", "mid", "high"]} if "step" in chosen else None,
+        "splits": {"place": rng.choice(["multiway", "binary"])} if "place" in chosen else None,
+        "values": rng.choice(["labels", "labels", "bounds", "representative"]),
+        "cut_points": rng.choice(["simplest", "value"]),
+    }
+    return Shape(lambda: frame, given, rng.choice(KINDS))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_random_release_is_accepted(tmp_path: Path, seed: int) -> None:
+    shape = random_release(seed)
+    shape.release().save(tmp_path / "release", format=shape.kind)
+    found = af.audit_release(tmp_path / "release", source=shape.source)
+    assert missed(found) == set()
+    assert found.k is not None
+    assert found.k >= shape.words["k"]
+    assert missed(af.audit_release(tmp_path / "release")) == set()

@@ -66,7 +66,8 @@ class LabelReader:
             return value
         if isinstance(value, date):
             return datetime(value.year, value.month, value.day)
-        return Fraction(value)
+        # A float is the number it is written as, in labels and here.
+        return Fraction(Decimal(repr(value)) if isinstance(value, float) else value)
 
     def _leaf(self, value: Any) -> str:
         """The name of a value; those that are not named are the leaf for them."""

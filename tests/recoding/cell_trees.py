@@ -136,8 +136,7 @@ def ordered_cells(draw: st.DrawFn, name: str) -> OrderedCells:
     kind = ColumnType.CONTINUOUS if scale == Scale.NUMBER else ColumnType.DATE
     domain = (found[0], found[-1]) if len(found) > 1 and draw(st.booleans()) else ()
     cuts = tuple(found[1:-1] if domain else found)
-    # Without a cut 'missing' has no label yet (see test_missing_has_a_label_in_a_column_without_cuts).
-    return OrderedCells(name, kind, scale, cuts, bool(cuts) and draw(st.booleans()), domain)
+    return OrderedCells(name, kind, scale, cuts, draw(st.booleans()), domain)
 
 
 @st.composite

@@ -12,12 +12,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anonfit.algorithms.mondrian import Anonymized, Persons, anonymize
 from anonfit.errors import DataError, RecodingError, RequestError
-from anonfit.recoding.columns import OrderedCells, RecodedColumn
 from anonfit.recoding.recoding import Recoding
 from anonfit.tables.cuts import CutPoints
 from anonfit.tables.schema import Column, ColumnType, Role, Split
@@ -88,11 +87,6 @@ COLUMNS = [
 ]
 
 
-def is_only_missing_or_not(found: RecodedColumn) -> bool:
-    """A column for which 'missing' has no label yet: see test_missing_has_a_label_in_a_column_without_cuts."""
-    return isinstance(found, OrderedCells) and found.has_missing and not found.cuts
-
-
 @given(
     st.lists(FRAMES, min_size=4, max_size=25),
     st.integers(1, 4),
@@ -111,7 +105,6 @@ def test_training_rows_go_where_they_were(
         for one in chosen
     ]
     result = made(frame, *columns, k=k, points=points)
-    assume(not any(is_only_missing_or_not(found) for found in result.recoding.columns))
     expected = np.empty(len(frame), np.int32)
     expected[result.numbers] = result.nodes
     back = Recoding.from_json(result.recoding.to_json())
@@ -240,10 +233,17 @@ def test_times_of_day_are_recoded_as_they_were_coded() -> None:
     assert len(set(made(frame, column("at")).recoding.apply(frame)["at"].to_list())) == 2
 
 
+@pytest.mark.xfail(
+    strict=True,
+    reason="BUG: recoding.json does not keep date_format: the order of day and month of new texts is guessed",
+)
 def test_dates_written_otherwise_are_recoded_as_they_were_coded() -> None:
-    frame = pl.DataFrame({"day": ["05.01.2023", "05.02.2023", "05.05.2024", "05.06.2024"]})
-    result = made(frame, column("day", type=ColumnType.DATE, date_format="%d.%m.%Y"))
-    assert Recoding.from_json(result.recoding.to_json()).apply(frame)["day"].n_unique() == 2
+    frame = pl.DataFrame({"day": ["01/05/2023", "02/05/2023", "05/05/2023", "06/05/2023"]})
+    result = made(frame, column("day", type=ColumnType.DATE, date_format="%m/%d/%Y"))
+    expected = np.empty(len(frame), np.int32)
+    expected[result.numbers] = result.nodes
+    recoding = Recoding.from_json(result.recoding.to_json())
+    assert recoding.nodes(recoding.cells(frame)).tolist() == expected.tolist()
 
 
 # --- frames -----------------------------------------------------------------------------------------------------

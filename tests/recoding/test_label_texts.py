@@ -90,10 +90,6 @@ def test_labels_by_hand(column: RecodedColumn, cells: list[int], label: str) -> 
     assert column.label(cells) == label
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="BUG: recoding/columns.py OrdinalCells.label: `low and name_label(low)` leaves an empty word unquoted",
-)
 def test_an_empty_word_of_an_order_is_quoted() -> None:
     assert words("a", "", "b", "c").label([1, 2]) == '["", c)'
 
@@ -114,11 +110,6 @@ def test_different_runs_never_share_a_label(column: RecodedColumn) -> None:
     assert len(set(found)) == len(found)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=IndexError,
-    reason="BUG: recoding/columns.py OrderedCells.ends: a column without cuts, split into missing and not missing, has no cuts[-1]",
-)
 def test_missing_has_a_label_in_a_column_without_cuts() -> None:
     assert numbers(missing=True).label([0]) == "missing"
 

@@ -132,28 +132,17 @@ def test_words_and_names_lie_in_their_region(recoding: Recoding) -> None:
                 assert middles[column.name][0][node] == column.label(cells)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="BUG: recoding/values.py _dtype writes bounds of numbers as Float64, which changes whole numbers beyond 2^53",
-)
 def test_bounds_of_long_whole_numbers() -> None:
     column = OrderedCells("x", ColumnType.CONTINUOUS, Scale.NUMBER, (2**60 + 1,), False, ())
     assert said(column, Values.BOUNDS)["x_lower"][1] == 2**60 + 1
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="BUG: recoding/values.py middle: half way between adjacent floats rounds to the upper one, which is outside",
-)
 def test_the_middle_of_adjacent_floats_is_the_lower_one() -> None:
     low = float(np.nextafter(1.0, 2.0))
     column = OrderedCells("x", ColumnType.CONTINUOUS, Scale.NUMBER, (low, float(np.nextafter(low, 2.0))), False, ())
     assert said(column, Values.REPRESENTATIVE)["x"][1] == low
 
 
-@pytest.mark.xfail(
-    strict=True, reason="BUG: recoding/values.py middle: high - low overflows for numbers near the ends of floats"
-)
 def test_the_middle_of_a_huge_interval_is_finite() -> None:
     column = OrderedCells("x", ColumnType.CONTINUOUS, Scale.NUMBER, (-1.7e308, 1.7e308), False, ())
     assert said(column, Values.REPRESENTATIVE)["x"][1] == 0

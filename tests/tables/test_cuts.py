@@ -181,12 +181,6 @@ def test_a_time_lies_strictly_between_wherever_a_microsecond_does(both: tuple[in
             break
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=OverflowError,
-    reason="BUG: tables/cuts.py simplest_times asks simplest_dates for the day after 9999-12-31, which does not exist; "
-    "9999-12-31T23:59:59 is a common mark of an open end",
-)
 @given(st.integers(0, LAST_DAY - DAY), st.integers(1, DAY - 1))
 def test_times_of_the_last_day_there_is(low: int, late: int) -> None:
     cut = (datetime.fromisoformat(simplest_times(low, LAST_DAY + late)) - START) // timedelta(microseconds=1)

@@ -47,14 +47,15 @@ def _with_suppressed(series: pl.Series) -> pl.Series:
     return pl.concat([pl.Series(series.name, [None], dtype=series.dtype), series])
 
 
-def recode_frame(recoding: Recoding, frame: Any, *, unseen: Unseen, values: str) -> Any:
+def recode_frame(recoding: Recoding, frame: Any, *, unseen: str, values: str) -> Any:
     """Recode a frame's quasi-identifiers, row for row."""
     import polars as pl
 
-    if values not in set(Values):
-        raise RequestError(f"values = '{values}' is not known; {did_you_mean(values, list(Values))}")
+    for name, word, known in (("values", values, Values), ("unseen", unseen, Unseen)):
+        if word not in set(known):
+            raise RequestError(f"{name} = '{word}' is not known; {did_you_mean(word, list(known))}")
     table = from_frame(frame)
-    cells = recoding.cells(table, unseen=unseen)
+    cells = recoding.cells(table, unseen=Unseen(unseen))
     nodes = recoding.nodes(cells)
     if unseen == Unseen.SUPPRESS:
         unknown = np.any(np.stack([found < 0 for found in cells]), axis=0) if cells else np.zeros(len(nodes), bool)

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.recoding import labels
-from anonfit.tables.domains import name_positions
+from anonfit.tables.domains import name_positions, texts_of
+from anonfit.tables.frames import categorized
 from anonfit.tables.scales import Axis, Cut, Scale, cut_text, on_axis, parse_cut, thresholds
 from anonfit.tables.schema import ColumnType
 from anonfit.tables.taxonomy import Taxonomy
@@ -94,7 +95,7 @@ class OrderedCells:
     def ends(self, cells: Sequence[int]) -> tuple[Cut | None, Cut | None]:
         """Lower and upper end of the intervals of a run of cells, None where it is open."""
         first = max(cells[0] - int(self.has_missing), 0)
-        last = cells[-1] - int(self.has_missing)
+        last = max(cells[-1] - int(self.has_missing), 0)
         low = self.cuts[first - 1] if first > 0 else (self.domain[0] if self.domain else None)
         high = self.cuts[last] if last < len(self.cuts) else (self.domain[1] if self.domain else None)
         return low, high
@@ -150,7 +151,8 @@ class OrdinalCells:
         if len(known) == 1:
             return _label(self, cells, labels.name_label(self.order[known[0] - int(self.has_missing)]))
         low, high = self.ends(cells) if known else (None, None)
-        text = labels.interval_label(low and labels.name_label(low), high and labels.name_label(high))
+        ends = (None if end is None else labels.name_label(end) for end in (low, high))
+        text = labels.interval_label(*ends)
         return _label(self, cells, text)
 
 
@@ -174,7 +176,13 @@ class NominalCells:
 
     def cells_of(self, values: pl.Series) -> Cells:
         """The leaf of each value."""
-        distinct = values.unique()
+        import polars as pl
+
+        if self.type == ColumnType.NOMINAL and values.dtype != pl.Boolean:
+            distinct, places = categorized(texts_of(values))
+        else:
+            distinct = values.unique()
+            places = _places(values, distinct)
         if self.other is None:
             found = leaf_positions(self.taxonomy, distinct, column=self.name)
         else:
@@ -182,7 +190,7 @@ class NominalCells:
             # A value that happens to be written as the leaf of unnamed values is itself not named.
             found[found == self.taxonomy.leaf_position[self.other]] = -1
         cells = np.where(found < 0, -1, found + int(self.has_missing)).astype(np.int32)
-        located: Cells = cells[_places(values, distinct)]
+        located: Cells = cells[places]
         return located
 
     @property

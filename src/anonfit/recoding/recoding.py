@@ -111,7 +111,7 @@ class Recoding:
         """
         from anonfit.recoding.applying import recode_frame
 
-        return recode_frame(self, frame, unseen=Unseen(unseen), values=values)
+        return recode_frame(self, frame, unseen=unseen, values=values)
 
     def to_json(self) -> str:
         """The recoding as the text of recoding.json."""

@@ -57,56 +57,69 @@ def to_json(recoding: Recoding) -> str:
     return "\n".join(lines)
 
 
+def _require(holds: bool, fault: str) -> None:
+    if not holds:
+        raise ValueError(fault)
+
+
 def _column(entry: dict[str, Any]) -> RecodedColumn:
-    name, kind, has_missing = str(entry["name"]), entry["type"], bool(entry["missing"])
+    name, kind, has_missing = entry["name"], entry["type"], entry["missing"]
+    _require(
+        isinstance(name, str) and isinstance(has_missing, bool), "a column's name or 'missing' is of the wrong kind"
+    )
     if kind == "ordinal":
-        return OrdinalCells(name, tuple(str(word) for word in entry["order"]), has_missing)
+        order = tuple(entry["order"])
+        _require(
+            all(isinstance(word, str) for word in order), f"column '{name}': its order holds other things than words"
+        )
+        _require(0 < len(set(order)) == len(order), f"column '{name}': its order is empty or has a word twice")
+        return OrdinalCells(name, order, has_missing)
     if "taxonomy" in entry:
         taxonomy = Taxonomy.from_tree(entry["taxonomy"], column=name)
         other = entry["other"]
-        if other is not None and other not in taxonomy.leaf_position:
-            raise ValueError(f"column '{name}': '{other}' is no leaf of its taxonomy")
+        _require(other is None or other in taxonomy.leaf_position, f"column '{name}': its unnamed leaf is no leaf")
         return NominalCells(name, taxonomy, has_missing, other, ColumnType(kind))
     scale = Scale(entry["scale"])
+    _require((kind == "continuous") == (scale == Scale.NUMBER), f"column '{name}': its type and scale differ")
     cuts = tuple(parse_cut(cut, scale) for cut in entry["cuts"])
     domain = tuple(parse_cut(end, scale) for end in entry["domain"] or ())
-    if len(domain) not in (0, 2):
-        raise ValueError(f"column '{name}': a domain has two ends")
-    if any(not low < high for low, high in pairwise(cuts)):  # type: ignore[operator]
-        raise ValueError(f"column '{name}': its cuts are not in ascending order")
+    _require(len(domain) in (0, 2), f"column '{name}': a domain has two ends")
+    ends = (*domain[:1], *cuts, *domain[1:])
+    ascending = all(low < high for low, high in pairwise(ends))  # type: ignore[operator]
+    _require(ascending, f"column '{name}': its cuts are not in ascending order within its domain")
     return OrderedCells(name, ColumnType(kind), scale, cuts, has_missing, domain)
 
 
 def _array(entries: Any, length: int, name: str) -> NDArray[np.int32]:
+    _require(all(type(entry) is int for entry in entries), f"list '{name}' holds other things than whole numbers")
     found = np.array(entries, dtype=np.int32)
-    if found.shape != (length,):
-        raise ValueError(f"list '{name}' has not one entry per node")
+    _require(found.shape == (length,), f"list '{name}' has not one entry per node")
     return found
 
 
 def _tree(entry: dict[str, Any], sizes: list[int]) -> Tree:
     length = len(entry["column"])
-    column, children = (
-        _array(entry["column"], length, "column"),
-        _array(entry["children"], length, "children"),
-    )
+    column, children = _array(entry["column"], length, "column"), _array(entry["children"], length, "children")
     set_of = _array(entry["set"], length, "set") if entry["set"] else np.full(length, -1, np.int32)
-    sets = tuple(np.array(cells, dtype=np.int32) for cells in entry["sets"])
+    sets = tuple(_array(cells, len(cells), "sets") for cells in entry["sets"])
     tree = Tree(column, children, _array(entry["start"], length, "start"), np.full(length, -1, np.int32), set_of, sets)
     is_leaf = column == LEAF
-    ok = (
+    holds = (
         length > 0
-        and 1 + int(children.sum()) == length
+        and 1 + int(children.sum(dtype=np.int64)) == length
         and bool((children >= 0).all())
         and bool(((children > 0) == ~is_leaf).all())
         and bool((column[~is_leaf] >= 0).all())
         and bool((column < len(sizes)).all())
         and bool((tree.first_child[~is_leaf] > np.flatnonzero(~is_leaf)).all())
-        and bool((set_of < len(sets)).all())
+        and bool((set_of >= -1).all() and (set_of < len(sets)).all())
         and bool((children[set_of >= 0] == 2).all())
     )
-    if not ok:
-        raise ValueError("its nodes are not a tree")
+    _require(holds, "its nodes are not a tree")
+    for node in np.flatnonzero(set_of >= 0):
+        cells = sets[set_of[node]]
+        known = len(cells) > 0 and cells.min() >= 0 and cells.max() < sizes[column[node]]
+        _require(bool(known), "a set holds cells that its column has not")
     return tree
 
 
@@ -120,10 +133,6 @@ def _check_tiling(recoding: Recoding) -> None:
     by_run = tree.set_of[parent] < 0
     is_first = np.append(True, parent[1:] != parent[:-1]) if len(parent) else np.zeros(0, bool)
     begins = np.where(is_first, boxes.first[parent, column], tree.start[below])
-    sizes = np.array([found.size for found in recoding.columns])
-    for cells, split in zip(tree.sets, np.flatnonzero(tree.set_of >= 0), strict=False):
-        if len(cells) and (cells.min() < 0 or cells.max() >= sizes[tree.column[split]]):
-            raise ValueError("a set holds cells that its column has not")
     if not ((first <= last) & ((first == begins) | ~by_run)).all():
         raise ValueError("its regions do not tile the domain")
 
@@ -145,6 +154,8 @@ def from_json(text: str) -> Recoding:
         )
     try:
         columns = tuple(_column(entry) for entry in found["columns"])
+        names = [column.name for column in columns]
+        _require(len(set(names)) == len(names), "a column stands in it twice")
         recoding = Recoding(columns, _tree(found["nodes"], [column.size for column in columns]))
         _check_tiling(recoding)
     except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:

@@ -83,7 +83,10 @@ def _moment(cut: Cut | None, scale: Scale) -> Any:
 def _dtype(column: OrderedCells) -> Any:
     import polars as pl
 
-    return {Scale.NUMBER: pl.Float64, Scale.DATE: pl.Date, Scale.TIME: pl.Datetime("us")}[column.scale]
+    if column.scale == Scale.NUMBER:
+        whole = all(isinstance(end, int) and abs(end) < 2**63 for end in (*column.cuts, *column.domain))
+        return pl.Int64 if whole else pl.Float64
+    return pl.Date if column.scale == Scale.DATE else pl.Datetime("us")
 
 
 def _bounds(column: RecodedColumn, parts: Parts) -> list[pl.Series]:
@@ -141,9 +144,13 @@ def _representatives(column: RecodedColumn, parts: Parts) -> list[pl.Series]:
         low, high = (_moment(end, ordered.scale) for end in ordered.ends(part))
         if low is None or high is None:
             return high if low is None else low
-        return low + (high - low) / 2
+        if ordered.scale != Scale.NUMBER:
+            return low + (high - low) / 2
+        half = low / 2 + high / 2
+        return half if low <= half < high else low
 
-    return [_each(column.name, parts, middle, _dtype(ordered))]
+    dtype = pl.Float64 if ordered.scale == Scale.NUMBER else _dtype(ordered)
+    return [_each(column.name, parts, middle, dtype)]
 
 
 def region_values(recoding: Recoding, nodes: NDArray[np.int32], values: Values) -> dict[str, list[pl.Series]]:

@@ -82,8 +82,12 @@ def released_table(
     from anonfit.engines.memory.ordering import order_rows
 
     used, groups = _used(result.nodes, len(result.recoding.tree.column))
+    numbers = result.numbers
+    if len(numbers) < len(frame):
+        kept = np.sort(numbers)
+        frame, numbers = frame[kept], np.searchsorted(kept, numbers).astype(np.uint32)
     by_row = np.empty(len(groups), np.int32)
-    by_row[result.numbers] = groups
+    by_row[numbers] = groups
     written = (
         observed_labels(result.recoding, frame, by_row, len(used))
         if observed
@@ -95,9 +99,7 @@ def released_table(
         regions = regions[by_row]
     else:
         rank, of_rank = _ranks(regions)
-        numbers, edges = order_rows(
-            rank[groups], result.numbers, len(of_rank), sort_keys(raw.get_columns()), threads=threads
-        )
+        numbers, edges = order_rows(rank[groups], numbers, len(of_rank), sort_keys(raw.get_columns()), threads=threads)
         regions = _repeated(regions[of_rank], np.diff(edges))
         raw = raw[numbers] if raw.width else raw
     columns = [

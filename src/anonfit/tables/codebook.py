@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_FLOOR
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from anonfit.tables.domains import (
     OrderedDomain,
     OrdinalDomain,
     name_positions,
+    refuse_complex,
     require_known,
     texts_of,
 )
@@ -54,6 +56,8 @@ def column_type(column: Column, dtype: pl.DataType) -> ColumnType:
 
     if column.type is not None:
         return column.type
+    if column.date_format is not None:
+        return ColumnType.DATE
     if column.taxonomy is not None:
         return ColumnType.NOMINAL
     if dtype.is_numeric():
@@ -67,9 +71,10 @@ def typed(column: Column, values: pl.Series) -> pl.Series:
 
     kind = column_type(column, values.dtype)
     if values.dtype.is_float():
-        values = values.fill_nan(None)
+        return values.fill_nan(None)
     if kind == ColumnType.CONTINUOUS and not values.dtype.is_numeric():
-        return _parsed(values, values.cast(pl.String).cast(pl.Float64, strict=False), "numbers", "")
+        numbers = values.cast(pl.String).cast(pl.Float64, strict=False)
+        return _parsed(values, numbers, "numbers", "").fill_nan(None)
     if kind == ColumnType.DATE and values.dtype not in (pl.Date, pl.Datetime):
         return _parsed(
             values,
@@ -152,12 +157,15 @@ def _check_declared(domain: OrderedDomain) -> None:
         return
     scale = scale_of(domain.dtype)
     assert scale is not None
+    if len(domain.declared) != 2:
+        raise DataError(f"column '{domain.name}': the domain of an ordered column is [lowest, highest].")
     try:
         low, high = (parse_cut(end, scale) for end in domain.declared)
     except ValueError as error:
         raise DataError(f"column '{domain.name}': its domain does not fit its values: {error}.") from None
-    ends = thresholds([low, high], domain.dtype)
-    if len(domain.values) and (domain.values[0] < ends[0] or domain.values[-1] > thresholds([high], domain.dtype)[0]):
+    lowest = thresholds([low], domain.dtype)[0]
+    highest = thresholds([high], domain.dtype, rounding=ROUND_FLOOR)[0]
+    if len(domain.values) and (domain.values[0] < lowest or domain.values[-1] > highest):
         raise DataError(
             f"column '{domain.name}': some values lie outside its domain [{low}, {high}]; widen it or mend the data."
         )
@@ -171,9 +179,11 @@ def _groups(values: pl.Series) -> tuple[pl.Series, NDArray[Any]]:
 
     if values.dtype in (pl.String, pl.Categorical, pl.Enum):
         return categorized(values)
+    if isinstance(values.dtype, pl.Datetime):
+        values = values.cast(pl.Datetime("us", values.dtype.time_zone))
     distinct = values.unique().drop_nulls().sort()
     missing = values.is_null().to_numpy() if values.null_count() else None
-    if values.dtype in (pl.Boolean, pl.Date) or values.dtype.is_numeric():
+    if values.dtype in (pl.Boolean, pl.Date, pl.Datetime) or values.dtype.is_numeric():
         known = values.drop_nulls() if missing is not None else values
         axis = known.cast(pl.Int64).to_numpy() if values.dtype == pl.Boolean else on_axis(known)
         ranks = _distinct(axis)[1]
@@ -265,6 +275,7 @@ def _code_flat(
 
 def code_column(column: Column, values: pl.Series, *, persons: PersonCounter, k: int) -> CodedValues:
     """Find a quasi-identifier's domain and code its rows."""
+    refuse_complex(values)
     values = typed(column, values)
     kind = column_type(column, values.dtype)
     if column.taxonomy is not None:

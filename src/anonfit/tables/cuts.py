@@ -20,6 +20,7 @@ __all__ = ["CutPoints", "cuts_between", "simplest_dates", "simplest_numbers", "s
 
 LARGEST_POWER, SMALLEST_POWER = 18, -18
 START_OF_TIME = datetime(1970, 1, 1)
+LAST_DAY = (date.max - EPOCH).days
 
 
 class CutPoints(StrEnum):
@@ -124,14 +125,15 @@ def simplest_numbers(lower: Axis, upper: Axis) -> NDArray[np.float64]:
 
 def simplest_dates(lower: int, upper: int) -> str:
     """The first day of a year, of a month, or any day strictly between two days (since 1970); else the upper day."""
-    low, high = EPOCH + timedelta(days=lower), EPOCH + timedelta(days=upper)
     if upper - lower < 2:
-        return high.isoformat()
-    middle = EPOCH + timedelta(days=(lower + upper) // 2)
-    years = [date(year, 1, 1) for year in {middle.year, min(middle.year + 1, date.max.year), high.year, low.year}]
+        return (EPOCH + timedelta(days=upper)).isoformat()
+    low, middle = EPOCH + timedelta(days=lower), EPOCH + timedelta(days=(lower + upper) // 2)
+    # A day after the last that a calendar has may be an upper end, but no cut.
+    high = EPOCH + timedelta(days=min(upper, LAST_DAY))
+    years = [date(year, 1, 1) for year in {middle.year, min(middle.year + 1, date.max.year), high.year}]
     months = [_month(low, 1), _month(middle, 0), _month(middle, 1), _month(high, 0)]
     for candidates in (years, months, [middle]):
-        between = [day for day in candidates if low < day < high]
+        between = [day for day in candidates if lower < (day - EPOCH).days < upper]
         if between:
             return min(between, key=lambda day: (abs(day - middle), day)).isoformat()
     return high.isoformat()

@@ -21,7 +21,7 @@ from anonfit.tables.taxonomy import Taxonomy
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Domain", "NominalDomain", "OrderedDomain", "OrdinalDomain", "name_positions", "texts_of"]
+__all__ = ["Domain", "NominalDomain", "OrderedDomain", "OrdinalDomain", "name_positions", "refuse_complex", "texts_of"]
 
 OTHER = "other"
 
@@ -96,9 +96,16 @@ def texts_of(values: pl.Series) -> pl.Series:
         exact = (whole.cast(dtype) == values).fill_null(value=False)
         texts = values.cast(pl.String)
         return texts.set(exact, None).fill_null(whole.cast(pl.String)) if exact.any() else texts
-    if dtype.is_nested() or dtype in (pl.Binary, pl.Object):
-        raise DataError(f"column '{values.name}' is of type {dtype}; a quasi-identifier needs plain values.")
     return values.cast(pl.String)
+
+
+def refuse_complex(values: pl.Series) -> None:
+    """Refuse a column whose values cannot be compared or named."""
+    import polars as pl
+
+    dtype = values.dtype
+    if dtype.is_nested() or dtype in (pl.Binary, pl.Object, pl.Duration):
+        raise DataError(f"column '{values.name}' is of type {dtype}; a quasi-identifier needs plain values.")
 
 
 def name_positions(names: Sequence[str], values: pl.Series) -> NDArray[np.int32]:

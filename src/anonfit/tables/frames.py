@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,12 +29,18 @@ def from_frame(source: Any) -> pl.DataFrame:
     kind = type(source).__module__.split(".")[0]
     if kind == "pandas" and hasattr(source, "columns"):
         return _from_pandas(source)
-    if kind == "pyarrow":
+    if kind == "pyarrow" and hasattr(source, "schema"):
+        _refuse_twice([str(name) for name in source.schema.names])
         found = pl.from_arrow(source)
         if isinstance(found, pl.DataFrame):
             return found
     if isinstance(source, Mapping):
-        return pl.DataFrame(source)
+        try:
+            return pl.DataFrame(source)
+        except pl.exceptions.ShapeError:
+            raise DataError(
+                "the columns of the mapping are of different lengths; a table needs equally long ones."
+            ) from None
     raise DataError(
         f"a table is needed: a path, or a polars, pandas or Arrow frame; found "
         f"{type(source).__module__}.{type(source).__name__}."
@@ -45,24 +51,27 @@ def _from_pandas(source: Any) -> pl.DataFrame:
     import polars as pl
 
     names = [str(name) for name in source.columns]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise DataError(f"column names stand twice in the frame: {listed(twice)}; rename them.")
+    _refuse_twice(names)
     series = []
     for position, name in enumerate(names):
         values = source.iloc[:, position]
         try:
             found: Any = pl.from_pandas(values.reset_index(drop=True))
+            known = not isinstance(found.dtype, pl.BaseExtension)
+        except Exception:  # mixed objects fail in many ways, in pandas, pyarrow or polars
+            known = False
+        if known:
             series.append(found.alias(name))
-        except (TypeError, ValueError, pl.exceptions.PolarsError, ImportError):
-            texts = [None if _is_missing(value) else str(value) for value in values.tolist()]
-            series.append(pl.Series(name, texts, dtype=pl.String))
-        except Exception as error:  # pyarrow raises its own kinds for mixed objects
-            if type(error).__module__.split(".")[0] != "pyarrow":
-                raise
+        else:
             texts = [None if _is_missing(value) else str(value) for value in values.tolist()]
             series.append(pl.Series(name, texts, dtype=pl.String))
     return pl.DataFrame(series)
+
+
+def _refuse_twice(names: Sequence[str]) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise DataError(f"column names stand twice in the frame: {listed(twice)}; rename them.")
 
 
 def _is_missing(value: Any) -> bool:

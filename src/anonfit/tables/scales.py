@@ -59,6 +59,8 @@ def on_axis(values: pl.Series) -> Axis:
     try:
         if isinstance(dtype, pl.Decimal):
             units: NDArray[np.int64] = (values * 10 ** (dtype.scale or 0)).cast(pl.Int64).to_numpy()
+            if dtype.scale and np.abs(units).max(initial=0) >= 2**53:
+                raise DataError(f"column '{values.name}': decimals of more than 15 digits cannot be cut; round them.")
             return units
         if dtype.is_integer() or dtype == pl.Date:
             return values.to_physical().cast(pl.Int64).to_numpy()
@@ -78,8 +80,10 @@ def _decimal(cut: Cut) -> Decimal:
     return Decimal(repr(cut) if isinstance(cut, float) else cut)
 
 
-def _ceiling(number: Decimal) -> int:
-    return int(number.to_integral_value(rounding=ROUND_CEILING))
+def _whole(number: Decimal, rounding: str) -> int:
+    """A whole number of 64 bits: beyond them there are no values to be compared with."""
+    found = number.to_integral_value(rounding=rounding)
+    return int(min(max(found, Decimal(-(2**63))), Decimal(2**63 - 1)))
 
 
 def _microseconds(cut: str) -> int:
@@ -87,20 +91,22 @@ def _microseconds(cut: str) -> int:
     return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
-def thresholds(cuts: Sequence[Cut], dtype: pl.DataType) -> Axis:
-    """Cuts as numbers on the axis of a column type: a value lies at or above a cut if its number is at or above the
-    cut's.
+def thresholds(cuts: Sequence[Cut], dtype: pl.DataType, *, rounding: str = ROUND_CEILING) -> Axis:
+    """Cuts as numbers on the axis of a column type.
+
+    A value lies at or above a cut if its number is at or above the cut's; rounded down instead (ROUND_FLOOR), it lies
+    above the cut if its number is.
     """
     import polars as pl
 
     if isinstance(dtype, pl.Decimal):
         unit = Decimal(10) ** (dtype.scale or 0)
-        return np.array([_ceiling(_decimal(cut) * unit) for cut in cuts], dtype=np.int64)
+        return np.array([_whole(_decimal(cut) * unit, rounding) for cut in cuts], dtype=np.int64)
     if dtype.is_integer():
-        return np.array([_ceiling(_decimal(cut)) for cut in cuts], dtype=np.int64)
+        return np.array([_whole(_decimal(cut), rounding) for cut in cuts], dtype=np.int64)
     if dtype == pl.Date:
-        days = 24 * 3600 * 10**6
-        return np.array([-(-_microseconds(str(cut)) // days) for cut in cuts], dtype=np.int64)
+        days = Decimal(24 * 3600 * 10**6)
+        return np.array([_whole(_microseconds(str(cut)) / days, rounding) for cut in cuts], dtype=np.int64)
     if isinstance(dtype, pl.Datetime):
         return np.array([_microseconds(str(cut)) for cut in cuts], dtype=np.int64)
     return np.array([float(cut) for cut in cuts], dtype=np.float64)
@@ -119,14 +125,16 @@ def parse_cut(value: object, scale: Scale) -> Cut:
         if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
             raise ValueError(f"{value!r} is not a number")
         return value
-    if isinstance(value, datetime):
-        return value.replace(tzinfo=None).isoformat()
-    if isinstance(value, date):
+    if isinstance(value, date) and not isinstance(value, datetime):
         return value.isoformat()
-    if not isinstance(value, str):
+    if not isinstance(value, str | datetime):
         raise ValueError(f"{value!r} is not a date")
-    found = datetime.fromisoformat(value)
-    return value if len(value) > 10 else found.date().isoformat()
+    found = datetime.fromisoformat(value) if isinstance(value, str) else value
+    if found.tzinfo is not None:
+        found = found.astimezone(UTC).replace(tzinfo=None)
+    if isinstance(value, str) and len(value) <= 10:
+        return found.date().isoformat()
+    return found.isoformat()
 
 
 def on_axis_text(number: Any, dtype: pl.DataType) -> Cut:
