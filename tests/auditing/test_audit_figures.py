@@ -186,7 +186,10 @@ def test_the_audit_shares_no_code_with_the_package() -> None:
     folder = Path(package.__file__).parent
     lines = [line.strip() for path in folder.glob("*.py") for line in path.read_text(encoding="utf-8").splitlines()]
     imported = {line.split()[1] for line in lines if line.startswith(("from anonfit", "import anonfit"))}
-    assert {name for name in imported if not name.startswith("anonfit.auditing")} == {"anonfit.compiling", "anonfit.errors"}
+    assert {name for name in imported if not name.startswith("anonfit.auditing")} == {
+        "anonfit.compiling",
+        "anonfit.errors",
+    }
 
 
 def test_importing_the_audit_loads_neither_polars_nor_numba() -> None:

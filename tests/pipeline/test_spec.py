@@ -12,7 +12,6 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import tries
 
 from anonfit.api import anonymize, run
 from anonfit.errors import DataError, RequestError, SpecError
@@ -22,6 +21,7 @@ from anonfit.spec_writing import spec_tables, to_toml
 from anonfit.tables.cuts import CutPoints
 from anonfit.tables.schema import ColumnType, Role, Split
 from anonfit.tables.taxonomy import Taxonomy
+from strategies import tries
 
 SMALL = """
 version = 1

@@ -214,29 +214,17 @@ def test_texts_that_are_no_numbers_are_refused_without_their_value(ages: Recodin
     assert SECRET not in str(caught.value)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="BUG: tables/taxonomy_leaves.py leaf_positions refuses a column of type Null, though nothing is to be found",
-)
 def test_a_column_of_missing_values_without_a_type_can_be_recoded() -> None:
     frame = pl.DataFrame({"country": ["FR", "FR", None, None]})
     recoding = made(frame, column("country", taxonomy=COUNTRIES)).recoding
     assert applied(recoding, {"country": [None, None]})["country"] == ["missing", "missing"]
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="BUG: recoding/columns.py NominalCells.cells_of: leaf_positions refuses times of day, which were coded by their texts",
-)
 def test_times_of_day_are_recoded_as_they_were_coded() -> None:
     frame = pl.DataFrame({"at": [time(1), time(1), time(2), time(2)]})
     assert len(set(made(frame, column("at")).recoding.apply(frame)["at"].to_list())) == 2
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="BUG: recoding.json does not keep date_format: the order of day and month of new texts is guessed",
-)
 def test_dates_written_otherwise_are_recoded_as_they_were_coded() -> None:
     frame = pl.DataFrame({"day": ["01/05/2023", "02/05/2023", "05/05/2023", "06/05/2023"]})
     result = made(frame, column("day", type=ColumnType.DATE, date_format="%m/%d/%Y"))
@@ -287,11 +275,6 @@ def test_values_that_are_no_way_to_write_are_refused(ages: Recoding) -> None:
         applied(ages, {"age": [1]}, values="label")
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=ValueError,
-    reason="BUG: recoding/recoding.py apply lets enum's ValueError escape for an unknown `unseen`",
-)
 def test_words_for_unseen_values_that_are_not_known_are_refused(ages: Recoding) -> None:
     with pytest.raises(RequestError, match="did you mean 'suppress'"):
         applied(ages, {"age": [1]}, unseen="supress")

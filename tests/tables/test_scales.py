@@ -53,7 +53,7 @@ def test_floats(values: list[float], cut: float) -> None:
 
 
 @given(
-    st.lists(st.integers(-(10**17), 10**17), min_size=1),
+    st.lists(st.integers(-(2**53) + 1, 2**53 - 1), min_size=1),
     st.integers(0, 6),
     st.floats(-1e12, 1e12) | st.integers(-(10**12), 10**12),
 )
@@ -136,6 +136,13 @@ def test_numbers_beyond_the_axis_are_refused_by_column_without_their_value(value
     with pytest.raises(DataError, match="column 'x'.*63 bits") as caught:
         on_axis(values)
     assert str(values[0]) not in str(caught.value)
+
+
+def test_decimals_of_more_digits_than_a_cut_can_have_are_refused_by_column() -> None:
+    values = [Decimal("123456789012.345671"), Decimal("123456789012.345678")]
+    with pytest.raises(DataError, match="column 'x'.*15 digits") as caught:
+        on_axis(pl.Series("x", values))
+    assert "345671" not in str(caught.value)
 
 
 @pytest.mark.parametrize("cut", [1e19, -1e300, 10**30])

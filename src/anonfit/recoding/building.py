@@ -35,9 +35,8 @@ def _ordered(
     cuts: tuple[Cut, ...] = tuple(found[index] for index in first)
     scale = scale_of(domain.dtype)
     assert scale is not None
-    cells = OrderedCells(
-        domain.name, domain.type, scale, cuts, domain.has_missing, declared_ends(domain.declared, scale)
-    )
+    ends = declared_ends(domain.declared, scale)
+    cells = OrderedCells(domain.name, domain.type, scale, cuts, domain.has_missing, ends, domain.date_format)
     at = np.full(len(starts), shift, np.int32)
     if len(axis_cuts):
         at[between] = cut_of[pair_of.ravel()] + 1 + shift
@@ -49,7 +48,9 @@ def _column(
 ) -> tuple[RecodedColumn, NDArray[np.int32] | None]:
     """A column's cells, and for an ordered one the starts of its splits' parts in cells."""
     if isinstance(domain, NominalDomain):
-        return NominalCells(domain.name, domain.taxonomy, domain.has_missing, domain.other, domain.type), None
+        return NominalCells(
+            domain.name, domain.taxonomy, domain.has_missing, domain.other, domain.type, domain.date_format
+        ), None
     if isinstance(domain, OrdinalDomain):
         return OrdinalCells(domain.name, domain.order, domain.has_missing), None
     upper = _upper_parts(tree, index)

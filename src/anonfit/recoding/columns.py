@@ -48,6 +48,10 @@ class RecodedColumn(Protocol):
         """How its values are ordered or matched."""
 
     @property
+    def date_format(self) -> str | None:
+        """How its dates are written where they are texts."""
+
+    @property
     def size(self) -> int:
         """How many cells there are."""
 
@@ -77,6 +81,7 @@ class OrderedCells:
     cuts: tuple[Cut, ...]
     has_missing: bool
     domain: tuple[Cut, ...] = ()
+    date_format: str | None = None
 
     @property
     def size(self) -> int:
@@ -123,6 +128,7 @@ class OrdinalCells:
     order: tuple[str, ...]
     has_missing: bool
     type: ColumnType = ColumnType.ORDINAL
+    date_format: str | None = None
 
     @property
     def size(self) -> int:
@@ -168,6 +174,7 @@ class NominalCells:
     has_missing: bool
     other: str | None = None
     type: ColumnType = ColumnType.NOMINAL
+    date_format: str | None = None
 
     @property
     def size(self) -> int:

@@ -129,7 +129,7 @@ class Recoding:
 
 def _declared(column: RecodedColumn) -> Column:
     """What a recoding knows of a column, in the form in which values are typed."""
-    return Column(column.name, Role.QUASI_IDENTIFIER, column.type)
+    return Column(column.name, Role.QUASI_IDENTIFIER, column.type, date_format=column.date_format)
 
 
 def _cells(column: RecodedColumn, values: pl.Series, unseen: Unseen) -> NDArray[np.int32]:

@@ -34,6 +34,8 @@ def _column_json(column: RecodedColumn) -> dict[str, Any]:
     elif isinstance(column, NominalCells):
         found |= {"type": str(column.type), "missing": column.has_missing, "other": column.other}
         found |= {"taxonomy": column.taxonomy.to_tree()}
+    if column.type == ColumnType.DATE:
+        found["date_format"] = column.date_format
     return found
 
 
@@ -67,6 +69,8 @@ def _column(entry: dict[str, Any]) -> RecodedColumn:
     _require(
         isinstance(name, str) and isinstance(has_missing, bool), "a column's name or 'missing' is of the wrong kind"
     )
+    date_format = entry["date_format"] if kind == "date" else None
+    _require(date_format is None or isinstance(date_format, str), f"column '{name}': its date format is no text")
     if kind == "ordinal":
         order = tuple(entry["order"])
         _require(
@@ -78,7 +82,7 @@ def _column(entry: dict[str, Any]) -> RecodedColumn:
         taxonomy = Taxonomy.from_tree(entry["taxonomy"], column=name)
         other = entry["other"]
         _require(other is None or other in taxonomy.leaf_position, f"column '{name}': its unnamed leaf is no leaf")
-        return NominalCells(name, taxonomy, has_missing, other, ColumnType(kind))
+        return NominalCells(name, taxonomy, has_missing, other, ColumnType(kind), date_format)
     scale = Scale(entry["scale"])
     _require((kind == "continuous") == (scale == Scale.NUMBER), f"column '{name}': its type and scale differ")
     cuts = tuple(parse_cut(cut, scale) for cut in entry["cuts"])
@@ -87,7 +91,7 @@ def _column(entry: dict[str, Any]) -> RecodedColumn:
     ends = (*domain[:1], *cuts, *domain[1:])
     ascending = all(low < high for low, high in pairwise(ends))  # type: ignore[operator]
     _require(ascending, f"column '{name}': its cuts are not in ascending order within its domain")
-    return OrderedCells(name, ColumnType(kind), scale, cuts, has_missing, domain)
+    return OrderedCells(name, ColumnType(kind), scale, cuts, has_missing, domain, date_format)
 
 
 def _array(entries: Any, length: int, name: str) -> NDArray[np.int32]:

@@ -89,13 +89,14 @@ def _dates(texts: pl.Series, form: str | None) -> pl.Series:
     import polars as pl
 
     if form is None:
+        # Only ISO forms are read without being told: 01/02/2023 is a day in January to some and in February to others.
         days = texts.str.to_date("%Y-%m-%d", strict=False)
         if days.null_count() == texts.null_count():
             return days
-        try:
-            return texts.str.to_datetime(strict=False, time_unit="us")
-        except pl.exceptions.ComputeError:  # not even one text looks like a date
-            return days
+        clocks = ("%H:%M:%S%.f", "%H:%M")
+        joined = texts.str.replace(" ", "T", literal=True)
+        times = [joined.str.to_datetime(f"%Y-%m-%dT{clock}", strict=False, time_unit="us") for clock in clocks]
+        return pl.select(pl.coalesce(days.cast(pl.Datetime("us")), *times)).to_series()
     if any(part in form for part in ("%H", "%I", "%M", "%S", "%T")):
         return texts.str.to_datetime(form, strict=False, time_unit="us")
     return texts.str.strptime(pl.Date, form, strict=False)
@@ -145,7 +146,7 @@ def _code_ordered(column: Column, values: pl.Series) -> CodedValues:
     distinct, ranks = _distinct(axis)
     has_missing = present is not None
     kind = ColumnType.CONTINUOUS if values.dtype.is_numeric() else ColumnType.DATE
-    domain = OrderedDomain(column.name, kind, values.dtype, distinct, has_missing, column.domain)
+    domain = OrderedDomain(column.name, kind, values.dtype, distinct, has_missing, column.domain, column.date_format)
     _check_declared(domain)
     codes = _with_missing(ranks.astype(code_dtype(len(distinct) + 1), copy=False), present, len(distinct) + has_missing)
     return CodedValues(domain, codes)
@@ -217,7 +218,8 @@ def _code_nominal(column: Column, values: pl.Series, persons: PersonCounter, k: 
         positions = leaf_positions(column.taxonomy, distinct, column=column.name)
         require_known(positions, distinct, where="its taxonomy", error=TaxonomyError)
         kind = _matched_as(values.dtype)
-        domain = NominalDomain(column.name, column.taxonomy, column.split or Split.MULTIWAY, has_missing, type=kind)
+        split = column.split or Split.MULTIWAY
+        domain = NominalDomain(column.name, column.taxonomy, split, has_missing, None, kind, column.date_format)
         return CodedValues(domain, _code_by_position(rows, positions, has_missing, len(domain.taxonomy.leaves)))
     split = column.split or Split.SUBSET
     if column.domain:

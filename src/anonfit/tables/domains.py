@@ -39,6 +39,7 @@ class OrderedDomain:
     values: Axis
     has_missing: bool
     declared: tuple[object, ...] = ()
+    date_format: str | None = None
 
     def coded(self) -> CodedColumn:
         """What growing must know of the column."""
@@ -73,6 +74,7 @@ class NominalDomain:
     has_missing: bool
     other: str | None = None
     type: ColumnType = ColumnType.NOMINAL
+    date_format: str | None = None
 
     def coded(self) -> CodedColumn:
         """What growing must know of the column."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from anonfit.errors import DataError, listed
 from anonfit.tables.frames import categorized, from_frame
-from anonfit.tables.sniffing import CsvShape, sniff
+from anonfit.tables.sniffing import CsvShape, sniff, without_empty_lines
 
 if TYPE_CHECKING:
     import polars as pl
@@ -73,34 +73,32 @@ def _files(source: str | Path) -> list[Path]:
     return [path]
 
 
-def _csv_types(shape: CsvShape, options: ReadOptions) -> dict[str, pl.DataType]:
+def _csv_types(shape: CsvShape, categories: Mapping[str, pl.DataType]) -> dict[str, pl.DataType]:
+    """The type each column is read as: what the samples show, or texts that are sorted out later."""
     import polars as pl
 
     types = {"whole": pl.Int64(), "number": pl.Float64(), "date": pl.Date(), "text": pl.String()}
-    found: dict[str, pl.DataType] = {}
-    for name, kind in zip(shape.names, shape.types, strict=True):
-        found[name] = pl.String() if shape.padded else types[kind]
-        if name in options.texts:
-            found[name] = pl.String() if shape.padded else pl.Categorical(pl.Categories.random())
-    return found
+    return {
+        name: pl.String() if shape.padded else categories.get(name, types[kind])
+        for name, kind in zip(shape.names, shape.types, strict=True)
+    }
 
 
-def _read_csv(path: Path, options: ReadOptions) -> pl.DataFrame:
+def _read_csv(path: Path, options: ReadOptions, categories: Mapping[str, pl.DataType]) -> pl.DataFrame:
     import polars as pl
 
     shape = sniff(path, delimiter=options.delimiter, has_header=options.header, missing=options.missing)
     if len(set(shape.names)) < len(shape.names):
         twice = sorted({name for name in shape.names if shape.names.count(name) > 1})
         raise DataError(f"{path.name}: column names stand twice: {listed(twice)}; rename them.")
-    types = _csv_types(shape, options)
     wanted = [name for name in shape.names if options.columns is None or name in options.columns]
 
-    def read(schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
+    def read(source: Path | bytes, schema: Mapping[str, pl.DataType], skipped: int) -> pl.DataFrame:
         scan = pl.scan_csv(
-            path,
+            source,
             separator=shape.delimiter,
             has_header=False,
-            skip_rows=1 if shape.has_header else 0,
+            skip_lines=skipped,
             schema=dict(schema),
             null_values=sorted({"", *options.missing}),
             decimal_comma=shape.decimal_comma,
@@ -109,17 +107,31 @@ def _read_csv(path: Path, options: ReadOptions) -> pl.DataFrame:
         frame: pl.DataFrame = scan.select(wanted).collect()
         return frame
 
-    try:
-        frame = read(types)
-        return _unpad(frame, shape, options) if shape.padded else frame
-    except pl.exceptions.PolarsError:
-        pass
-    # A value deeper in the file was not of the type its column begins with: read texts, then see what each column is.
-    try:
-        frame = read({name: pl.String() for name in shape.names})
-    except pl.exceptions.PolarsError as error:
-        raise DataError(f"{path.name} cannot be read as a table: {_first_line(error)}") from None
-    return _unpad(frame, shape, options)
+    def read_typed(source: Path | bytes, skipped: int) -> pl.DataFrame:
+        try:
+            frame = read(source, _csv_types(shape, categories), skipped)
+            return _unpad(frame, shape, options) if shape.padded else frame
+        except pl.exceptions.PolarsError:
+            pass
+        # A value deeper in the file was not of the type its column begins with: read texts, then see what each is.
+        try:
+            frame = read(source, {name: pl.String() for name in shape.names}, skipped)
+        except pl.exceptions.PolarsError as error:
+            raise DataError(f"{path.name} cannot be read as a table: {_first_line(error)}") from None
+        return _unpad(frame, shape, options)
+
+    frame = read_typed(path, shape.skipped)
+    if len(shape.names) > 1 and _may_be_ragged(frame, shape):
+        content = without_empty_lines(path, shape, len(frame))
+        if content is not None:
+            frame = read_typed(content, 0)
+    return frame
+
+
+def _may_be_ragged(frame: pl.DataFrame, shape: CsvShape) -> bool:
+    """Whether lines could be empty or too short: each would leave its last field missing."""
+    last = shape.names[-1]
+    return len(frame) > 0 and (last not in frame.columns or frame[last].null_count() > 0)
 
 
 def _first_line(error: Exception) -> str:
@@ -143,24 +155,32 @@ def _unpad(frame: pl.DataFrame, shape: CsvShape, options: ReadOptions) -> pl.Dat
     for name in cleaned.columns:
         kind = shape.types[shape.names.index(name)]
         column = cleaned[name]
-        target = {"whole": pl.Int64(), "number": pl.Float64(), "date": pl.Date()}.get(kind)
-        if target is not None and name not in options.texts:
-            text = column.str.replace(",", ".", literal=True) if shape.decimal_comma and kind == "number" else column
-            cast = text.cast(target, strict=False)
-            if cast.null_count() == column.null_count():
-                column = cast
+        if name not in options.texts and kind != "text":
+            column = _as_values(column, kind, shape.decimal_comma)
         found.append(column)
     return pl.DataFrame(found)
 
 
-def _read_file(path: Path, options: ReadOptions) -> pl.DataFrame:
+def _as_values(texts: pl.Series, kind: str, decimal_comma: bool) -> pl.Series:
+    """A column of texts as the numbers or dates that all of them are; else as it is."""
+    import polars as pl
+
+    if kind == "date":
+        tries = [texts.str.to_date("%Y-%m-%d", strict=False)]
+    else:
+        numbers = texts.str.replace(",", ".", literal=True) if decimal_comma else texts
+        tries = [numbers.cast(pl.Int64, strict=False), numbers.cast(pl.Float64, strict=False)]
+    return next((found for found in tries if found.null_count() == texts.null_count()), texts)
+
+
+def _read_file(path: Path, options: ReadOptions, categories: Mapping[str, pl.DataType]) -> pl.DataFrame:
     import polars as pl
 
     kind = table_format(path)
     if kind == "csv":
-        return _read_csv(path, options)
+        return _read_csv(path, options, categories)
     try:
-        scan = pl.scan_parquet(path, glob=False) if kind == "parquet" else pl.scan_ipc(path)
+        scan = pl.scan_parquet(path, glob=False) if kind == "parquet" else pl.scan_ipc(path, glob=False)
         names = scan.collect_schema().names()
         wanted = [name for name in names if options.columns is None or name in options.columns]
         frame: pl.DataFrame = scan.select(wanted).collect()
@@ -180,7 +200,7 @@ def column_names(source: Any, options: ReadOptions) -> tuple[str, ...]:
     if kind == "csv":
         return sniff(path, delimiter=options.delimiter, has_header=options.header, missing=options.missing).names
     try:
-        scan = pl.scan_parquet(path, glob=False) if kind == "parquet" else pl.scan_ipc(path)
+        scan = pl.scan_parquet(path, glob=False) if kind == "parquet" else pl.scan_ipc(path, glob=False)
         return tuple(scan.collect_schema().names())
     except (pl.exceptions.PolarsError, OSError) as error:
         raise DataError(f"{path.name} cannot be read as {kind}: {type(error).__name__}.") from None
@@ -204,9 +224,12 @@ def _missing_texts(frame: pl.DataFrame, missing: Collection[str], names: Collect
 
 def read_table(source: Any, options: ReadOptions) -> pl.DataFrame:
     """The table of a file, a pattern of files, or a frame, as polars."""
+    import polars as pl
 
     if isinstance(source, str | Path):
-        frames = [_read_file(path, options) for path in _files(source)]
+        # Files of one table share their categories, so that they can be stacked.
+        categories = {name: pl.Categorical(pl.Categories.random()) for name in options.texts}
+        frames = [_read_file(path, options, categories) for path in _files(source)]
         frame = frames[0] if len(frames) == 1 else _stack(frames, _files(source))
         if table_format(_files(source)[0]) == "csv":
             return frame
@@ -225,4 +248,18 @@ def _stack(frames: Sequence[pl.DataFrame], files: Sequence[Path]) -> pl.DataFram
             raise DataError(
                 f"{path.name} has other columns than {files[0].name}; all files of a pattern need the same."
             )
-    return pl.concat(frames, how="vertical_relaxed", rechunk=True)
+    columns = []
+    for name in frames[0].columns:
+        parts = [frame[name] for frame in frames]
+        types = {part.dtype for part in parts if part.null_count() < len(part)}
+        if len(types) > 1 and not all(dtype.is_numeric() for dtype in types):
+            raise DataError(
+                f"column '{name}' is of other types in other files of the pattern; declare its type, or mend them."
+            )
+        dtype = next(iter(types), parts[0].dtype)
+        frames_of = [
+            (part if part.null_count() < len(part) else pl.Series(name, [None] * len(part), dtype=dtype)).to_frame()
+            for part in parts
+        ]
+        columns.append(pl.concat(frames_of, how="vertical_relaxed", rechunk=True))
+    return pl.concat(columns, how="horizontal")

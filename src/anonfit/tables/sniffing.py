@@ -9,14 +9,17 @@ import csv
 import gzip
 import io
 import re
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
+from typing import IO
 
 from anonfit.errors import DataError
 
-__all__ = ["CsvShape", "sniff"]
+__all__ = ["CsvShape", "sniff", "without_empty_lines"]
 
 DELIMITERS = ",;\t|"
 SAMPLE = 1 << 16
@@ -26,82 +29,94 @@ NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
 LEADING_ZERO = re.compile(r"-?0\d")
 COMMA_NUMBER = re.compile(r"-?\d+,\d+")
 DAY = re.compile(r"\d{4}-\d\d-\d\d")
+EMPTY_LINES = re.compile(rb"(\r?\n)(?:[ \t]*\r?\n)+")
 
 
 @dataclass(frozen=True, slots=True)
 class CsvShape:
-    """How to read a text table. `types` has 'whole', 'number', 'date' or 'text' for each name."""
+    """How to read a text table. `types` has 'whole', 'number', 'date' or 'text' for each name; `skipped` lines come
+    before its first record.
+    """
 
     delimiter: str
     has_header: bool
+    skipped: int
     padded: bool
     decimal_comma: bool
     names: tuple[str, ...]
     types: tuple[str, ...]
 
 
-def _open(path: Path) -> io.BufferedIOBase:
-    if path.suffix == ".gz":
-        return gzip.open(path, "rb")
-    return path.open("rb")
-
-
 def _samples(path: Path) -> tuple[bytes, list[bytes]]:
     """The beginning of the file, and stretches of whole lines from its middle and end where they can be reached."""
-    if path.suffix == ".zst":
-        return _zstd_head(path), []
-    with _open(path) as file:
-        head = file.read(SAMPLE)
-        more = []
-        size = path.stat().st_size
-        if path.suffix != ".gz" and size > 4 * SAMPLE:
-            for place in (size // 2, size - SAMPLE):
-                file.seek(place)
-                lines = file.read(SAMPLE).split(b"\n")
-                more.append(b"\n".join(lines[1:-1]))
-    return head, more
+    try:
+        if path.suffix == ".zst":
+            return _zstd_head(path), []
+        with _unpacked(path) as file:
+            head = file.read(SAMPLE)
+            more = []
+            size = path.stat().st_size
+            if path.suffix != ".gz" and size > 4 * SAMPLE:
+                for place in (size // 2, size - SAMPLE):
+                    file.seek(place)
+                    lines = file.read(SAMPLE).split(b"\n")
+                    more.append(b"\n".join(lines[1:-1]))
+        return head, more
+    except (OSError, EOFError, zlib.error):
+        raise DataError(f"{path.name} cannot be unpacked: it is cut short, or not what its ending says.") from None
 
 
 def _zstd_head(path: Path) -> bytes:
     """The beginning of a zstd file, through polars, which brings its own decompressor."""
     import polars as pl
 
-    lines = pl.read_csv(
-        path,
-        has_header=False,
-        separator="\x01",
-        quote_char=None,
-        n_rows=500,
-        new_columns=["line"],
-        infer_schema=False,
-    )
+    try:
+        lines = pl.read_csv(
+            path,
+            has_header=False,
+            separator="\x01",
+            quote_char=None,
+            n_rows=500,
+            new_columns=["line"],
+            infer_schema=False,
+        )
+    except pl.exceptions.NoDataError:
+        return b""
+    except pl.exceptions.PolarsError:
+        raise DataError(f"{path.name} cannot be unpacked, or is not UTF-8 text.") from None
     return "\n".join(line or "" for line in lines["line"]).encode()
 
 
-def _rows(text: str, delimiter: str) -> Iterator[list[str]]:
+def _rows(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Records that are no empty lines, each with the number of lines up to its end."""
     reader = csv.reader(io.StringIO(text), delimiter=delimiter)
     while True:
         try:
             row = next(reader)
-        except StopIteration:
-            return
-        except csv.Error:
+        except (StopIteration, csv.Error):
             return
         if row:
-            yield row
+            yield reader.line_num, row
 
 
 def _delimiter(text: str) -> str:
     """The delimiter that divides the first lines into the most, and equally many, fields."""
     best, best_score = ",", (0.0, 0)
     for candidate in DELIMITERS:
-        widths = [len(row) for _, row in zip(range(50), _rows(text, candidate), strict=False)]
+        widths = [len(row) for _, (_, row) in zip(range(50), _rows(text, candidate), strict=False)]
         if not widths or widths[0] < 2:
             continue
         same = sum(width == widths[0] for width in widths) / len(widths)
         if (same, widths[0]) > best_score:
             best, best_score = candidate, (same, widths[0])
     return best
+
+
+def _is_number(text: str) -> bool:
+    """Whether a float can hold the number as it is written; longer ones stay texts, so that no digit is lost."""
+    if not NUMBER.fullmatch(text):
+        return False
+    return len(text) <= 15 or Decimal(text) == Decimal(repr(float(text)))
 
 
 def _type(texts: Sequence[str], missing: frozenset[str], comma: bool) -> str:
@@ -112,7 +127,7 @@ def _type(texts: Sequence[str], missing: frozenset[str], comma: bool) -> str:
     if all(WHOLE.fullmatch(text) for text in found):
         return "whole"
     numbers = [text.replace(",", ".") for text in found] if comma else found
-    if all(NUMBER.fullmatch(text) for text in numbers) and not any(LEADING_ZERO.match(text) for text in found):
+    if all(_is_number(text) for text in numbers) and not any(LEADING_ZERO.match(text) for text in found):
         return "number"
     if all(DAY.fullmatch(text) for text in found):
         return "date"
@@ -122,10 +137,13 @@ def _type(texts: Sequence[str], missing: frozenset[str], comma: bool) -> str:
 def _looks_like_header(first: Sequence[str], types: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
     """A header is a line of different names, not numbers, above values of which some column's are otherwise."""
     names = [name.strip() for name in first]
-    if len(set(names)) < len(names) or any(not name or NUMBER.fullmatch(name) for name in names):
+    # The first name may be empty: so pandas writes its index.
+    if any(NUMBER.fullmatch(name) for name in names) or not all(names[1:]):
         return False
     if not below or any(kind != "text" for kind in types):
         return True
+    if len(set(names)) < len(names):
+        return False
     # All text: a first line that stands in the data again is no header.
     return not any(
         name in {row[index].strip() for row in below if index < len(row)} for index, name in enumerate(names)
@@ -151,17 +169,20 @@ def _sniff(
     if not head.strip():
         raise DataError(f"{path.name} is empty; a table needs at least one row.")
     try:
-        text = head.decode("utf-8-sig", errors="strict" if len(head) < SAMPLE else "ignore")
+        # A sample may end within a sign: what follows its last line is not needed.
+        text = (head if len(head) < SAMPLE else head.rpartition(b"\n")[0] or head).decode("utf-8-sig")
         rest = [part.decode("utf-8") for part in more]
     except UnicodeDecodeError:
         raise DataError(f"{path.name} is not UTF-8 text; convert it first, for example with iconv -t UTF-8.") from None
-    if len(head) >= SAMPLE:
-        text = text.rsplit("\n", 1)[0]
     delimiter = delimiter or _delimiter(text)
-    rows = list(_rows(text, delimiter))
-    first, below = rows[0], rows[1:]
+    records = list(_rows(text, delimiter))
+    lines, first = records[0]
+    rows = [row for _, row in records]
+    below = rows[1:]
+    if any(len(row) != len(first) for row in below[: None if len(head) < SAMPLE else -1]) and len(first) > 1:
+        raise DataError(f"{path.name}: its lines do not have equally many fields.")
     for part in rest:
-        below.extend(row for row in _rows(part, delimiter) if len(row) == len(first))
+        below.extend(row for _, row in _rows(part, delimiter) if len(row) == len(first))
     comma = delimiter != "," and any(COMMA_NUMBER.fullmatch(field.strip()) for row in below[:200] for field in row)
     known = frozenset(missing)
     columns = [[row[index] for row in below if index < len(row)] for index in range(len(first))]
@@ -173,4 +194,40 @@ def _sniff(
     names = (
         tuple(name.strip() for name in first) if header else tuple(f"column_{index + 1}" for index in range(len(first)))
     )
-    return CsvShape(delimiter, header, padded, comma, names, tuple(types))
+    # Lines up to the header's end, or empty ones before the first record.
+    skipped = lines if header else lines - 1 - sum(field.count("\n") for field in first)
+    return CsvShape(delimiter, header, skipped, padded, comma, names, tuple(types))
+
+
+def without_empty_lines(path: Path, shape: CsvShape, records: int) -> bytes | None:
+    """The file's records without empty lines, if it has any; refuses a file with lines of too few fields.
+
+    Args:
+        path: The file.
+        shape: Its shape.
+        records: How many records it was read as, empty lines included.
+    """
+    with _unpacked(path) as file:
+        for _ in range(shape.skipped):
+            file.readline()
+        content = file.read()
+    outside = content.split(b'"')[::2]  # what is not between quotes
+    delimiters = sum(part.count(shape.delimiter.encode()) for part in outside)
+    if delimiters == records * (len(shape.names) - 1):
+        return None
+    kept = [EMPTY_LINES.sub(b"\n", part) for part in outside]
+    parts = content.split(b'"')
+    parts[::2] = kept
+    cleaned = b'"'.join(parts).lstrip(b"\r\n")
+    ends = sum(part.count(b"\n") for part in kept) - (cleaned != b'"'.join(parts))
+    lines = ends + (not cleaned.endswith(b"\n"))
+    if delimiters != lines * (len(shape.names) - 1):
+        raise DataError(f"{path.name}: its lines do not have equally many fields.")
+    return cleaned
+
+
+def _unpacked(path: Path) -> IO[bytes]:
+    """A file, unpacked if it is packed."""
+    if path.suffix == ".zst":
+        raise DataError(f"{path.name}: lines are empty or too short; unpack it to have them mended.")
+    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
