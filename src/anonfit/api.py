@@ -118,6 +118,10 @@ def _spec_of_words(data: Any, words: Mapping[str, Any]) -> Spec:
 
     put(quasi_identifiers, Role.QUASI_IDENTIFIER)
     put(words["targets"], Role.TARGET)
+    if isinstance(words["sensitive"], Mapping) and any(words["sensitive"].values()):
+        raise RequestError(
+            "sensitive: diversity models are not supported by this version of anonfit; name the columns only."
+        )
     put(words["sensitive"], Role.SENSITIVE)
     put(words["identifiers"], Role.IDENTIFIER)
     put(words["insensitive"], Role.INSENSITIVE)

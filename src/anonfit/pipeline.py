@@ -142,9 +142,10 @@ def _without_missing(spec: Spec, schema: Schema, frame: pl.DataFrame) -> pl.Data
     import polars as pl
 
     names = [column.name for column in schema.quasi_identifiers]
-    floats = [name for name in names if frame[name].dtype.is_float() and frame[name].is_nan().any()]
+    floats = [name for name in frame.columns if frame[name].dtype.is_float()]
     if floats:
-        frame = frame.with_columns(pl.col(floats).fill_nan(None))
+        # NaN is missing like any other, and -0.0 is 0.0: values that are equal must look so.
+        frame = frame.with_columns(pl.col(floats).fill_nan(None) + 0.0)
     if spec.data.missing_policy == "category":
         return frame
     gaps = {name: frame[name].null_count() for name in names if frame[name].null_count()}
@@ -181,6 +182,17 @@ def _check_raw(schema: Schema, frame: pl.DataFrame) -> None:
             )
     if faults:
         raise SpecError(faults)
+
+
+def _check_bounds(spec: Spec, schema: Schema) -> None:
+    """Names of bounds must not be those of other columns."""
+    if spec.output.values == Values.BOUNDS:
+        names = {column.name for column in schema.columns}
+        made = {f"{column.name}_{end}" for column in schema.quasi_identifiers for end in ("lower", "upper", "missing")}
+        if taken := sorted(names & made):
+            raise SpecError(
+                [f"output.values = 'bounds' needs the column names {listed(taken)} for itself; rename them."]
+            )
 
 
 def _persons(schema: Schema, frame: pl.DataFrame) -> Persons:
@@ -224,6 +236,7 @@ def make(spec: Spec, *, source: Any = None, threads: int | None = None, stage: S
         raise DataError("the table has no rows; there is nothing to release.")
     frame = _without_missing(spec, schema, read)
     _check_raw(schema, frame)
+    _check_bounds(spec, schema)
     persons = _persons(schema, frame)
     result = anonymize(
         schema.quasi_identifiers,

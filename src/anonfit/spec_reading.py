@@ -187,6 +187,10 @@ def _check_column(where: str, column: ColumnSpec, faults: _Faults) -> None:
         faults.add(f"{where}: split is for nominal columns and columns with a taxonomy only.")
     if column.split == Split.SUBSET and column.taxonomy:
         faults.add(f"{where}: split = 'subset' ignores the taxonomy; remove one of the two, or use 'binary'.")
+    if column.domain and column.type == ColumnType.ORDINAL:
+        faults.add(f"{where}: order already says which values there are; remove domain.")
+    if column.date_format and column.type not in (ColumnType.DATE, None):
+        faults.add(f"{where}: date_format is for dates; its type is '{column.type}'.")
     if column.taxonomy and (column.domain or column.order):
         faults.add(f"{where}: a taxonomy already says which values there are; remove domain and order.")
     is_range = column.type in (ColumnType.CONTINUOUS, ColumnType.DATE)
@@ -356,8 +360,8 @@ def with_settings(tables: Mapping[str, Any], settings: Iterable[str]) -> dict[st
     found: dict[str, Any] = {key: dict(value) if isinstance(value, Mapping) else value for key, value in tables.items()}
     for setting in settings:
         key, equals, text = setting.partition("=")
-        names = [name.strip() for name in key.split(".")]
-        if not equals or not all(names):
+        names = _names_of(key)
+        if not equals or not names:
             raise RequestError(f"--set {setting!r}: write a key and a value, for example --set privacy.k=20.")
         try:
             value = tomllib.loads(f"value = {text}")["value"]
@@ -372,6 +376,19 @@ def with_settings(tables: Mapping[str, Any], settings: Iterable[str]) -> dict[st
             place = place[name]
         place[names[-1]] = value
     return found
+
+
+def _names_of(key: str) -> list[str]:
+    """The names of a dotted key, as TOML reads it: those in quotes may hold dots. None if it is no key."""
+    try:
+        found: Any = tomllib.loads(f"{key} = 0")
+    except tomllib.TOMLDecodeError:
+        return []
+    names = []
+    while isinstance(found, dict):
+        names.append(next(iter(found)))
+        found = found[names[-1]]
+    return names
 
 
 def read_spec(path: str | Path, settings: Iterable[str] = ()) -> Spec:

@@ -91,7 +91,7 @@ def public_tables(spec: Spec, schema: Schema) -> dict[str, Any]:
 
 
 def _key(name: str) -> str:
-    return name if BARE_KEY.fullmatch(name) else json.dumps(name, ensure_ascii=False)
+    return name if BARE_KEY.fullmatch(name) else _value(name)
 
 
 def _value(value: Any) -> str:

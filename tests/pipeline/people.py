@@ -94,21 +94,17 @@ def columns_of(draw: st.DrawFn, name: str, rows: int, *, missing: bool) -> pl.Se
     return pl.Series(name, draw(st.lists(strategy, min_size=rows, max_size=rows)), dtype=dtype)
 
 
+RAW = ("text_raw", "whole_raw", "day_raw", "truth_raw", "wide_raw")
+
+
 @st.composite
 def requests(
-    draw: st.DrawFn, *, kinds: tuple[str, ...] = tuple(MAKERS), most: int = 25, all_columns: bool = False
+    draw: st.DrawFn, *, kinds: tuple[str, ...] = tuple(MAKERS), raw_kinds: tuple[str, ...] = RAW, most: int = 25
 ) -> Request:
     """A table with some quasi-identifiers, some raw columns, perhaps persons with several rows, and how to treat them."""
     rows = draw(st.integers(2, most))
     names = draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=4, unique=True))
-    raw = draw(
-        st.lists(
-            st.sampled_from(["text_raw", "whole_raw", "day_raw", "truth_raw", "wide_raw"]),
-            min_size=1,
-            max_size=2,
-            unique=True,
-        )
-    )
+    raw = draw(st.lists(st.sampled_from(raw_kinds), max_size=2, unique=True))
     made = [draw(columns_of(name, rows, missing=draw(st.booleans()))) for name in [*names, *raw]]
     words: dict[str, Any] = {"release": raw, "insensitive": raw}
     who = draw(st.sampled_from(["rows", "rows", "entity", "count"]))

@@ -75,10 +75,12 @@ def persons_of(rows: int, counts: pl.Series | None, entities: pl.Series | None) 
             .fill_null(value=True)
             .sum()
         )
-        if bad or (rows and int(whole.to_numpy().max()) >= 2**32):
+        if bad:
             raise DataError(
                 f"count column '{counts.name}': {bad} value(s) are not whole numbers of at least 1; mend them."
             )
+        if rows and int(whole.to_numpy().max()) >= 2**32:
+            raise DataError(f"count column '{counts.name}': a row cannot stand for more than four billion persons.")
         return Persons(rows, counts=whole.to_numpy().astype(np.uint32))
     if entities is not None:
         if entities.null_count():

@@ -57,7 +57,7 @@ def read_bounds(lower: str | None, upper: str | None, missing: str | None, *, me
         return None
     if missing == "only":
         return ValueSet(missing=True) if lower is None and upper is None else None
-    ends = [None if text is None else _place(text, meaning) for text in (lower, upper)]
+    ends = [None if text is None else _bound(text, meaning) for text in (lower, upper)]
     if (ends[0] is None) != (lower is None) or (ends[1] is None) != (upper is None):
         return None
     if ends == [None, None]:
@@ -116,6 +116,11 @@ def _place(text: str, meaning: Meaning) -> Decimal | None:
         return meaning.scalar(text)
     name = _name(text)
     return None if name is None else _positions(meaning.order).get(name)
+
+
+def _bound(text: str, meaning: Meaning) -> Decimal | None:
+    """As `_place`, but a word stands in its column as it is: bounds are values, not labels."""
+    return _positions(meaning.order).get(text) if meaning.type == "ordinal" else meaning.scalar(text)
 
 
 @lru_cache(maxsize=64)

@@ -82,7 +82,8 @@ def as_moments(series: pl.Series, date_format: str | None = None) -> pl.Series:
     moments = [
         swapped.str.to_datetime(f"%Y-%m-%dT{clock}", strict=False, time_unit="us") for clock in ("%H:%M:%S%.f", "%H:%M")
     ]
-    return pl.select(pl.coalesce(day.cast(pl.Datetime("us")), *moments)).to_series()
+    zoned = swapped.str.to_datetime("%+", strict=False, time_unit="us", time_zone="UTC").dt.replace_time_zone(None)
+    return pl.select(pl.coalesce(day.cast(pl.Datetime("us")), *moments, zoned)).to_series()
 
 
 def _numbers(series: pl.Series, meaning: Meaning) -> tuple[pl.Series, Fraction]:

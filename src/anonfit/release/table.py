@@ -38,11 +38,12 @@ def _ranks(regions: pl.DataFrame) -> tuple[NDArray[np.int32], NDArray[np.int32]]
     """
     import polars as pl
 
-    ordered = regions.with_row_index("").sort(regions.columns, nulls_last=False)
+    index = "row" + max(regions.columns, key=len, default="")  # longer than any name that is there
+    ordered = regions.with_row_index(index).sort(regions.columns, nulls_last=False)
     differs = [pl.col(name).ne_missing(pl.col(name).shift(1)) for name in regions.columns]
     is_new = ordered.select(pl.any_horizontal(differs)).to_series().to_numpy().copy()
     is_new[:1] = True
-    places = ordered[""].to_numpy().astype(np.int32)
+    places = ordered[index].to_numpy().astype(np.int32)
     rank = np.empty(len(places), np.int32)
     rank[places] = np.cumsum(is_new) - 1
     return rank, places[is_new]

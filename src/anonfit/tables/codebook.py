@@ -96,7 +96,8 @@ def _dates(texts: pl.Series, form: str | None) -> pl.Series:
         clocks = ("%H:%M:%S%.f", "%H:%M")
         joined = texts.str.replace(" ", "T", literal=True)
         times = [joined.str.to_datetime(f"%Y-%m-%dT{clock}", strict=False, time_unit="us") for clock in clocks]
-        return pl.select(pl.coalesce(days.cast(pl.Datetime("us")), *times)).to_series()
+        zoned = joined.str.to_datetime("%+", strict=False, time_unit="us", time_zone="UTC").dt.replace_time_zone(None)
+        return pl.select(pl.coalesce(days.cast(pl.Datetime("us")), *times, zoned)).to_series()
     if any(part in form for part in ("%H", "%I", "%M", "%S", "%T")):
         return texts.str.to_datetime(form, strict=False, time_unit="us")
     return texts.str.strptime(pl.Date, form, strict=False)
@@ -145,11 +146,21 @@ def _code_ordered(column: Column, values: pl.Series) -> CodedValues:
     axis = on_axis(values.drop_nulls() if present is not None else values)
     distinct, ranks = _distinct(axis)
     has_missing = present is not None
+    _check_calendar(column.name, values)
     kind = ColumnType.CONTINUOUS if values.dtype.is_numeric() else ColumnType.DATE
     domain = OrderedDomain(column.name, kind, values.dtype, distinct, has_missing, column.domain, column.date_format)
     _check_declared(domain)
     codes = _with_missing(ranks.astype(code_dtype(len(distinct) + 1), copy=False), present, len(distinct) + has_missing)
     return CodedValues(domain, codes)
+
+
+def _check_calendar(name: str, values: pl.Series) -> None:
+    """Years beyond 9999 have no texts, so nothing can be cut there."""
+    if values.dtype.is_temporal() and len(values):
+        years = values.dt.year()
+        lowest, highest = years.min(), years.max()
+        if lowest is not None and not 1 <= int(str(lowest)) <= int(str(highest)) <= 9999:
+            raise DataError(f"column '{name}': some dates are not in the years 1 to 9999; make them missing.")
 
 
 def _check_declared(domain: OrderedDomain) -> None:
@@ -286,6 +297,8 @@ def code_column(column: Column, values: pl.Series, *, persons: PersonCounter, k:
         return _code_ordinal(column, values)
     if kind == ColumnType.NOMINAL:
         return _code_nominal(column, values, persons, k)
+    if column.split is not None:
+        raise DataError(f"column '{column.name}' is {kind}: split is for nominal columns and columns with a taxonomy.")
     if scale_of(values.dtype) is None:
         raise DataError(
             f"column '{column.name}' is of type {values.dtype}; a quasi-identifier needs numbers, dates or texts."

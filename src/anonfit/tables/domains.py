@@ -43,7 +43,10 @@ class OrderedDomain:
 
     def coded(self) -> CodedColumn:
         """What growing must know of the column."""
-        positions = np.concatenate([np.zeros(int(self.has_missing)), self.values.astype(np.float64)])
+        values = self.values.astype(np.float64)
+        if len(values) and np.abs(values).max() > np.finfo(np.float64).max / 2:
+            values = values / 4  # so that a range never overflows; only ratios of ranges count
+        positions = np.concatenate([np.zeros(int(self.has_missing)), values])
         return CodedColumn(self.name, len(positions), SplitMode.ORDERED, self.has_missing, positions)
 
 

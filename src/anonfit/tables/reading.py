@@ -111,12 +111,12 @@ def _read_csv(path: Path, options: ReadOptions, categories: Mapping[str, pl.Data
         try:
             frame = read(source, _csv_types(shape, categories), skipped)
             return _unpad(frame, shape, options) if shape.padded else frame
-        except pl.exceptions.PolarsError:
+        except (pl.exceptions.PolarsError, OSError):
             pass
         # A value deeper in the file was not of the type its column begins with: read texts, then see what each is.
         try:
             frame = read(source, {name: pl.String() for name in shape.names}, skipped)
-        except pl.exceptions.PolarsError as error:
+        except (pl.exceptions.PolarsError, OSError) as error:
             raise DataError(f"{path.name} cannot be read as a table: {_first_line(error)}") from None
         return _unpad(frame, shape, options)
 
@@ -136,12 +136,10 @@ def _may_be_ragged(frame: pl.DataFrame, shape: CsvShape) -> bool:
 
 def _first_line(error: Exception) -> str:
     """The kind of a reader's error without the values it may quote."""
-    text = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return (
-        "it is not UTF-8 text; convert it first."
-        if "utf" in text.lower()
-        else "its lines do not have equally many fields."
-    )
+    text = str(error).lower()
+    if isinstance(error, OSError):
+        return "it is cut short, or not what its ending says."
+    return "it is not UTF-8 text; convert it first." if "utf" in text else "its lines do not have equally many fields."
 
 
 def _unpad(frame: pl.DataFrame, shape: CsvShape, options: ReadOptions) -> pl.DataFrame:
