@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anonfit.errors import AuditFailed
+from anonfit.errors import AnonfitError, AuditFailed
 from anonfit.pipeline import Made
 from anonfit.progress import Stage, silent
 from anonfit.recoding.columns import OrderedCells, OrdinalCells
@@ -52,14 +52,22 @@ def audit_made(made: Made, data: Any) -> Audit:
         k=spec.privacy.k,
         entity=next((column.name for column in schema.of_role(Role.ENTITY)), None),
         count=next((column.name for column in schema.of_role(Role.COUNT)), None),
-        columns=_meanings(made) if with_labels else None,
-        source=made.source if with_labels else None,
-        withheld=made.rows.withheld if with_labels and made.source is not None else None,
+        columns=_meanings(made),
+        source=made.source,
+        withheld=made.rows.withheld if made.source is not None else None,
         order="sorted" if spec.output.order == "sorted" else None,
         expected_columns=made.table.columns,
         regions="observed" if spec.output.regions == "observed" else ("domain" if with_labels else "any"),
         missing=spec.data.missing,
     )
+
+
+def _audit_file(made: Made, data: Path) -> Audit:
+    """Audit the written file; one that cannot even be audited is not published either."""
+    try:
+        return audit_made(made, data)
+    except AnonfitError as error:
+        raise AuditFailed(f"the written file cannot be audited, so nothing is published: {error}") from None
 
 
 def _released_names(made: Made) -> list[str]:
@@ -73,8 +81,10 @@ def _released_names(made: Made) -> list[str]:
 
 
 def _meanings(made: Made) -> dict[str, Any]:
-    """What labels mean, as the columns of recoding.json say."""
+    """What labels mean, as the columns of recoding.json say; representatives of ordered columns are no labels."""
     columns = json.loads(made.recoding.to_json())["columns"]
+    if made.spec.output.values == Values.REPRESENTATIVE:
+        columns = [column for column in columns if "taxonomy" in column]
     if made.spec.output.regions == "observed":
         columns = [{key: value for key, value in column.items() if key != "cuts"} for column in columns]
     return {column["name"]: column for column in columns}
@@ -196,7 +206,7 @@ def publish_made(
         stage("Auditing")
         with ThreadPoolExecutor(1) as pool:
             hashes = pool.submit(lambda: (file_hash(data), _source_hash(made)))
-            audit = audit_made(made, data)
+            audit = _audit_file(made, data)
             require_passed(audit)
             stage("Reporting")
             report = public_report(made, audit)

@@ -1,42 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests at the edge: each is met, or refused in a sentence that says why."""
+"""Tables at the edge: each is released, or refused in a sentence that says why."""
 
 from __future__ import annotations
 
-from collections import Counter
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import polars as pl
 import pytest
+from releases import made, said, smallest
 
-from anonfit.api import Release, anonymize, load
-from anonfit.errors import AnonfitError, AuditFailed, DataError, Infeasible, RequestError, SpecError
+from anonfit.api import anonymize
+from anonfit.errors import AnonfitError, DataError, Infeasible
 from anonfit.tables.taxonomy import Taxonomy
-
-SECRET = "SECRET4711"
-
-
-def made(table: dict[str, Any] | pl.DataFrame, k: int = 2, **words: Any) -> Release:
-    """A release in which every column without another role is a quasi-identifier."""
-    frame = table if isinstance(table, pl.DataFrame) else pl.DataFrame(table)
-    others = {name for key in ("insensitive", "sensitive", "targets", "identifiers") for name in words.get(key, ())}
-    others |= {words[key] for key in ("entity", "count", "sample_weight") if key in words}
-    names = [name for name in frame.columns if name not in others]
-    return anonymize(frame, quasi_identifiers=names, k=k, **words)
-
-
-def said(release: Release, name: str) -> Counter[str]:
-    return Counter(release.data[name].to_list())
-
-
-def smallest(release: Release) -> int:
-    return int(release.data.group_by(*release.recoding.quasi_identifiers).len()["len"].min())  # type: ignore[arg-type]
-
 
 # --- small and odd tables ---------------------------------------------------------------------------------------
 
@@ -161,11 +139,6 @@ def test_decimals_of_many_digits_are_refused() -> None:
     assert len(said(made({"x": [Decimal("12345678.91"), Decimal("12345678.92")]}, k=1), "x")) == 2
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=RuntimeWarning,
-    reason="BUG: engines/memory/layout.py _normalizer: the range overflows, scale is 0 and inf * 0 is no number, so the column is never split",
-)
 def test_numbers_near_the_ends_of_floats_are_parted() -> None:
     assert len(said(made({"x": [-1.7e308, -1.6e308, 1.6e308, 1.7e308]}), "x")) == 2
 
@@ -184,11 +157,6 @@ def test_the_last_moment_there_is_marks_open_ends() -> None:
     assert len(said(made({"until": [datetime(2024, 1, 1), datetime(2024, 1, 2), end, end]}), "until")) == 2
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=OverflowError,
-    reason="BUG: tables/cuts.py simplest_dates: polars has years beyond 9999, Python has not",
-)
 def test_dates_beyond_the_calendar_are_refused() -> None:
     days = pl.Series([3_000_000, 3_000_001, 4_000_000, 4_000_001], dtype=pl.Int32).cast(pl.Date)
     with pytest.raises(DataError, match="column 'x'"):
@@ -250,217 +218,3 @@ def test_a_taxonomy_over_times() -> None:
 def test_texts_that_look_like_labels() -> None:
     release = made({"band": ["[20, 25)", "[20, 25)", "≥ 25", "≥ 25", "missing", "missing", "*", "*"]})
     assert sorted(said(release, "band")) == ['"*"', '"missing"', "[20, 25)", "≥ 25"]
-
-
-# --- bounds and raw columns -------------------------------------------------------------------------------------
-
-
-@pytest.mark.xfail(
-    strict=True,
-    raises=AuditFailed,
-    reason="BUG: auditing/labels.py read_bounds reads words of an order as labels: a word with a comma must be quoted there",
-)
-def test_bounds_of_words_that_hold_commas() -> None:
-    order = ["low", "mid, or so", "high"]
-    release = made(
-        {"stage": ["low", "low", "mid, or so", "high"]},
-        types={"stage": "ordinal"},
-        orders={"stage": order},
-        values="bounds",
-    )
-    assert release.data["stage_upper"].to_list() == ["mid, or so", "mid, or so", None, None]
-
-
-@pytest.mark.xfail(
-    strict=True,
-    reason="BUG: release/table.py: bounds that have the name of another column end in polars' DuplicateError",
-)
-def test_names_of_bounds_must_be_free() -> None:
-    with pytest.raises(RequestError, match="age_lower"):
-        made({"age": [1, 2], "age_lower": [0, 0]}, insensitive=["age_lower"], values="bounds")
-
-
-@pytest.mark.xfail(strict=True, reason="BUG: release/table.py _ranks uses '' for its own row numbers")
-def test_a_column_without_a_name() -> None:
-    assert len(made({"": [1, 2, 3, 4]}).data) == 4
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        pytest.param(
-            [0.0, -0.0, 0.0, -0.0],
-            marks=pytest.mark.xfail(
-                strict=True,
-                raises=AuditFailed,
-                reason="BUG: release/sorting.py _of_floats puts -0.0 before 0.0, the audit holds them equal",
-            ),
-        ),
-        pytest.param(
-            [float("nan"), 1.0, None, float("nan")],
-            marks=pytest.mark.xfail(
-                strict=True, raises=AuditFailed, reason="BUG: release/sorting.py and the audit place NaN differently"
-            ),
-        ),
-        [1.5, None, -1.5, 1.5],
-        [True, None, False, True],
-        ["b", None, "a", "ä"],
-        [b"x", None, b"y", b"x"],
-        [Decimal("1.5"), None, Decimal("-2.5"), Decimal("1.5")],
-        [date(2024, 1, 1), None, date(1900, 1, 1), date(2024, 1, 1)],
-        [2**63 - 1, -(2**63), None, 0],
-    ],
-    ids=["zeros", "nan", "floats", "truths", "texts", "bytes", "decimals", "dates", "wide"],
-)
-def test_raw_columns_of_every_type_come_out_as_they_are(values: list[Any]) -> None:
-    release = made({"age": [1] * 4, "raw": values, "n": [1, 2, 2, 1]}, insensitive=["raw", "n"], release=["raw"])
-    assert Counter(map(repr, release.data["raw"].to_list())) == Counter(map(repr, values))
-
-
-def test_raw_columns_that_tell_records_apart_need_consent() -> None:
-    table = {"age": [1] * 20, "id": list(range(20)), "note": [SECRET + str(row) for row in range(20)]}
-    with pytest.raises(SpecError, match="'id'.*100%.*release = true") as caught:
-        made(table, insensitive=["id", "note"])
-    assert len(caught.value.faults) == 2
-    assert SECRET not in str(caught.value)
-    assert len(made(table, insensitive=["id", "note"], release=["id", "note"]).data) == 20
-
-
-@pytest.mark.parametrize("values", [[[1]] * 4, [{"a": 1}] * 4])
-def test_raw_columns_of_nested_values_are_refused(values: list[Any]) -> None:
-    with pytest.raises(DataError, match="column 'raw'.*plain values"):
-        made({"age": [1] * 4, "raw": values}, insensitive=["raw"])
-
-
-# --- roles ------------------------------------------------------------------------------------------------------
-
-
-def test_nothing_undeclared_comes_out() -> None:
-    frame = pl.DataFrame({"age": [1, 2, 3, 4], "ssn": list("abcd"), "note": list("wxyz"), "who": [1, 2, 3, 4]})
-    release = anonymize(frame, quasi_identifiers=["age"], k=2, identifiers=["ssn", "note"], entity="who")
-    assert release.data.columns == ["age"]
-    with pytest.raises(SpecError, match="2 column.*no role: 'ssn', 'note'"):
-        anonymize(frame, quasi_identifiers=["age"], k=2, identifiers=["who"])
-    with pytest.raises(SpecError, match="no such column; did you mean 'age'"):
-        anonymize(frame, quasi_identifiers=["aeg"], k=2, default_role="insensitive")
-    named = anonymize(
-        frame, quasi_identifiers=["age"], k=2, default_role="insensitive", identifiers=["ssn"], release=["note", "who"]
-    )
-    assert named.data.columns == ["age", "note", "who"]
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        ({"quasi_identifiers": ["age"], "k": None}, "k is missing"),
-        ({"quasi_identifiers": [], "k": 2, "insensitive": ["age"]}, "no column is a quasi-identifier"),
-        ({"quasi_identifiers": ["age"], "k": 0}, "k must be at least 1"),
-        ({"quasi_identifiers": ["age"], "k": 2.5}, "k must be a whole number"),
-        ({"quasi_identifiers": ["age", "age"], "k": 2}, "two roles"),
-        ({"quasi_identifiers": ["age"], "k": 2, "targets": ["age"]}, "two roles"),
-        ({"quasi_identifiers": ["age"], "k": 2, "types": {"sex": "nominal"}}, "which has no role"),
-        ({"quasi_identifiers": ["age"], "k": 2, "values": "label"}, "did you mean 'labels'"),
-        ({"quasi_identifiers": ["age"], "k": 2, "order": "original"}, "consent = true"),
-        ({"quasi_identifiers": ["age"], "k": 2, "regions": "observed"}, "consent = true"),
-        (
-            {"quasi_identifiers": ["age"], "k": 2, "regions": "observed", "consent": True, "values": "bounds"},
-            "changes labels only",
-        ),
-        ({"quasi_identifiers": ["age"], "k": 2, "default_role": "target"}, "only 'insensitive'"),
-        ({"quasi_identifiers": ["age"], "k": 2, "cut_points": "simple"}, "did you mean 'simplest'"),
-        ({"quasi_identifiers": ["age"], "k": 2, "missing_policy": "ignore"}, "missing_policy"),
-        ({"quasi_identifiers": ["age"], "k": 2, "types": {"age": "numeric"}}, "columns.age.type"),
-    ],
-)
-def test_wrong_requests_are_refused_in_a_sentence(words: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(RequestError, match=sentence):
-        anonymize({"age": [1, 2]}, **words)
-
-
-def test_entities_and_counts() -> None:
-    release = made({"age": [1, 1, 2, 9, 9, 9], "who": [1, 1, 2, 3, 4, 4]}, entity="who")
-    assert said(release, "age") == {"< 5": 3, "≥ 5": 3}
-    with pytest.raises(Infeasible, match="about 1 person"):
-        made({"age": [1, 2], "who": ["x", "x"]}, entity="who")
-    counted = made({"age": [1, 9], "n": [3, 2]}, count="n", release=["n"])
-    assert said(counted, "age") == {"< 5": 1, "≥ 5": 1}
-    with pytest.raises(SpecError, match="not both"):
-        made({"age": [1, 2], "who": [1, 2], "n": [1, 1]}, entity="who", count="n")
-    with pytest.raises(DataError, match="entity column 'who': 1 value"):
-        made({"age": [1, 2], "who": [1, None]}, entity="who")
-
-
-@pytest.mark.parametrize("counts", [[0, 1], [-1, 2], [1.5, 2.0], [None, 1], ["x", "1"]])
-def test_counts_that_are_no_counts_are_refused(counts: list[Any]) -> None:
-    with pytest.raises(DataError, match=r"count column 'n': 1 value.*whole numbers of at least 1"):
-        made({"age": [1, 2], "n": counts}, count="n", release=["n"])
-
-
-@pytest.mark.xfail(
-    strict=True,
-    reason="BUG: algorithms/mondrian.py persons_of says that 0 values are no counts where one is 2^32 or more",
-)
-def test_counts_that_are_too_large_are_refused_as_such() -> None:
-    with pytest.raises(DataError, match="count column 'n'") as caught:
-        made({"age": [1, 2], "n": [2**33, 1]}, count="n", release=["n"])
-    assert "0 value(s)" not in str(caught.value)
-
-
-@pytest.mark.xfail(
-    strict=True,
-    reason="BUG: api.py takes the names of a mapping `sensitive` (as in the contract) and drops what it asks for",
-)
-def test_demands_for_sensitive_columns_are_not_passed_over() -> None:
-    with pytest.raises(RequestError):
-        made({"age": [1, 2, 3, 4], "illness": list("abab")}, sensitive={"illness": {"model": "distinct-l", "l": 9}})
-
-
-@pytest.mark.xfail(
-    strict=True,
-    reason="BUG: tables/codebook.py: split of a column that turns out to be numbers is passed over in silence",
-)
-def test_a_way_to_split_that_cannot_be_used_is_refused() -> None:
-    with pytest.raises(RequestError, match="split"):
-        made({"age": [1, 2, 3, 4]}, splits={"age": "subset"})
-
-
-# --- new data ---------------------------------------------------------------------------------------------------
-
-AGES = {"age": [20, 20, 40, 40, 60, 60]}
-
-
-@pytest.mark.parametrize("order", ["sorted", "original"])
-def test_new_data_loses_the_regions_that_are_too_small(order: str) -> None:
-    release = made(AGES, order=order, consent=True)
-    more = release.extend(pl.DataFrame({"age": [1, 2, 99, 35, 36]}))
-    assert said(more, "age") == {"< 30": 2, "[30, 50)": 2}
-    assert more._made.rows.withheld == 1
-
-
-def test_new_data_loses_rows_with_unseen_categories() -> None:
-    taxonomy = Taxonomy.flat(["a", "b"])
-    release = made({"job": list("aabb")}, taxonomies={"job": taxonomy})
-    assert said(release.extend(pl.DataFrame({"job": ["z", "a", "a"]})), "job") == {"a": 2}
-
-
-def test_new_data_that_is_too_small_everywhere_is_infeasible() -> None:
-    with pytest.raises(Infeasible, match="no region has 2 persons"):
-        made(AGES).extend(pl.DataFrame({"age": [1, 99]}))
-
-
-def test_a_loaded_release_can_be_extended(tmp_path: Path) -> None:
-    release = made(
-        {"age": [20, 20, 40, 40], "job": list("aabb"), "stage": ["lo", "lo", "hi", "hi"]},
-        types={"stage": "ordinal"},
-        orders={"stage": ["lo", "hi"]},
-    )
-    loaded = load(release.save(tmp_path / "release"))
-    frame = pl.DataFrame({"age": [20, 20, 40, 40], "job": list("aabb"), "stage": ["lo", "lo", "hi", "hi"]})
-    assert loaded.extend(frame).data.rows() == release.data.rows()
-
-
-def test_pandas_in_pandas_out() -> None:
-    frame = pd.DataFrame({"age": [1, 2, 8, 9], "n": [1, 1, 2, 2]}, index=[9, 9, 9, 9])
-    release = anonymize(frame, quasi_identifiers=["age"], k=2, insensitive=["n"])
-    assert release.data.to_dict("list") == {"age": ["< 5", "< 5", "≥ 5", "≥ 5"], "n": [1, 1, 2, 2]}
-    assert isinstance(release.extend(frame).data, pd.DataFrame)
