@@ -1290,10 +1290,7 @@ def test_a_broken_writer_publishes_nothing(
     "values",
     [
         "bounds",
-        pytest.param(
-            "representative",
-            marks=marks("BUG: audit_made compares representatives with no source at all", pytest.fail.Exception),
-        ),
+        "representative",
     ],
 )
 def test_a_broken_writer_of_other_values_publishes_nothing(
