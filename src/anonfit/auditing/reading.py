@@ -76,7 +76,7 @@ class Table:
             table = replace(self, lazy=lazy, schema={**self.schema, **dict.fromkeys(texts, pl.Categorical())})
         if table.width < len(table.schema):
             return table
-        return replace(table, lazy=table.frame(table.names).lazy(), kind="clean")
+        return replace(table, lazy=table.frame(table.names).rechunk().lazy(), kind="clean")
 
 
 def require_columns(table: Table, names: Iterable[str], *, purpose: str) -> None:

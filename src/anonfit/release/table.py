@@ -102,7 +102,8 @@ def released_table(
         rank, of_rank = _ranks(regions)
         numbers, edges = order_rows(rank[groups], numbers, len(of_rank), sort_keys(raw.get_columns()), threads=threads)
         regions = _repeated(regions[of_rank], np.diff(edges))
-        raw = raw[numbers] if raw.width else raw
+        # Rows of a frame in one piece are gathered several times faster.
+        raw = raw.rechunk()[numbers] if raw.width else raw
     columns = [
         column
         for name in names
