@@ -40,6 +40,8 @@ class RowCounts:
     read: int
     dropped: int
     withheld: int
+    unknown: int = 0
+    """Of the withheld rows, those with a value that the recoding does not know."""
 
     @property
     def released(self) -> int:
@@ -272,11 +274,6 @@ def extend(
     stage("Writing labels")
     result = Anonymized(recoding, kept.astype(np.uint32), nodes[kept])
     table = _table(spec, schema, result, frame, None)
-    return Made(
-        spec,
-        schema,
-        table,
-        recoding,
-        RowCounts(len(read), len(read) - len(frame), len(frame) - len(kept)),
-        frame,
-    )
+    rows = RowCounts(len(read), len(read) - len(frame), len(frame) - len(kept), len(frame) - len(known))
+    # A row with an unknown value lies in no region, though its other values may lie inside a label.
+    return Made(spec, schema, table, recoding, rows, frame[known] if len(known) < len(frame) else frame)

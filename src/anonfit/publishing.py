@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from anonfit.errors import AnonfitError, AuditFailed
 from anonfit.pipeline import Made
 from anonfit.progress import Stage, silent
-from anonfit.recoding.columns import OrderedCells, OrdinalCells
 from anonfit.recoding.values import Values
 from anonfit.release.folder import (
     FORMAT,
@@ -54,7 +53,7 @@ def audit_made(made: Made, data: Any) -> Audit:
         count=next((column.name for column in schema.of_role(Role.COUNT)), None),
         columns=_meanings(made),
         source=made.source,
-        withheld=made.rows.withheld if made.source is not None else None,
+        withheld=made.rows.withheld - made.rows.unknown if made.source is not None else None,
         order="sorted" if spec.output.order == "sorted" else None,
         expected_columns=made.table.columns,
         regions="observed" if spec.output.regions == "observed" else ("domain" if with_labels else "any"),
@@ -68,16 +67,6 @@ def _audit_file(made: Made, data: Path) -> Audit:
         return audit_made(made, data)
     except AnonfitError as error:
         raise AuditFailed(f"the written file cannot be audited, so nothing is published: {error}") from None
-
-
-def _released_names(made: Made) -> list[str]:
-    """The released columns that stand for the quasi-identifiers."""
-    found: list[str] = []
-    for column in made.recoding.columns:
-        is_bounds = made.spec.output.values == Values.BOUNDS and isinstance(column, OrderedCells | OrdinalCells)
-        parts = ("_lower", "_upper", "_missing") if is_bounds else ("",)
-        found.extend(column.name + part for part in parts if column.name + part in made.table.columns)
-    return found
 
 
 def _meanings(made: Made) -> dict[str, Any]:
@@ -125,8 +114,10 @@ def _versions() -> dict[str, str]:
 
 
 def _manifest(made: Made, report: dict[str, Any], kind: str) -> dict[str, Any]:
+    import polars as pl
+
     k = made.spec.privacy.k
-    labels = [name for name in _released_names(made) if not name.endswith(("_lower", "_upper"))]
+    texts = [name for name, dtype in made.table.schema.items() if dtype in (pl.String, pl.Categorical, pl.Enum)]
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -138,7 +129,7 @@ def _manifest(made: Made, report: dict[str, Any], kind: str) -> dict[str, Any]:
             "file": data_name(kind),
             "rows": len(made.table),
             "columns": made.table.columns,
-            "labels": labels,
+            "texts": texts,
         },
         "rows": {
             "released": len(made.table),

@@ -35,10 +35,10 @@ def _table(folder: Path, manifest: Mapping[str, Any]) -> pl.DataFrame:
     path = folder / str(manifest["data"]["file"])
     try:
         if path.suffix == ".csv":
-            # Only the data's own types are inferred; labels are texts even where all of them look like numbers.
+            # Types are inferred of what was no text: texts stay texts even where all look like numbers.
             return pl.read_csv(
                 path,
-                schema_overrides=dict.fromkeys(manifest["data"]["labels"], pl.String),
+                schema_overrides=dict.fromkeys(manifest["data"]["texts"], pl.String),
                 infer_schema_length=None,
             )
         return pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_ipc(path)

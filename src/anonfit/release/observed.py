@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.recoding.columns import OrderedCells, RecodedColumn
+from anonfit.recoding.columns import OrderedCells, OrdinalCells, RecodedColumn
 from anonfit.recoding.labels import MISSING, interval_label, with_missing
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import label_series
@@ -48,7 +48,15 @@ def _nominal(column: RecodedColumn, cells: NDArray[np.int32], groups: NDArray[np
     members: list[list[int]] = [[] for _ in range(count)]
     for pair in pairs.tolist():
         members[pair >> 32].append(pair & 0xFFFFFFFF)
+    if isinstance(column, OrdinalCells):
+        members = [_run(cells, int(column.has_missing)) for cells in members]
     return [column.label(cells) for cells in members]
+
+
+def _run(cells: list[int], first: int) -> list[int]:
+    """The words from the lowest to the highest that is there, and missing if it is."""
+    known = [cell for cell in cells if cell >= first]
+    return cells[: len(cells) - len(known)] + (list(range(known[0], known[-1] + 1)) if known else [])
 
 
 def observed_labels(
