@@ -15,6 +15,7 @@ from anonfit.progress import Stage, silent
 from anonfit.publishing import audit_made, public_report, publish_made, require_passed
 from anonfit.recoding.columns import NominalCells, OrdinalCells
 from anonfit.recoding.recoding import Recoding, Unseen
+from anonfit.release.folder import check_free, copy_release
 from anonfit.release.loading import Loaded, load_folder
 from anonfit.spec import Spec
 from anonfit.spec_reading import read_spec, spec_of
@@ -38,6 +39,13 @@ class Release:
     recoding: Recoding
     report: Mapping[str, Any]
     _made: Made
+    _folder: Path | None = None
+
+    def __repr__(self) -> str:
+        """What it is, without a row of it: a notebook or a log may show it."""
+        asked = self.report["asked"]
+        rows, names = self.report["rows"]["released"], asked["quasi_identifiers"]
+        return f"Release(k={asked['k']}, rows={rows}, quasi_identifiers={names})"
 
     def save(self, path: str | Path, *, format: str | None = None, replace: bool = False) -> Path:  # noqa: A002 - the contract's word
         """Write the release folder; the written file is audited before the folder gets its name.
@@ -52,6 +60,12 @@ class Release:
         """
         if format is not None and format not in ("parquet", "csv", "arrow"):
             raise RequestError(f"format = '{format}' is not known; valid: parquet, csv, arrow.")
+        if self._folder is not None:
+            # What was loaded is passed on as it is, with its own evidence.
+            if format not in (None, self._made.spec.output.format):
+                raise RequestError("a loaded release keeps its format; make the release again in another one.")
+            copy_release(self._folder, Path(path), replace=replace)
+            return Path(path)
         publish_made(self._made, Path(path), kind=format, replace=replace)
         return Path(path)
 
@@ -111,7 +125,8 @@ def _spec_of_words(data: Any, words: Mapping[str, Any]) -> Spec:
     columns: dict[str, dict[str, Any]] = {}
 
     def put(names: Iterable[str], role: Role) -> None:
-        for name in [names] if isinstance(names, str) else names:
+        for given in [names] if isinstance(names, str) else names or ():
+            name = str(given)
             if name in columns:
                 raise RequestError(f"column '{name}' is given two roles: '{columns[name]['role']}' and '{role}'.")
             columns[name] = {"role": str(role)}
@@ -136,11 +151,12 @@ def _spec_of_words(data: Any, words: Mapping[str, Any]) -> Spec:
             "splits": "split",
             "date_formats": "date_format",
         }[key]
-        for name, value in (words[key] or {}).items():
+        for given, value in (words[key] or {}).items():
+            name = str(given)
             if name not in columns:
                 raise RequestError(f"{key} names the column '{name}', which has no role; add it to quasi_identifiers.")
             columns[name][setting] = value
-    for name in words["release"]:
+    for name in map(str, words["release"] or ()):
         columns.setdefault(name, {"role": str(Role.INSENSITIVE)})["release"] = True
     source: dict[str, Any] = {
         "source": data,
@@ -271,6 +287,7 @@ def run(
     """
     if not isinstance(spec, Spec):
         spec = read_spec(spec, settings)
+    check_free(Path(out).absolute(), replace=replace)
     made = make(spec, stage=stage)
     report = publish_made(made, Path(out), replace=replace, stage=stage)
     return Release(like(spec.data.source, made.table, index=False), made.recoding, report, made)
@@ -289,7 +306,7 @@ def load(path: str | Path) -> Release:
     spec = spec_of(_tables_of(loaded))
     rows = RowCounts(len(loaded.table), 0, 0)
     made = Made(spec, schema_of(spec, list(spec.columns)), loaded.table, loaded.recoding, rows)
-    return Release(loaded.table, loaded.recoding, loaded.report, made)
+    return Release(loaded.table, loaded.recoding, loaded.report, made, Path(path).absolute())
 
 
 def _tables_of(loaded: Loaded) -> dict[str, Any]:

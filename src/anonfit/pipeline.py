@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +42,8 @@ class RowCounts:
     withheld: int
     unknown: int = 0
     """Of the withheld rows, those with a value that the recoding does not know."""
+    dropped_persons: int = 0
+    withheld_persons: int = 0
 
     @property
     def released(self) -> int:
@@ -55,10 +57,10 @@ class Made:
 
     spec: Spec
     schema: Schema
-    table: pl.DataFrame
-    recoding: Recoding
+    table: pl.DataFrame = field(repr=False)
+    recoding: Recoding = field(repr=False)
     rows: RowCounts
-    source: pl.DataFrame | None = None
+    source: pl.DataFrame | None = field(default=None, repr=False)
     """The raw rows that could have been released, where they are at hand: the audit compares with them."""
 
 
@@ -173,9 +175,10 @@ def _check_raw(schema: Schema, frame: pl.DataFrame) -> None:
     roughly = frame.lazy().select(pl.col(names).approx_n_unique()).collect().row(0, named=True)
     for column in schema.released_raw:
         values = frame[column.name]
-        if column.release or roughly[column.name] < 0.85 * len(values):
+        known = len(values) - values.null_count()
+        if column.release or column.role in (Role.COUNT, Role.SAMPLE_WEIGHT) or roughly[column.name] < 0.85 * known:
             continue
-        share = values.n_unique() / len(values)
+        share = values.drop_nulls().n_unique() / known if known > 1 else 0.0
         if share > NEARLY_DISTINCT:
             faults.append(
                 f"column '{column.name}' would be released as it is, and {share:.0%} of its values are distinct, "
@@ -201,6 +204,25 @@ def _persons(schema: Schema, frame: pl.DataFrame) -> Persons:
     entity = next((column.name for column in schema.of_role(Role.ENTITY)), None)
     count = next((column.name for column in schema.of_role(Role.COUNT)), None)
     return persons_of(len(frame), frame[count] if count else None, frame[entity] if entity else None)
+
+
+def _persons_left_out(schema: Schema, before: pl.DataFrame, after: pl.DataFrame) -> int:
+    """Persons of whom fewer rows are left: what is told of rows that were left out covers so many."""
+    import polars as pl
+
+    if len(before) == len(after):
+        return 0
+    entity = next((column.name for column in schema.of_role(Role.ENTITY)), None)
+    count = next((column.name for column in schema.of_role(Role.COUNT)), None)
+    if count is not None:
+        sums = [
+            int(frame[count].cast(pl.Int64, strict=False).fill_null(0).to_numpy().sum()) for frame in (before, after)
+        ]
+        return sums[0] - sums[1]
+    if entity is None:
+        return len(before) - len(after)
+    left = before[entity].value_counts().join(after[entity].value_counts(), on=entity, how="left", suffix="_after")
+    return int((left["count"] > left["count_after"].fill_null(0)).sum())
 
 
 def _table(spec: Spec, schema: Schema, result: Anonymized, frame: pl.DataFrame, threads: int | None) -> pl.DataFrame:
@@ -251,7 +273,9 @@ def make(spec: Spec, *, source: Any = None, threads: int | None = None, stage: S
     )
     stage("Writing labels")
     table = _table(spec, schema, result, frame, threads)
-    return Made(spec, schema, table, result.recoding, RowCounts(len(read), len(read) - len(frame), 0), frame)
+    dropped = _persons_left_out(schema, read, frame)
+    rows = RowCounts(len(read), len(read) - len(frame), 0, dropped_persons=dropped)
+    return Made(spec, schema, table, result.recoding, rows, frame)
 
 
 def extend(
@@ -270,10 +294,22 @@ def extend(
     persons = _persons(schema, frame[known]).of_groups(nodes[known].astype(np.int64), len(recoding.tree.column))
     kept = known[persons[nodes[known]] >= spec.privacy.k]
     if len(kept) == 0:
-        raise Infeasible(f"no region has {spec.privacy.k} persons or more in the new data, so nothing can be released.")
+        unseen_rows = len(frame) - len(known)
+        told = f" {unseen_rows} row(s) have a value that the recoding does not know." if unseen_rows else ""
+        raise Infeasible(
+            f"no region has {spec.privacy.k} persons or more in the new data, so nothing can be released.{told} "
+            "Wait for more data, or make a release of its own."
+        )
     stage("Writing labels")
     result = Anonymized(recoding, kept.astype(np.uint32), nodes[kept])
     table = _table(spec, schema, result, frame, None)
-    rows = RowCounts(len(read), len(read) - len(frame), len(frame) - len(kept), len(frame) - len(known))
+    rows = RowCounts(
+        read=len(read),
+        dropped=len(read) - len(frame),
+        withheld=len(frame) - len(kept),
+        unknown=len(frame) - len(known),
+        dropped_persons=_persons_left_out(schema, read, frame),
+        withheld_persons=_persons_left_out(schema, frame, frame[kept]),
+    )
     # A row with an unknown value lies in no region, though its other values may lie inside a label.
     return Made(spec, schema, table, recoding, rows, frame[known] if len(known) < len(frame) else frame)

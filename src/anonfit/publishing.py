@@ -95,8 +95,8 @@ def public_report(made: Made, audit: Audit) -> dict[str, Any]:
         table=made.table,
         k=spec.privacy.k,
         read=made.rows.read,
-        dropped=made.rows.dropped,
-        withheld=made.rows.withheld,
+        dropped=disclosed(made.rows.dropped, made.rows.dropped_persons, spec.privacy.k),
+        withheld=disclosed(made.rows.withheld, made.rows.withheld_persons, spec.privacy.k),
         audit=audit.public(spec.privacy.k),
         settings=settings,
     )
@@ -133,8 +133,8 @@ def _manifest(made: Made, report: dict[str, Any], kind: str) -> dict[str, Any]:
         },
         "rows": {
             "released": len(made.table),
-            "withheld": disclosed(made.rows.withheld, k),
-            "dropped": disclosed(made.rows.dropped, k),
+            "withheld": disclosed(made.rows.withheld, made.rows.withheld_persons, k),
+            "dropped": disclosed(made.rows.dropped, made.rows.dropped_persons, k),
         },
         "audit": {"passed": report["audit"]["passed"], "findings": report["audit"]["findings"]},
     }

@@ -31,7 +31,7 @@ VERSION = 1
 class DataSpec:
     """Where the table is and how to read it."""
 
-    source: Any = None
+    source: Any = field(default=None, repr=False)
     missing: tuple[str, ...] = ("",)
     missing_policy: str = "category"
     default_role: Role | None = None

@@ -6,16 +6,19 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from people import Request, columns_of, requests
-from strategies import tries
 
 from anonfit.api import Release, anonymize, load
 from anonfit.errors import Infeasible
+from anonfit.recoding.recoding import Unseen
+from strategies import tries
 
 
 @st.composite
@@ -38,7 +41,12 @@ def extensions(draw: st.DrawFn) -> tuple[Request, pl.DataFrame]:
     return request, pl.DataFrame([*columns, *people, *counts]).select(request.frame.columns)
 
 
-def extended(request: Request, new: pl.DataFrame, release: Release) -> Release | None:
+def unknown_rows(release: Release, new: pl.DataFrame) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """The rows that have a value which the recoding does not know."""
+    return np.any(np.stack([cells < 0 for cells in release.recoding.cells(new, unseen=Unseen.SUPPRESS)]), axis=0)
+
+
+def extended(new: pl.DataFrame, release: Release) -> Release | None:
     """The new release, or nothing where no region of the new data is large enough."""
     try:
         return release.extend(new)
@@ -53,9 +61,9 @@ def test_new_rows_are_released_in_large_enough_groups_or_withheld(both: tuple[Re
     assume(request.persons >= request.k)
     words = {name: value for name, value in request.words.items() if name != "domains"}
     release = anonymize(request.frame, quasi_identifiers=request.quasi_identifiers, k=request.k, **words)
-    found = extended(request, new, release)
+    found = extended(new, release)
     # Recoded one by one, rows that cannot be recoded marked; then the groups that are large enough.
-    unknown = np.any(np.stack([cells < 0 for cells in release.recoding.cells(new, unseen="suppress")]), axis=0)
+    unknown = unknown_rows(release, new)
     labels = release.recoding.apply(new, unseen="suppress").select(request.quasi_identifiers).rows()
     counter = Request(new, request.quasi_identifiers, request.raw, request.k, words)
     rows_by_label: dict[tuple[str, ...], list[int]] = {}
@@ -86,7 +94,17 @@ def test_a_loaded_release_extends_like_the_one_that_was_saved(both: tuple[Reques
     release = anonymize(request.frame, quasi_identifiers=request.quasi_identifiers, k=request.k, **words)
     with tempfile.TemporaryDirectory() as folder:
         loaded = load(release.save(Path(folder) / "release"))
-    one, other = extended(request, new, release), extended(request, new, loaded)
+    one, other = extended(new, release), extended(new, loaded)
     assert (one is None) == (other is None)
     if one is not None and other is not None:
         assert one.data.rows() == other.data.rows()
+
+
+@pytest.mark.parametrize(
+    ("old", "value"), [([5, 5], None), (["a", "a"], None), (["a", "a"], "z"), (["a", "a", None, None], "z")]
+)
+def test_an_unknown_value_inside_a_label(old: list[object], value: object) -> None:
+    frame = pl.DataFrame({"x": old})
+    release = anonymize(frame, quasi_identifiers=["x"], k=2)
+    new = pl.DataFrame({"x": [value, *old]}, schema=frame.schema)
+    assert len(release.extend(new).data) in (len(old), len(old) + 1)

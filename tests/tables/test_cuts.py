@@ -210,7 +210,9 @@ POINTS = st.sampled_from(CutPoints)
 @example((-(2**63), 2**63 - 1), CutPoints.SIMPLEST)
 @example((2**52 - 1, 2**52), CutPoints.SIMPLEST)
 def test_cuts_of_whole_numbers(both: tuple[int, int], points: CutPoints) -> None:
-    check_parts(*both, pl.Int64(), points)
+    cut = check_parts(*both, pl.Int64(), points)
+    if points == CutPoints.SIMPLEST and both[1] - both[0] > 1:
+        assert both[0] < cut < both[1]
 
 
 @given(pair(FLOATS.map(lambda value: value + 0.0)), POINTS)
@@ -240,7 +242,7 @@ def test_cuts_of_times(both: tuple[int, int], points: CutPoints, unit: Any) -> N
 
 def test_whole_numbers_are_written_without_a_fraction() -> None:
     cuts = cuts_between(np.array([1, 3, 10**16]), np.array([3, 4, 10**16 + 2]), pl.Int64(), points=CutPoints.SIMPLEST)
-    assert [repr(cut) for cut in cuts] == ["2", "3.5", str(10**16 + 2)]
+    assert [repr(cut) for cut in cuts] == ["2", "3.5", str(10**16 + 1)]
     values = cuts_between(np.array([1.5]), np.array([3.0]), pl.Float64(), points=CutPoints.VALUE)
     assert values == [3.0]
 
@@ -253,3 +255,33 @@ def test_a_cut_is_nobodys_value(values: list[float]) -> None:
     cuts = cuts_between(axis[:-1], axis[1:], pl.Float64(), points=CutPoints.SIMPLEST)
     adjacent = np.nextafter(axis[:-1], np.inf) == axis[1:]
     assert all(cut not in values for cut, is_adjacent in zip(cuts, adjacent, strict=True) if not is_adjacent)
+
+
+@given(
+    st.lists(st.integers(-(10**6), 10**6), min_size=2, max_size=30, unique=True),
+    st.sampled_from([1, 4, 100]),
+    st.data(),
+)
+def test_a_cut_of_a_node_is_no_value_of_the_column(values: list[int], unit: int, data: st.DataObject) -> None:
+    """A node may have few of the values; a simple number between two of them may be another record's."""
+    axis = np.array(sorted(values)) / unit if unit > 1 else np.array(sorted(values))
+    low = data.draw(st.integers(0, len(axis) - 2))
+    high = data.draw(st.integers(low + 1, len(axis) - 1))
+    dtype = pl.Float64() if unit > 1 else pl.Int64()
+    (cut,) = cuts_between(axis[[low]], axis[[high]], dtype, points=CutPoints.SIMPLEST, values=axis)
+    assert axis[low] < cut < axis[high]
+    assert cut not in axis
+
+
+@given(st.lists(st.integers(0, 400), min_size=2, max_size=30, unique=True), st.data())
+def test_a_date_of_a_node_is_no_value_of_the_column_where_that_can_be(values: list[int], data: st.DataObject) -> None:
+    axis = np.array(sorted(values))
+    low = data.draw(st.integers(0, len(axis) - 2))
+    high = data.draw(st.integers(low + 1, len(axis) - 1))
+    (cut,) = cuts_between(axis[[low]], axis[[high]], pl.Date(), points=CutPoints.SIMPLEST, values=axis)
+    day = (date.fromisoformat(str(cut)) - EPOCH).days
+    assert axis[low] < day <= axis[high]
+    if day in axis:
+        # Only where no day from the simplest one on is free.
+        simplest = (date.fromisoformat(simplest_dates(int(axis[low]), int(axis[high]))) - EPOCH).days
+        assert all(free in axis for free in range(simplest, int(axis[high])))

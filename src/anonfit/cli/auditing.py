@@ -49,6 +49,8 @@ def audit_data(
     as_json: bool,
 ) -> None:
     """Audit a release folder or any file."""
+    if not data.exists() and not any(sign in str(data) for sign in "*?["):
+        raise RequestError(f"{data}: there is no such file or release folder.")
     asked: dict[str, Any] = {
         "quasi_identifiers": list(quasi_identifiers),
         "sensitive": list(sensitive),
@@ -114,6 +116,9 @@ def show_audit(found: Audit, *, as_json: bool) -> None:
     missed = [finding for finding in figures["findings"] if finding["met"] is False]
     for finding in missed:
         screen.print(Text(f"  missed: {finding['sentence']}", style="red"), soft_wrap=True)
+    if joint := figures.get("joint"):
+        told = ", ".join(f"{key.replace('_', ' ')} {_number(value)}" for key, value in joint.items())
+        screen.print(f"  both releases together: {told}")
     rows = [
         (column["name"], _number(column["certain"]), _number(column["likely"]), _number(column["smallest"]))
         for column in figures.get("raw_columns", ())

@@ -33,7 +33,7 @@ def _names(text: str | None) -> list[str]:
 
 @app.command(epilog="Example: anonfit demo --rows 50000 --out trial")
 def demo(
-    rows: Annotated[int, typer.Option(help="Patients to make up.", min=1)] = 20_000,
+    rows: Annotated[int, typer.Option(help="Patients to make up, at least 200.", min=200)] = 20_000,
     out: Annotated[Path, typer.Option(help="Folder for the made-up data, the spec and the release.")] = Path(
         "anonfit-demo"
     ),

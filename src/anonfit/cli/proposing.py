@@ -93,7 +93,7 @@ def _show(proposal: Proposal, target: Path, taxonomies: dict[str, str], *, as_js
             Text(
                 f"{file} groups the codes of '{column}' by their first digits. A taxonomy is published with the "
                 "release: "
-                "let it list all codes there are, not only those of the table."
+                "let it list all codes there are, not only those of the table, then uncomment it in the spec."
             ),
             soft_wrap=True,
         )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from anonfit.cli.showing import console, print_json, stages
+from anonfit.report.content import CONSENTED
 
 __all__ = ["apply_release", "run_spec", "summary"]
 
@@ -49,6 +50,9 @@ def show_release(report: Mapping[str, Any], folder: Path, *, as_json: bool) -> N
         "  The audit of the written file accepted it. Not covered: background knowledge, other releases, what a "
         "group has in common."
     )
+    for (key, word), text in CONSENTED.items():
+        if report["asked"].get(key) == word:
+            screen.print(Text(f"  given away by consent: {text}", style="yellow"), soft_wrap=True)
     screen.print(Text(f"  read next: {found['report']}"), soft_wrap=True)
     screen.print(Text(f"  for the owner of the data only: {found['internal_record']}"), soft_wrap=True)
 

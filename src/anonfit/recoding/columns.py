@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import ROUND_FLOOR
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -89,13 +90,17 @@ class OrderedCells:
         return len(self.cuts) + 1 + int(self.has_missing)
 
     def cells_of(self, values: pl.Series) -> Cells:
-        """The interval of each value: beyond the ends the end interval."""
+        """The interval of each value: beyond open ends the end interval; beyond a declared domain there is none."""
         return self.cells_on_axis(on_axis(values), values.dtype)
 
     def cells_on_axis(self, numbers: Axis, dtype: pl.DataType) -> Cells:
         """The interval of each number on the axis of a column type."""
-        found = np.searchsorted(thresholds(self.cuts, dtype), numbers, side="right")
-        return (found + int(self.has_missing)).astype(np.int32)
+        found = np.searchsorted(thresholds(self.cuts, dtype), numbers, side="right") + int(self.has_missing)
+        if self.domain:
+            low = thresholds(self.domain[:1], dtype)[0]
+            high = thresholds(self.domain[1:], dtype, rounding=ROUND_FLOOR)[0]
+            found = np.where((numbers < low) | (numbers > high), -1, found)
+        return found.astype(np.int32)
 
     def ends(self, cells: Sequence[int]) -> tuple[Cut | None, Cut | None]:
         """Lower and upper end of the intervals of a run of cells, None where it is open."""

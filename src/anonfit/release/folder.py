@@ -24,6 +24,7 @@ __all__ = [
     "FORMAT",
     "VERSION",
     "check_free",
+    "copy_release",
     "data_name",
     "file_hash",
     "publish",
@@ -76,9 +77,11 @@ def check_free(target: Path, *, replace: bool) -> None:
             raise ReleaseError(f"{target.parent}: there is no such folder to write the release into.")
         return
     if not replace:
-        raise ReleaseError(f"{target} is already there; choose another --out, or add --replace to replace a release.")
+        raise ReleaseError(
+            f"{target} is already there; choose another place, or allow to replace it (--replace, replace=True)."
+        )
     if target.is_symlink() or not (target / MANIFEST).is_file():
-        raise ReleaseError(f"{target} is not a release, so it is not replaced; choose another --out.")
+        raise ReleaseError(f"{target} is not a release, so it is not replaced; choose another place.")
 
 
 def _is_running(process: int) -> bool:
@@ -133,6 +136,11 @@ def publish(folder: Path, target: Path, manifest: dict[str, Any], hashes: dict[s
     manifest = manifest | {"files": files}
     text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
     (folder / MANIFEST).write_text(text, encoding="utf-8")
+    _give_name(folder, target)
+
+
+def _give_name(folder: Path, target: Path) -> None:
+    """Make a finished folder the release, in one step."""
     for path in folder.iterdir():
         path.chmod(0o644)
         _sync(path)
@@ -145,6 +153,18 @@ def publish(folder: Path, target: Path, manifest: dict[str, Any], hashes: dict[s
     target.chmod(0o755)
     if old is not None:
         shutil.rmtree(old, ignore_errors=True)
+
+
+def copy_release(source: Path, target: Path, *, replace: bool) -> None:
+    """A whole and unchanged release at another place."""
+    target = target.absolute()
+    read_manifest(source)
+    check_free(target, replace=replace)
+    with workplace(target) as folder:
+        for path in source.iterdir():
+            shutil.copyfile(path, folder / path.name)
+        read_manifest(folder)
+        _give_name(folder, target)
 
 
 def write_private(path: Path, text: str) -> None:

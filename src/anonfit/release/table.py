@@ -96,6 +96,8 @@ def released_table(
     )
     regions = pl.DataFrame([part for name in names for part in written.get(name, [])])
     raw = frame.select([name for name in names if name not in written])
+    # An Enum brings all its categories into the file, also those of nobody who is released.
+    raw = raw.with_columns(pl.col(pl.Enum).cast(pl.String))
     if order == "original":
         regions = regions[by_row]
     else:

@@ -13,7 +13,7 @@ from anonfit.tables.schema import Role, Schema
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ATTACKER", "NOT_COVERED", "Disclosed", "Facts", "disclosed", "report_content"]
+__all__ = ["ATTACKER", "CONSENTED", "NOT_COVERED", "Disclosed", "Facts", "disclosed", "report_content"]
 
 ATTACKER = (
     "The assumed attacker knows that a person is in the table, knows all of the person's quasi-identifiers "
@@ -29,6 +29,12 @@ NOT_COVERED = (
     "A person's several rows linked to each other by outside knowledge.",
 )
 
+CONSENTED = {
+    ("order", "original"): "The order of the rows: it is the input's; who knows that knows which row is whose.",
+    ("regions", "observed"): "The ends of labels: they are values of records, the smallest and largest of their group.",
+}
+"""What is given away by settings that need consent."""
+
 TECHNIQUE = {
     Role.IDENTIFIER: "removed",
     Role.QUASI_IDENTIFIER: "generalized",
@@ -43,9 +49,9 @@ TECHNIQUE = {
 Disclosed = int | str
 
 
-def disclosed(number: int, k: int) -> Disclosed:
-    """A number of records of the input as it may be told: not exactly where it is small."""
-    return f"fewer than {k}" if 0 < number < k else number
+def disclosed(rows: int, persons: int, k: int) -> Disclosed:
+    """A number of rows of the input as it may be told: not exactly where they are of few persons."""
+    return f"fewer than {k}" if 0 < min(rows, persons) < k else rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +63,8 @@ class Facts:
     table: pl.DataFrame
     k: int
     read: int
-    dropped: int
-    withheld: int
+    dropped: Disclosed
+    withheld: Disclosed
     audit: Mapping[str, Any]
     settings: Mapping[str, Any]
 
@@ -93,18 +99,19 @@ def _different(table: pl.DataFrame, name: str) -> int | None:
 def report_content(facts: Facts) -> dict[str, Any]:
     """The public report: every figure is of the released file, or obeys the disclosure rule."""
     k = facts.k
-    small = any(0 < number < k for number in (facts.dropped, facts.withheld))
+    small = any(isinstance(number, str) for number in (facts.dropped, facts.withheld))
     return {
         "format": "anonfit report",
         "version": 1,
         "asked": {"k": k, **facts.settings},
         "attacker": ATTACKER,
-        "not_covered": list(NOT_COVERED),
+        "not_covered": [text for (key, word), text in CONSENTED.items() if facts.settings.get(key) == word]
+        + list(NOT_COVERED),
         "rows": {
             "released": len(facts.table),
             "read": f"{len(facts.table)} or slightly more" if small else facts.read,
-            "dropped": disclosed(facts.dropped, k),
-            "withheld": disclosed(facts.withheld, k),
+            "dropped": facts.dropped,
+            "withheld": facts.withheld,
         },
         "columns": _columns(facts),
         "audit": dict(facts.audit),

@@ -175,6 +175,8 @@ def _check_declared(domain: OrderedDomain) -> None:
         low, high = (parse_cut(end, scale) for end in domain.declared)
     except ValueError as error:
         raise DataError(f"column '{domain.name}': its domain does not fit its values: {error}.") from None
+    if not low < high:  # type: ignore[operator]
+        raise DataError(f"column '{domain.name}': the lowest end of its domain comes first: found [{low}, {high}].")
     lowest = thresholds([low], domain.dtype)[0]
     highest = thresholds([high], domain.dtype, rounding=ROUND_FLOOR)[0]
     if len(domain.values) and (domain.values[0] < lowest or domain.values[-1] > highest):

@@ -16,7 +16,7 @@ from anonfit.tables.scales import EPOCH, Axis, Cut, on_axis_text
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["CutPoints", "cuts_between", "simplest_dates", "simplest_numbers", "simplest_times"]
+__all__ = ["CutPoints", "cuts_between", "simplest_dates", "simplest_numbers", "simplest_times", "simplest_whole"]
 
 LARGEST_POWER, SMALLEST_POWER = 18, -18
 START_OF_TIME = datetime(1970, 1, 1)
@@ -55,11 +55,11 @@ def cuts_between(
     if values is not None:
         taken, following = _taken(found, values / unit, upper / unit)
         found[taken] = simplest_numbers(found[taken], following)
-    exact = abs(upper).astype(np.float64) < 2**52
+    exact = (abs(upper.astype(np.float64)) < 2**52) & (abs(lower.astype(np.float64)) < 2**52)
     return [
-        _tidy(number) if is_exact else on_axis_text(high, dtype)
-        for number, high, is_exact in zip(
-            found.tolist(), upper, (exact | (upper.dtype.kind == "f")).tolist(), strict=True
+        _tidy(number) if is_exact else simplest_whole(int(low), int(high))
+        for number, low, high, is_exact in zip(
+            found.tolist(), lower, upper, (exact | (upper.dtype.kind == "f")).tolist(), strict=True
         )
     ]
 
@@ -123,6 +123,18 @@ def simplest_numbers(lower: Axis, upper: Axis) -> NDArray[np.float64]:
     return found
 
 
+def simplest_whole(lower: int, upper: int) -> int:
+    """As `simplest_numbers`, exactly, for whole numbers that floats do not hold; the upper one if none lies between."""
+    middle = (lower + upper) // 2
+    for power in range(LARGEST_POWER, -1, -1):
+        unit: int = 10**power
+        first, last = lower // unit + 1, -(-upper // unit) - 1
+        if first <= last:
+            nearest: int = -(-(2 * middle - unit) // (2 * unit))
+            return min(max(nearest, first), last) * unit
+    return upper
+
+
 def simplest_dates(lower: int, upper: int) -> str:
     """The first day of a year, of a month, or any day strictly between two days (since 1970); else the upper day."""
     if upper - lower < 2:
@@ -157,7 +169,7 @@ def simplest_times(lower: int, upper: int) -> str:
     if last - first >= 2:
         day = simplest_dates(first, last)
         return f"{day}T00:00:00"
-    for unit in (3600 * 10**6, 60 * 10**6, 10**6):
+    for unit in (3600 * 10**6, 60 * 10**6, *(10**power for power in range(6, -1, -1))):
         nearest = -(-((lower + upper) // 2 - unit // 2) // unit) * unit
         for candidate in (nearest, (lower // unit + 1) * unit, (-(-upper // unit) - 1) * unit):
             if lower < candidate < upper:

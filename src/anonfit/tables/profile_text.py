@@ -82,7 +82,11 @@ def _column(column: ColumnProposal, taxonomy: str | None) -> Iterator[str]:
 
 def _generalization(column: ColumnProposal, taxonomy: str | None) -> Iterator[str]:
     if taxonomy is not None:
-        yield f"taxonomy = {_string(taxonomy)}"
+        yield f"# taxonomy = {_string(taxonomy)}"
+        yield from _comment(
+            "DECIDE: the taxonomy groups codes by their first signs. It is published with the release, and it lists "
+            "the table's own codes: let it list all codes there are, then use it."
+        )
     elif column.taxonomy == "mask":
         yield '# taxonomy = "…"  # recommended: codes masked from the right, one digit a level'
     elif column.type == "nominal":
