@@ -100,6 +100,8 @@ def schema_of(spec: Spec, names: Sequence[str]) -> Schema:
             f"{len(without)} column(s) have no role: {listed(without, 20)}; give each a role, or write "
             'default_role = "insensitive" in [data].'
         )
+    if "" in names:
+        faults.append("the table has a column without a name, as pandas writes its index; name it, or leave it out.")
     if faults:
         raise SpecError(faults)
     columns = []
@@ -148,8 +150,7 @@ def _without_missing(spec: Spec, schema: Schema, frame: pl.DataFrame) -> pl.Data
     names = [column.name for column in schema.quasi_identifiers]
     floats = [name for name in frame.columns if frame[name].dtype.is_float()]
     if floats:
-        # NaN is missing like any other, and -0.0 is 0.0: values that are equal must look so.
-        frame = frame.with_columns(pl.col(floats).fill_nan(None) + 0.0)
+        frame = frame.with_columns(pl.col(floats).fill_nan(None))
     if spec.data.missing_policy == "category":
         return frame
     gaps = {name: frame[name].null_count() for name in names if frame[name].null_count()}

@@ -45,7 +45,7 @@ def _of_ranks(numbers: NDArray[Any], missing: NDArray[np.bool_] | None) -> Key:
 
 def _of_floats(numbers: NDArray[np.float64], missing: NDArray[np.bool_] | None) -> Key:
     """The bits of a float, turned so that they order as the floats do; NaN comes last."""
-    bits = np.where(np.isnan(numbers), np.nan, numbers).view(np.uint64)
+    bits = (np.where(np.isnan(numbers), np.nan, numbers) + 0.0).view(np.uint64)  # -0.0 is 0.0
     keys = np.where(bits >> np.uint64(63) != 0, ~bits, bits | np.uint64(1 << 63))
     if missing is None:
         return keys, 64
@@ -85,11 +85,20 @@ def _key(values: pl.Series) -> Key:
     return _of_integers(ranks, missing)
 
 
+def _signs(values: pl.Series) -> Key:
+    """Which zeros are not negative: the last thing to order rows by, since -0.0 equals 0.0 but looks different."""
+    import polars as pl
+
+    numbers = values.cast(pl.Float64).fill_null(1.0).to_numpy()
+    negative = (numbers == 0) & np.signbit(numbers)
+    return (~negative).astype(np.uint64), int(negative.any())
+
+
 def sort_keys(columns: Sequence[pl.Series]) -> NDArray[np.uint64]:
     """(word, row): keys that order rows by the columns' values, the first column first."""
     rows = len(columns[0]) if columns else 0
     with ThreadPoolExecutor() as pool:
-        keys = list(pool.map(_key, columns))
+        keys = [*pool.map(_key, columns), *(_signs(values) for values in columns if values.dtype.is_float())]
     words: list[NDArray[np.uint64]] = []
     free = 0
     for numbers, bits in keys:
