@@ -21,6 +21,13 @@ COLUMNS = [
     {"name": "country", "type": "nominal", "missing": False, "taxonomy": TREE, "other": None},
     {"name": "rank", "type": "ordinal", "missing": False, "order": ORDER},
 ]
+NODES = {  # age into three; the first of them by country, the last by rank
+    "column": [0, 1, -1, 2, -1, -1, -1, -1],
+    "children": [3, 2, 0, 2, 0, 0, 0, 0],
+    "start": [0, 0, 2, 3, 0, 3, 0, 2],
+    "set": [],
+    "sets": [],
+}
 ROLES = {
     "patient": "identifier", "age": "quasi-identifier", "country": "quasi-identifier", "rank": "quasi-identifier",
     "outcome": "target", "diagnosis": "sensitive", "note": "insensitive",
@@ -71,7 +78,12 @@ class Folder:
         self.raw = raw_rows() if raw is None else raw
         self.data = released_rows(self.raw)
         self.kind = kind
-        self.recoding: dict[str, Any] = {"version": 1, "columns": json.loads(json.dumps(COLUMNS))}
+        self.recoding: dict[str, Any] = {
+            "format": "anonfit recoding",
+            "version": 1,
+            "columns": json.loads(json.dumps(COLUMNS)),
+            "nodes": json.loads(json.dumps(NODES)),
+        }
         self.manifest: dict[str, Any] = {
             "format": "anonfit release",
             "version": 1,

@@ -207,6 +207,38 @@ def test_a_taxonomy_over_numbers() -> None:
 
 
 @pytest.mark.parametrize(
+    ("leaf", "first", "after"),
+    [
+        ("2024", "2024-01-01", "2025-01-01"),
+        ("2024-Q4", "2024-10-01", "2025-01-01"),
+        ("2024-02", "2024-02-01", "2024-03-01"),
+        ("2024-12", "2024-12-01", "2025-01-01"),
+        ("2024-02-29", "2024-02-29", "2024-03-01"),
+        ("[2023-11, 2024-02]", "2023-11-01", "2024-03-01"),
+        ("[2023-11, 2024-02)", "2023-11-01", "2024-02-01"),
+        ("< 2024-Q2", None, "2024-04-01"),
+        ("≥ 2024", "2024-01-01", None),
+    ],
+)
+def test_leaves_of_a_calendar_are_periods(leaf: str, first: str | None, after: str | None) -> None:
+    meaning = read_meaning("day", {"type": "date", "taxonomy": {"name": "*", "children": [{"name": leaf}]}})
+    ends = (None if end is None else meaning.scalar(end) for end in (first, after))
+    assert read_label(leaf, meaning) == ValueSet(intervals=(Interval(*ends),))
+
+
+def test_leaves_of_a_calendar_that_are_moments_or_none() -> None:
+    leaves = ["2024-01-01T12:30", "9999-12", "2024-13", "2024-Q5", "2024-02-30", "[2024-01, soon)", "≥ soon", "soon"]
+    tree = {"name": "*", "children": [{"name": leaf} for leaf in leaves]}
+    meaning = read_meaning("day", {"type": "date", "taxonomy": tree})
+    moment = meaning.scalar("2024-01-01T12:30:00")
+    assert read_label(leaves[0], meaning) == ValueSet(intervals=(Interval(moment, moment, closed=True),))
+    last = read_label(leaves[1], meaning)
+    assert last is not None
+    assert last.intervals[0].upper == meaning.scalar("9999-12-31") + 86400
+    assert [read_label(leaf, meaning) for leaf in leaves[2:]] == [None] * 6
+
+
+@pytest.mark.parametrize(
     "entry",
     [
         {"type": "continous"},

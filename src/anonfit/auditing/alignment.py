@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a raw column of two files comparable by value: a text in one may be a number or a date in the other."""
+"""Makes a raw column of two files comparable by value: a text in one may be a number or a date in the other.
+Nothing is rounded: a number that the other type cannot hold is equal to none of its numbers."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,30 +13,48 @@ import polars as pl
 from anonfit.auditing.coding import as_numbers
 from anonfit.auditing.placing import as_moments
 
-__all__ = ["Hashes", "add_hashes", "aligned", "same_types"]
+__all__ = ["Hashes", "add_hashes", "aligned", "aligned_texts"]
 
 Hashes = npt.NDArray[np.uint64]
+Pair = tuple[pl.Series, pl.Series]
 _MIX = np.uint64(0x9E3779B97F4A7C15)
+_EXACT = 2**53  # whole numbers up to this are exact as floating point numbers
+_DIGITS = 38  # of a decimal number
+_LONG = r"^(?:\d\.?){18}"  # 17 digits tell every floating point number
+_LONG_WHOLE = r"^-?\d{16,}$"  # 15 digits are exact in every one
 
 
-def aligned(one: pl.Series, other: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Two columns with the same type, so that equal values are equal; as texts where nothing better holds."""
+def aligned(one: pl.Series, other: pl.Series) -> Pair:
+    """Two columns with the same type, so that equal values are equal; texts are equal if all their signs are."""
     pair = (_plain(one), _plain(other))
     texts = [series.dtype == pl.String for series in pair]
-    if texts == [True, True]:
-        numbers = [as_numbers(series) for series in pair]
-        pair = (numbers[0], numbers[1]) if all(series.dtype != pl.String for series in numbers) else pair
-    elif any(texts):
-        text, typed = pair if texts[0] else pair[::-1]
-        read = _like(text, typed)
-        pair = (read, typed) if texts[0] else (typed, read)
+    if texts == [True, False]:
+        pair = _read_like(*pair)
+    elif texts == [False, True]:
+        pair = _read_like(*pair[::-1])[::-1]
     return _same_type(*pair)
 
 
-def same_types(one: pl.Series, other: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Two columns as they are where they have one type: equal texts are equal whatever they mean."""
+def aligned_texts(one: pl.Series, other: pl.Series) -> Pair:
+    """As `aligned`, but two columns of texts are equal if the numbers are that both hold: text files have no types."""
     pair = (_plain(one), _plain(other))
-    return pair if pair[0].dtype == pair[1].dtype else aligned(one, other)
+    if pair[0].dtype != pl.String or pair[1].dtype != pl.String:
+        return aligned(*pair)
+    numbers = tuple(as_numbers(series) for series in pair)
+    if any(series.dtype == pl.String for series in numbers):
+        return pair
+    if all(series.dtype == pl.Int64 for series in numbers):
+        return numbers[0], numbers[1]
+    first, second = (_written(text, found) for text, found in zip(pair, numbers, strict=True))
+    return first, second
+
+
+def _written(text: pl.Series, numbers: pl.Series) -> pl.Series:
+    """Numbers in one spelling each; one with more digits than a floating point number has is kept as it is written."""
+    text = text.str.replace(r"(\.\d*?)0+$", "$1").str.strip_chars_end(".")
+    long = text.str.strip_chars_start("-0.").str.contains(_LONG) | text.str.contains(_LONG_WHOLE)
+    spelled = pl.when(long).then(text).otherwise(numbers.cast(pl.Float64).cast(pl.String).replace("-0.0", "0.0"))
+    return pl.select(spelled).to_series()
 
 
 def _plain(series: pl.Series) -> pl.Series:
@@ -48,37 +69,94 @@ def _plain(series: pl.Series) -> pl.Series:
     return series
 
 
-def _like(text: pl.Series, typed: pl.Series) -> pl.Series:
-    """A text column read as what the other is; unchanged if some text cannot be read so."""
+def _read_like(text: pl.Series, typed: pl.Series) -> Pair:
+    """A text column read as what the other is, and the other; unchanged if some text cannot be read so."""
     kind = typed.dtype
     if kind == pl.Boolean:
         words = {"true": True, "false": False, "1": True, "0": False}
         read = text.str.to_lowercase().replace_strict(words, default=None, return_dtype=pl.Boolean)
+    elif isinstance(kind, pl.Decimal):
+        read = _decimals(text)
     elif kind.is_numeric():
-        read = text.cast(pl.Int64, strict=False)
-        if read.null_count() > text.null_count():
-            read = text.cast(pl.Float64, strict=False)
+        read = _numbers(text, typed)
+        if kind == pl.Float32:  # of the numbers that it may stand for, texts hold the shortest
+            typed = typed.cast(pl.String).cast(pl.Float64)
     elif isinstance(kind, pl.Datetime):
         read = as_moments(text)
+    elif kind == pl.Time:
+        read = text.str.to_time("%H:%M:%S%.f", strict=False)
     else:
-        return text
-    return read if read.null_count() == text.null_count() else text
+        return text, typed
+    return (read, typed) if read.null_count() == text.null_count() else (text, typed)
 
 
-def _same_type(one: pl.Series, other: pl.Series) -> tuple[pl.Series, pl.Series]:
+def _numbers(text: pl.Series, typed: pl.Series) -> pl.Series:
+    """Texts as whole numbers if all are, else as floating point numbers; null: no number."""
+    wide = typed.dtype if typed.dtype in (pl.UInt64, pl.Int128) else pl.Int64()
+    read = text.cast(wide, strict=False)
+    if read.null_count() > text.null_count() and typed.dtype.is_integer():
+        read = text.str.replace(r"\.0+$", "").cast(wide, strict=False)
+    return read if read.null_count() == text.null_count() else text.cast(pl.Float64, strict=False)
+
+
+def _decimals(text: pl.Series) -> pl.Series:
+    """Texts as decimal numbers with as many decimals as they have; null: no such number."""
+    if text.str.contains("[eE]").any():
+        return text.cast(pl.Float64, strict=False)
+    decimals: Any = (text.str.len_bytes() - text.str.find(".", literal=True)).max()
+    return text.cast(pl.Decimal(_DIGITS, min(_DIGITS, decimals - 1 if decimals else 0)), strict=False)
+
+
+def _same_type(one: pl.Series, other: pl.Series) -> Pair:
+    """Two columns in a type that holds the values of both, else as texts."""
     kinds = (one.dtype, other.dtype)
     if kinds[0] == kinds[1]:
         return one, other
-    common: pl.DataType = pl.String()
-    if all(isinstance(kind, pl.Datetime) for kind in kinds):
-        common = pl.Datetime("ns" if "ns" in [getattr(kind, "time_unit", "") for kind in kinds] else "us")
-    elif all(kind.is_numeric() or kind == pl.Boolean for kind in kinds):
-        whole = all(kind.is_integer() or kind == pl.Boolean for kind in kinds)
-        common = pl.Int64() if whole else pl.Float32() if pl.Float32 in kinds else pl.Float64()
     try:
-        return one.cast(common), other.cast(common)
-    except pl.exceptions.PolarsError:
-        return one.cast(pl.String), other.cast(pl.String)
+        if all(isinstance(kind, pl.Datetime) for kind in kinds):
+            units = [getattr(kind, "time_unit", "") for kind in kinds]
+            common = pl.Datetime("ns" if "ns" in units else "us")
+            return one.cast(common), other.cast(common)
+        if all(kind.is_numeric() or kind == pl.Boolean for kind in kinds):
+            return _same_numbers(one, other)
+    except pl.exceptions.PolarsError:  # a value that the common type cannot hold
+        pass
+    return one.cast(pl.String), other.cast(pl.String)
+
+
+def _same_numbers(one: pl.Series, other: pl.Series) -> Pair:
+    """Numbers of two types in a type that holds both."""
+    pair = (one, other)
+    scales = [series.dtype.scale for series in pair if isinstance(series.dtype, pl.Decimal)]
+    floats = [series.dtype.is_float() for series in pair]
+    if scales:
+        return _as_decimals(one, max(scales)), _as_decimals(other, max(scales))
+    if all(floats):
+        return one.cast(pl.Float64), other.cast(pl.Float64)
+    if not any(floats):
+        return one.cast(pl.Int64), other.cast(pl.Int64)
+    whole: Any = other if floats[0] else one
+    if max((abs(int(end)) for end in (whole.min(), whole.max()) if end is not None), default=0) <= _EXACT:
+        return one.cast(pl.Float64), other.cast(pl.Float64)
+    return _as_integers(one), _as_integers(other)
+
+
+def _as_decimals(series: pl.Series, scale: int) -> pl.Series:
+    """Numbers as decimal ones; a floating point number is the shortest that it may stand for."""
+    if not series.dtype.is_float():
+        return series.cast(pl.Decimal(_DIGITS, scale))
+    decimals = series.cast(pl.String).cast(pl.Decimal(_DIGITS, scale))
+    if not (decimals.cast(pl.String).cast(series.dtype) == series).all():
+        raise pl.exceptions.InvalidOperationError
+    return decimals
+
+
+def _as_integers(series: pl.Series) -> pl.Series:
+    """Numbers as whole ones, if all are."""
+    integers = series.cast(pl.Int64)
+    if series.dtype.is_float() and not (series == series.floor()).all():
+        raise pl.exceptions.InvalidOperationError
+    return integers
 
 
 def add_hashes(hashes: Hashes, series: pl.Series, *, place: int) -> Hashes:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from anonfit.auditing.diversity import read_demand
 from anonfit.auditing.meanings import Meaning, read_meaning
 from anonfit.auditing.measuring import run_audit
+from anonfit.auditing.region_tree import RegionTree, read_region_tree
 from anonfit.auditing.released import Regions
 from anonfit.auditing.request import Attacker, OtherRelease, Request, column_sets
 from anonfit.auditing.result import Audit
@@ -41,6 +42,7 @@ def audit(
     order: Literal["sorted"] | None = None,
     expected_columns: Sequence[str] | None = None,
     regions: Regions = "any",
+    nodes: Mapping[str, Any] | None = None,
     missing: Sequence[str] = ("",),
 ) -> Audit:
     """Recount a file or frame and say what it really protects.
@@ -68,6 +70,8 @@ def audit(
         order: "sorted" asks that the order of the rows tells nothing.
         expected_columns: The columns the file must have, and no others.
         regions: "domain" or "observed" ask of the labels what these settings of a spec promise.
+        nodes: The tree of regions, as "nodes" of recoding.json: every group must be one of its regions, unless regions
+            are "observed". It counts `columns` in their order, so these must be all quasi-identifiers.
         missing: Texts that mean missing, in every table.
 
     Returns:
@@ -104,9 +108,19 @@ def audit(
             order=order,
             expected_columns=None if expected_columns is None else tuple(expected_columns),
             regions=regions,
+            tree=None if nodes is None or regions == "observed" else _region_tree(nodes, quasi_identifiers, meanings),
             missing=tuple(missing),
         )
     )
+
+
+def _region_tree(
+    nodes: Mapping[str, Any], quasi_identifiers: Sequence[str], meanings: Mapping[str, Meaning] | None
+) -> RegionTree:
+    """The regions of a tree over all quasi-identifiers."""
+    if meanings is None or set(meanings) != set(quasi_identifiers):
+        raise DataError("A tree of regions needs the meaning of every quasi-identifier, and of no other column.")
+    return read_region_tree(nodes, meanings)
 
 
 def read_other(

@@ -14,7 +14,7 @@ from anonfit.auditing.labels import Interval, ValueSet
 from anonfit.auditing.meanings import Meaning
 from anonfit.auditing.placing import Placed, distinct_texts, placed_on_line
 
-__all__ = ["Axis", "axis_of"]
+__all__ = ["Axis", "Run", "axis_of", "joined"]
 
 Run = tuple[int, int]
 
@@ -46,7 +46,7 @@ def _name_axis(meaning: Meaning, sets: Sequence[ValueSet]) -> Axis:
     rest = unknown if meaning.other is None else cell_of.get(meaning.other, unknown)
 
     def runs(found: ValueSet) -> list[Run]:
-        return _joined(found, unknown, [(below[name][0] + 1, below[name][1] + 1) for name in found.names])
+        return _cells(found, unknown, [(below[name][0] + 1, below[name][1] + 1) for name in found.names])
 
     def place(series: pl.Series) -> Placed:
         codes, texts = distinct_texts(series)
@@ -77,7 +77,7 @@ def _line_axis(meaning: Meaning, sets: Sequence[ValueSet]) -> Axis:
         return low, 2 * position[interval.upper] + (2 if interval.closed else 1)
 
     def runs(found: ValueSet) -> list[Run]:
-        return _joined(found, unknown, [run(interval) for interval in found.intervals])
+        return _cells(found, unknown, [run(interval) for interval in found.intervals])
 
     def place(series: pl.Series) -> Placed:
         return placed_on_line(series, meaning, ends=ends)
@@ -85,15 +85,18 @@ def _line_axis(meaning: Meaning, sets: Sequence[ValueSet]) -> Axis:
     return Axis(unknown + 1, runs, place)
 
 
-def _joined(found: ValueSet, last: int, runs: Iterable[Run]) -> list[Run]:
+def _cells(found: ValueSet, last: int, runs: Iterable[Run]) -> list[Run]:
     """The cells of a set as separate runs in rising order."""
     every = [(1, last)] if found.everything else list(runs)
-    if found.missing:
-        every.append((0, 0))
-    joined: list[Run] = []
-    for low, high in sorted(every):
-        if joined and low <= joined[-1][1] + 1:
-            joined[-1] = (joined[-1][0], max(high, joined[-1][1]))
+    return joined([*every, (0, 0)] if found.missing else every)
+
+
+def joined(runs: Iterable[Run]) -> list[Run]:
+    """Runs as separate ones in rising order."""
+    found: list[Run] = []
+    for low, high in sorted(runs):
+        if found and low <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(high, found[-1][1]))
         else:
-            joined.append((low, high))
-    return joined
+            found.append((low, high))
+    return found

@@ -65,14 +65,17 @@ def open_source(released: Released, request: Request, *, raw: Sequence[str]) -> 
 
 def read_space(released: Released, request: Request, *, source: Table | None) -> Space:
     """Read the labels as far as they have a meaning, and find the rows of the source in them."""
-    if request.regions == "any" and source is None and request.population is None:
+    if request.regions == "any" and request.tree is None and source is None and request.population is None:
         return Space()
     meanings = request.meanings
     if meanings is None:
         meanings = {} if source is None else guess_meanings(released, source)
     columns = read_columns(released, meanings)
     boxes = boxes_of(released, columns)
-    labels = None if request.meanings is None else check_labels(columns, boxes, regions=request.regions)
+    labels = None
+    if request.meanings is not None:
+        groups, tree = released.grouping.count, request.tree
+        labels = check_labels(columns, boxes, regions=request.regions, tree=tree, groups=groups)
     if source is None or boxes is None:
         return Space(labels, boxes)
     return Space(labels, boxes, locate_source(boxes, source, quasi_identifiers=list(released.columns)))

@@ -28,6 +28,7 @@ def all_findings(audit: Audit, request: Request, *, names: Sequence[str]) -> lis
         found.append(_risk(audit, request))
     if audit.labels is not None:
         found.extend(_labels(audit.labels, request))
+        found.extend([] if request.tree is None else [_regions(audit.labels)])
     elif request.regions != "any":
         sentence = "Labels were not checked: nothing was said about the meaning of the columns."
         found.append(Finding("labels", 0, None, None, sentence))
@@ -111,6 +112,20 @@ def _labels(labels: LabelCheck, request: Request) -> list[Finding]:
         return [*found, Finding("disjoint groups", 0, None, None, sentence)]
     good, bad = "No two groups overlap.", "Some groups have labels that overlap."
     return [*found, _no_labels("disjoint groups", labels.overlapping, None, (good, bad))]
+
+
+def _regions(labels: LabelCheck) -> Finding:
+    """Every group is a region of the recoding."""
+    good, bad = (
+        "Every group is a region of the recoding.",
+        "Some groups are no region of the recoding: their labels tell of records, or are not of this recoding.",
+    )
+    if labels.no_region is None:
+        sentence = (
+            "Whether groups are regions cannot be told: some quasi-identifiers have no labels that are understood."
+        )
+        return Finding("regions", 0, None, None, sentence)
+    return _no_labels("regions", labels.no_region, None, (good, bad))
 
 
 def _no_labels(name: str, number: int, where: str | None, sentences: tuple[str, str]) -> Finding:

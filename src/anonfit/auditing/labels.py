@@ -11,6 +11,7 @@ from decimal import Decimal
 from functools import lru_cache
 
 from anonfit.auditing.meanings import Meaning
+from anonfit.auditing.scalars import moment, period
 
 __all__ = ["Interval", "ValueSet", "bare", "leaf_interval", "read_bounds", "read_label"]
 
@@ -150,8 +151,35 @@ def _named(text: str, meaning: Meaning) -> ValueSet | None:
 
 def leaf_interval(leaf: str, meaning: Meaning) -> Interval | None:
     """What a leaf of a taxonomy over numbers, dates or words of an order means."""
+    if meaning.type == "date":
+        return _dates_of_leaf(leaf)
     found = _present(leaf, replace(meaning, tree=None))
     return found.intervals[0] if found is not None and found.intervals else None
+
+
+def _dates_of_leaf(leaf: str) -> Interval | None:
+    """The moments of a leaf: a moment, all of a day, month, quarter or year, or an interval from one to another."""
+    if leaf.startswith(("< ", "≥ ")):
+        only = _dates(leaf[2:])
+        if only is None:
+            return None
+        return Interval(None, only.lower) if leaf[0] == "<" else Interval(only.lower, None)
+    if not leaf.startswith("["):
+        return _dates(leaf)
+    ends = [_dates(part) for part in _parts(leaf[1:-1]) or ()]
+    if len(ends) != 2 or ends[0] is None or ends[1] is None:
+        return None
+    first, last = ends[0], ends[1]
+    return Interval(first.lower, last.upper, last.closed) if leaf[-1] == "]" else Interval(first.lower, last.lower)
+
+
+def _dates(text: str) -> Interval | None:
+    """All moments of a period, or the one moment that a text states."""
+    found = period(text)
+    if found is not None:
+        return Interval(*found)
+    point = moment(text if text.count(":") > 1 else f"{text}:00")
+    return None if point is None else Interval(point, point, closed=True)
 
 
 def _parts(text: str) -> list[str] | None:

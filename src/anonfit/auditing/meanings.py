@@ -7,9 +7,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any, Literal, cast
 
 from anonfit.auditing.scalars import moment, number
+from anonfit.auditing.settings import Settings
 from anonfit.errors import RecodingError, did_you_mean
 
 __all__ = ["ColumnType", "Meaning", "Tree", "read_meaning"]
@@ -39,6 +41,7 @@ class Meaning:
     cuts: frozenset[Decimal] | None = None  # None: not stated
     other: str | None = None
     date_format: str | None = None
+    missing: bool | None = None  # whether missing values are among those of the column; None: not stated
 
     def scalar(self, text: str) -> Decimal | None:
         """The place on the line of a continuous or date column that a text states."""
@@ -47,26 +50,36 @@ class Meaning:
 
 def read_meaning(name: str, entry: Mapping[str, Any]) -> Meaning:
     """One column's meaning from its mapping; faults are errors that name the column."""
+    given = Settings(entry, f"the meaning of column '{name}'", RecodingError)
     kind = entry.get("type")
     if kind not in _TYPES:
         hint = did_you_mean(str(kind), _TYPES)
         raise RecodingError(f"The meaning of column '{name}' has an unknown type: {hint}")
     shell = Meaning(name, cast("ColumnType", kind))
-    order = tuple(str(word) for word in entry.get("order") or ())
+    order = tuple(str(word) for word in given.get("order", list, None) or ())
     if kind == "ordinal" and (not order or len(set(order)) < len(order)):
         raise RecodingError(f"The meaning of ordinal column '{name}' needs an order of different words.")
-    taxonomy, cuts = entry.get("taxonomy"), entry.get("cuts")
+    taxonomy, cuts = given.get("taxonomy", dict, None), given.get("cuts", list, None)
     ordered = kind in ("continuous", "date")
     return Meaning(
         name,
         shell.type,
         order=order,
-        domain=_domain(shell, entry.get("domain")) if ordered else (None, None),
+        domain=_domain(shell, given.get("domain", list, None)) if ordered else (None, None),
         tree=None if taxonomy is None else _tree(name, taxonomy),
-        cuts=frozenset(_end(shell, cut) for cut in cuts) if ordered and cuts is not None else None,
-        other=None if entry.get("other") is None else str(entry["other"]),
-        date_format=entry.get("date_format"),
+        cuts=_cuts(shell, cuts) if ordered and cuts is not None else None,
+        other=given.get("other", str, None),
+        date_format=given.get("date_format", str, None),
+        missing=given.get("missing", bool, None),
     )
+
+
+def _cuts(shell: Meaning, values: Sequence[object]) -> frozenset[Decimal]:
+    """The cuts as they are compared; a recoding counts its cells by them, so they must rise."""
+    cuts = [_end(shell, cut) for cut in values]
+    if any(low >= high for low, high in pairwise(cuts)):
+        raise RecodingError(f"The cuts of column '{shell.name}' are not in rising order.")
+    return frozenset(cuts)
 
 
 def _end(shell: Meaning, value: object) -> Decimal:
@@ -80,7 +93,7 @@ def _end(shell: Meaning, value: object) -> Decimal:
 def _domain(shell: Meaning, value: Sequence[object] | None) -> Ends:
     if value is None:
         return None, None
-    if isinstance(value, str) or len(value) != 2:
+    if len(value) != 2:
         raise RecodingError(f"The domain of column '{shell.name}' is not a pair of ends.")
     low, high = (None if end is None else _end(shell, end) for end in value)
     return low, high
@@ -95,7 +108,7 @@ def _tree(name: str, taxonomy: Mapping[str, Any]) -> Tree:
         node, first = stack.pop()
         if not isinstance(node, Mapping) or "name" not in node:
             raise RecodingError(f"The taxonomy of column '{name}' is not made of nodes with a name and children.")
-        children = node.get("children") or ()
+        children = Settings(node, f"the taxonomy of column '{name}'", RecodingError).get("children", list, None) or ()
         if first is None and children:
             stack.append((node, len(leaves)))
             stack.extend((child, None) for child in reversed(children))

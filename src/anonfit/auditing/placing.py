@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -79,11 +79,12 @@ def as_moments(series: pl.Series, date_format: str | None = None) -> pl.Series:
     if day.null_count() == texts.null_count():
         return day.cast(pl.Datetime("us"))
     swapped = texts.str.replace(" ", "T", literal=True)
+    unit: Literal["ns", "us"] = "ns" if swapped.str.contains(r"\.\d{6}\d*[1-9]").any() else "us"
     moments = [
-        swapped.str.to_datetime(f"%Y-%m-%dT{clock}", strict=False, time_unit="us") for clock in ("%H:%M:%S%.f", "%H:%M")
+        swapped.str.to_datetime(f"%Y-%m-%dT{clock}", strict=False, time_unit=unit) for clock in ("%H:%M:%S%.f", "%H:%M")
     ]
-    zoned = swapped.str.to_datetime("%+", strict=False, time_unit="us", time_zone="UTC").dt.replace_time_zone(None)
-    return pl.select(pl.coalesce(day.cast(pl.Datetime("us")), *moments, zoned)).to_series()
+    zoned = swapped.str.to_datetime("%+", strict=False, time_unit=unit, time_zone="UTC").dt.replace_time_zone(None)
+    return pl.select(pl.coalesce(day.cast(pl.Datetime(unit), strict=False), *moments, zoned)).to_series()
 
 
 def _numbers(series: pl.Series, meaning: Meaning) -> tuple[pl.Series, Fraction]:

@@ -46,6 +46,11 @@ class Table:
         """The columns, in file order."""
         return tuple(self.schema)
 
+    @property
+    def is_text(self) -> bool:
+        """Whether it is a text file, in which nothing tells a number from a text of digits."""
+        return self.scan is not None
+
     def frame(self, names: Sequence[str]) -> pl.DataFrame:
         """Some columns, all rows."""
         frame = _collected(self.lazy.select(names), self.label)
@@ -124,7 +129,7 @@ def _is_text(dtype: pl.DataType) -> bool:
 def _clean(series: pl.Series, missing: Sequence[str]) -> pl.Series:
     """A column with every kind of missing as null; text is plain strings or, if it was, in a dictionary."""
     if series.dtype.is_float():
-        return series.fill_nan(None) + 0.0  # -0.0 is 0.0
+        return series.fill_nan(None)
     if isinstance(series.dtype, pl.Duration):
         return series.cast(pl.Duration("us")).to_physical()
     if series.dtype == pl.Binary:

@@ -1,41 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """Audits a release folder: its files, its columns against their roles, its labels against the recoding, then its data.
-The package itself calls `audit_data` before a folder is published; `audit_release` is for folders that are."""
+`audit_release` is for published folders, `audit_data` for data that is in none; both go by what a spec promises."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from anonfit.auditing.api import read_other
-from anonfit.auditing.diversity import read_demand
-from anonfit.auditing.meanings import Meaning, read_meaning
+from anonfit.auditing.folder import check_files, open_folder
+from anonfit.auditing.meanings import Meaning
 from anonfit.auditing.measuring import run_audit
+from anonfit.auditing.promises import RAW_ROLES, Promise, read_promise
 from anonfit.auditing.reading import open_table
-from anonfit.auditing.request import Attacker, OtherRelease, Request, column_sets
+from anonfit.auditing.recoded import Recoded, read_recoding
+from anonfit.auditing.request import Attacker, OtherRelease, Request
 from anonfit.auditing.result import Audit, Finding
 from anonfit.auditing.risk import THRESHOLDS, Threshold, read_threshold
-from anonfit.errors import RecodingError, ReleaseError
+from anonfit.errors import RecodingError
 
 __all__ = ["audit_data", "audit_release", "other_release"]
-
-_RAW_ROLES = ("target", "sensitive", "insensitive", "count", "sample-weight")
-_FEWER = re.compile(r"fewer than (\d+)")
-
-
-@dataclass(frozen=True, slots=True)
-class Folder:
-    """The parts of a release folder that an audit goes by."""
-
-    path: Path
-    manifest: Mapping[str, Any]
-    recoding: Mapping[str, Any]
-    data: Path
 
 
 def audit_release(
@@ -66,15 +52,14 @@ def audit_release(
     Returns:
         What was found; `passed` says whether the folder holds what its manifest says.
     """
-    opened = _opened(Path(folder))
-    rows, stated = opened.manifest["rows"], opened.manifest["data"]
+    opened = open_folder(Path(folder))
     return audit_data(
         opened.data,
-        spec=opened.manifest["spec"],
+        spec=opened.spec,
         recoding=opened.recoding,
-        columns=stated.get("columns"),
-        released=(rows.get("released"), stated.get("rows")),
-        withheld=_withheld(rows),
+        columns=opened.columns,
+        released=opened.released,
+        withheld=opened.withheld,
         source=source,
         other=other,
         population=population,
@@ -83,7 +68,7 @@ def audit_release(
         attacker=attacker,
         thresholds=thresholds,
         missing=missing,
-        findings=_file_findings(opened),
+        findings=check_files(opened),
     )
 
 
@@ -93,7 +78,7 @@ def audit_data(
     spec: Mapping[str, Any],
     recoding: Mapping[str, Any],
     columns: Sequence[str] | None = None,
-    released: Sequence[int | None] = (),
+    released: Sequence[int] = (),
     withheld: int | range | None = None,
     source: object = None,
     other: object = None,
@@ -109,10 +94,13 @@ def audit_data(
 
     `columns` is the order of columns that was promised, `released` are numbers of rows that were.
     """
-    texts = tuple(missing if missing is not None else spec.get("data", {}).get("missing", ("",)))
+    promise = read_promise(spec)
+    recoded = read_recoding(recoding, promise.date_formats)
+    texts = promise.missing if missing is None else tuple(missing)
     names = open_table(data, missing=texts).names
-    asked = _request(data, spec, recoding=recoding, names=names, columns=columns)
-    noticed = [*findings, *_stated(data, names, columns=columns, released=released), *_beyond(spec, asked, source)]
+    asked = _request(data, promise, recoded, names=names, columns=columns)
+    noticed = [*findings, *_stated(data, names, columns=columns, released=released)]
+    noticed += [*_roles(promise, recoded), *_consent(promise), *_beyond(promise, source)]
     return run_audit(
         replace(
             asked,
@@ -132,141 +120,72 @@ def audit_data(
 
 
 def _request(
-    data: object,
-    spec: Mapping[str, Any],
-    *,
-    recoding: Mapping[str, Any],
-    names: Sequence[str],
-    columns: Sequence[str] | None,
+    data: object, promise: Promise, recoded: Recoded, *, names: Sequence[str], columns: Sequence[str] | None
 ) -> Request:
-    """What a spec promises of a file with these columns."""
-    privacy, output = spec.get("privacy", {}), spec.get("output", {})
-    roles = _roles(spec)
+    """What a spec promises of a file with these columns; one that calls other columns quasi-identifiers than the
+    recoding does has no regions to be held against.
+    """
+    quasi_identifiers = promise.having("quasi-identifier")
+    domain = promise.regions == "domain" and set(quasi_identifiers) == set(recoded.meanings)
     return Request(
         data=data,
-        quasi_identifiers=_having(roles, "quasi-identifier"),
-        sensitive=tuple(name for name in _having(roles, "sensitive") if name in names),
-        k=privacy.get("k"),
-        entity=_only(roles, "entity"),
-        count=_only(roles, "count"),
-        meanings=_meanings(spec, recoding, roles),
-        sets=column_sets(privacy.get("quasi_identifiers", ()), privacy.get("k")),
-        diversity=tuple(read_demand(entry) for entry in privacy.get("diversity", ())),
-        order="sorted" if output.get("order", "sorted") == "sorted" else None,
-        expected_columns=_expected(roles, names, columns, spec),
-        regions=output.get("regions", "domain"),
-        drops_missing=spec.get("data", {}).get("missing_policy") == "drop",
+        quasi_identifiers=quasi_identifiers,
+        sensitive=tuple(name for name in promise.having("sensitive") if name in names),
+        k=promise.k,
+        entity=promise.only("entity"),
+        count=promise.only("count"),
+        meanings=_meanings(promise, recoded),
+        sets=promise.sets,
+        diversity=promise.diversity,
+        order="sorted" if promise.order == "sorted" else None,
+        expected_columns=_expected(promise, recoded, columns),
+        regions=promise.regions,
+        tree=recoded.tree if domain else None,
+        drops_missing=promise.drops_missing,
     )
-
-
-def _beyond(spec: Mapping[str, Any], asked: Request, source: object) -> list[Finding]:
-    """What the spec promises but this audit has not the means to check."""
-    found = []
-    if asked.entity is not None and source is None:
-        sentence = "Persons were counted as rows: their entities are only in the source."
-        found.append(Finding("entities", asked.entity, None, None, sentence))
-    confidence = spec.get("privacy", {}).get("max_confidence", 1.0)
-    if confidence < 1.0:
-        found.append(Finding("max_confidence", confidence, None, None, "This audit does not check it."))
-    return found
 
 
 def other_release(folder: Path) -> OtherRelease:
     """A release folder as the second release of an audit."""
-    opened = _opened(folder)
-    spec = opened.manifest["spec"]
-    roles = _roles(spec)
-    return OtherRelease(opened.data, _having(roles, "quasi-identifier"), _meanings(spec, opened.recoding, roles))
+    opened = open_folder(folder)
+    promise = read_promise(opened.spec)
+    recoded = read_recoding(opened.recoding, promise.date_formats)
+    return OtherRelease(opened.data, promise.having("quasi-identifier"), _meanings(promise, recoded))
 
 
-def _opened(folder: Path) -> Folder:
-    manifest = _json(folder, "manifest.json")
-    if manifest.get("format") != "anonfit release":
-        raise ReleaseError(f"The manifest of '{folder.name}' is not that of an anonfit release.")
-    if manifest.get("version") != 1:
-        raise ReleaseError(
-            f"The release '{folder.name}' is of a version this audit does not know: use a newer anonfit."
-        )
-    lacking = [key for key in ("spec", "data", "rows", "files") if not isinstance(manifest.get(key), Mapping)]
-    if lacking:
-        raise ReleaseError(f"The manifest of '{folder.name}' has no part '{lacking[0]}'.")
-    recoding = _json(folder, "recoding.json")
-    if recoding.get("version", 1) != 1:
-        raise RecodingError(
-            f"The recoding of '{folder.name}' is of a version this audit does not know: use a newer anonfit."
-        )
-    name = str(manifest["data"].get("file"))
-    if Path(name).name != name or not (folder / name).is_file():
-        raise ReleaseError(f"The data file that the manifest of '{folder.name}' names is not in the folder.")
-    return Folder(folder, manifest, recoding, folder / name)
-
-
-def _json(folder: Path, name: str) -> dict[str, Any]:
-    try:
-        found = json.loads((folder / name).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        raise ReleaseError(f"'{folder.name}' is no release folder: its {name} is missing or cannot be read.") from None
-    if not isinstance(found, dict):
-        raise ReleaseError(f"'{folder.name}' is no release folder: its {name} is not an object.")
-    return found
-
-
-def _file_findings(folder: Folder) -> list[Finding]:
-    """The folder holds the files of the manifest, unchanged, and no others."""
-    listed: Mapping[str, Any] = folder.manifest["files"]
-    changed = [name for name, digest in listed.items() if _digest(folder.path / name) != str(digest).lower()]
-    unlisted = [name for name in (folder.data.name, "recoding.json") if name not in listed]
-    others = sorted(
-        path.name for path in folder.path.iterdir() if path.name not in listed and path.name != "manifest.json"
-    )
-    others = [name for name in others if name not in unlisted]
-    good, bad = (
-        "Files are as the manifest says.",
-        "Files are missing, or not those that the manifest was written for.",
-    )
-    first = Finding("files", [], changed + unlisted, not (changed or unlisted), bad if changed or unlisted else good)
-    good, bad = "The folder holds no other files.", "The folder holds files that the manifest does not list."
-    return [first, Finding("other files", [], others, not others, bad if others else good)]
-
-
-def _digest(path: Path) -> str | None:
-    if not path.is_file():
-        return None
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _withheld(rows: Mapping[str, Any]) -> int | range | None:
-    """Rows that may be absent: withheld and dropped ones, as far as the manifest tells."""
-    exact, unknown = 0, 0
-    for name in ("withheld", "dropped"):
-        stated = rows.get(name, 0)
-        if isinstance(stated, int):
-            exact += stated
-            continue
-        match = _FEWER.fullmatch(str(stated))
-        if match is None:
-            raise ReleaseError(f"The manifest's number of {name} rows is neither a number nor 'fewer than' one.")
-        unknown += int(match[1]) - 1
-    return range(exact, exact + unknown + 1) if unknown else exact
-
-
-def _meanings(spec: Mapping[str, Any], recoding: Mapping[str, Any], roles: Mapping[str, str]) -> dict[str, Meaning]:
+def _meanings(promise: Promise, recoded: Recoded) -> dict[str, Meaning]:
     """The meaning of every quasi-identifier whose labels can be read; representatives are no labels."""
-    entries = {str(entry.get("name")): entry for entry in recoding.get("columns", ())}
-    found = {}
-    for name in _having(roles, "quasi-identifier"):
-        if name not in entries:
+    for name in promise.having("quasi-identifier"):
+        if name not in recoded.meanings:
             raise RecodingError(f"The recoding says nothing of the quasi-identifier '{name}'.")
-        date_format = spec["columns"][name].get("date_format")
-        meaning = read_meaning(name, {"date_format": date_format, **entries[name]})
-        if meaning.type == "nominal" or spec.get("output", {}).get("values") != "representative":
-            found[name] = meaning
-    return found
+    return {
+        name: recoded.meanings[name]
+        for name in promise.having("quasi-identifier")
+        if promise.values != "representative" or _keeps_labels(recoded.meanings[name])
+    }
+
+
+def _keeps_labels(meaning: Meaning) -> bool:
+    """Whether a column has labels where others have bounds or representatives."""
+    return meaning.type == "nominal" or meaning.tree is not None
+
+
+def _expected(promise: Promise, recoded: Recoded, columns: Sequence[str] | None) -> tuple[str, ...]:
+    """The columns that the roles put into a file, in the stated order; with bounds, two or three for one."""
+    wanted: list[str] = []
+    for name, role in promise.roles.items():
+        meaning = recoded.meanings.get(name) if role == "quasi-identifier" else None
+        if meaning is not None and promise.values == "bounds" and not _keeps_labels(meaning):
+            ends = ("lower", "upper", "missing") if meaning.missing else ("lower", "upper")
+            wanted.extend(f"{name}_{end}" for end in ends)
+        elif role == "quasi-identifier" or role in RAW_ROLES:
+            wanted.append(name)
+    order = {name: place for place, name in enumerate(columns or ())}
+    return tuple(sorted(wanted, key=lambda name: order.get(name, len(order))))
 
 
 def _stated(
-    data: object, names: Sequence[str], *, columns: Sequence[str] | None, released: Sequence[int | None]
+    data: object, names: Sequence[str], *, columns: Sequence[str] | None, released: Sequence[int]
 ) -> list[Finding]:
     """The file has the columns and the number of rows that were stated."""
     found = []
@@ -274,45 +193,48 @@ def _stated(
         same = list(columns) == list(names)
         sentence = "The file has the stated columns." if same else "The file has other columns than stated."
         found.append(Finding("stated columns", list(columns), list(names), same, sentence))
-    stated = [number for number in released if number is not None]
-    if stated:
+    if released:
         rows = open_table(data).height()
-        same = all(number == rows for number in stated)
+        same = all(number == rows for number in released)
         sentence = (
             "The file has the stated number of rows." if same else "The file has another number of rows than stated."
         )
-        found.append(Finding("stated rows", stated[0], rows, same, sentence))
+        found.append(Finding("stated rows", released[0], rows, same, sentence))
     return found
 
 
-def _expected(
-    roles: Mapping[str, str], names: Sequence[str], columns: Sequence[str] | None, spec: Mapping[str, Any]
-) -> tuple[str, ...]:
-    """The columns that the roles put into a file, in the stated order; with bounds, two or three for one."""
-    wanted: list[str] = []
-    for name, role in roles.items():
-        bounds = [f"{name}_{end}" for end in ("lower", "upper", "missing")]
-        if (
-            role == "quasi-identifier"
-            and spec.get("output", {}).get("values") == "bounds"
-            and set(bounds[:2]) <= set(names)
-        ):
-            wanted.extend(bound for bound in bounds if bound in names)
-        elif role == "quasi-identifier" or role in _RAW_ROLES:
-            wanted.append(name)
-    if spec.get("data", {}).get("default_role") in _RAW_ROLES:
-        wanted.extend(name for name in names if name not in roles and name not in wanted)
-    order = {name: place for place, name in enumerate(columns or ())}
-    return tuple(sorted(wanted, key=lambda name: order.get(name, len(order))))
+def _roles(promise: Promise, recoded: Recoded) -> list[Finding]:
+    """The columns of the recoding are those that the spec calls quasi-identifiers."""
+    asked, found = list(recoded.meanings), list(promise.having("quasi-identifier"))
+    same = set(asked) == set(found)
+    sentence = (
+        "The quasi-identifiers are the columns of the recoding."
+        if same
+        else "The recoding has other columns than those that are called quasi-identifiers."
+    )
+    return [Finding("quasi-identifiers", asked, found, same, sentence)]
 
 
-def _roles(spec: Mapping[str, Any]) -> dict[str, str]:
-    return {name: str(entry.get("role")) for name, entry in spec.get("columns", {}).items()}
+def _consent(promise: Promise) -> list[Finding]:
+    """What gives away more than regions was consented to."""
+    given = [word for word in (promise.order, promise.regions) if word in ("original", "observed")]
+    if not given:
+        return []
+    sentence = (
+        "What the order of rows or observed labels give away was consented to."
+        if promise.consent
+        else "The order of rows or observed labels give away more than regions, and nobody consented to that."
+    )
+    return [Finding("consent", True, promise.consent, promise.consent, sentence, ", ".join(given))]
 
 
-def _having(roles: Mapping[str, str], role: str) -> tuple[str, ...]:
-    return tuple(name for name, its in roles.items() if its == role)
-
-
-def _only(roles: Mapping[str, str], role: str) -> str | None:
-    return next(iter(_having(roles, role)), None)
+def _beyond(promise: Promise, source: object) -> list[Finding]:
+    """What the spec promises but this audit has not the means to check."""
+    found = []
+    entity = promise.only("entity")
+    if entity is not None and source is None:
+        sentence = "Persons were counted as rows: their entities are only in the source."
+        found.append(Finding("entities", entity, None, None, sentence))
+    if promise.max_confidence < 1.0:
+        found.append(Finding("max_confidence", promise.max_confidence, None, None, "This audit does not check it."))
+    return found

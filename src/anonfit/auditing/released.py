@@ -18,6 +18,8 @@ from anonfit.auditing.labels import Interval, ValueSet, read_bounds, read_label
 from anonfit.auditing.meanings import Meaning
 from anonfit.auditing.placing import distinct_texts
 from anonfit.auditing.reading import Table, require_columns
+from anonfit.auditing.region_tree import RegionTree
+from anonfit.auditing.regions import GroupLabels, count_strangers
 from anonfit.auditing.result import LabelCheck
 
 __all__ = [
@@ -115,8 +117,12 @@ def boxes_of(released: Released, columns: Mapping[str, ColumnLabels]) -> Boxes |
     return box_space(axes, [column.sets for column in columns.values()], places)
 
 
-def check_labels(columns: Mapping[str, ColumnLabels], boxes: Boxes | None, *, regions: Regions) -> LabelCheck:
-    """Count the labels that are none, those that the recoding does not allow, and the groups whose labels overlap."""
+def check_labels(
+    columns: Mapping[str, ColumnLabels], boxes: Boxes | None, *, regions: Regions, tree: RegionTree | None, groups: int
+) -> LabelCheck:
+    """Count the labels that are none, those that the recoding does not allow, and the groups whose labels overlap or
+    are no region of its tree.
+    """
     unreadable, not_allowed = {}, {}
     for name, column in columns.items():
         codes = np.unique(column.of_group)
@@ -124,7 +130,22 @@ def check_labels(columns: Mapping[str, ColumnLabels], boxes: Boxes | None, *, re
         known = [found for found in used if found is not None]
         unreadable[name] = len(used) - len(known)
         not_allowed[name] = sum(not _allowed(found, column.meaning, regions) for found in known)
-    return LabelCheck(unreadable, not_allowed, None if boxes is None else overlapping_boxes(boxes))
+    if boxes is None:
+        return LabelCheck(unreadable, not_allowed, overlapping=None, no_region=None)
+    strangers = None if tree is None else count_strangers(_group_labels(columns), tree, groups=groups)
+    return LabelCheck(unreadable, not_allowed, overlapping=overlapping_boxes(boxes), no_region=strangers)
+
+
+def _group_labels(columns: Mapping[str, ColumnLabels]) -> dict[str, GroupLabels]:
+    """Labels as they are held against regions: an empty cell is none."""
+    return {
+        name: (
+            column.meaning,
+            [None if code == column.empty else found for code, found in enumerate(column.sets)],
+            column.of_group,
+        )
+        for name, column in columns.items()
+    }
 
 
 def _allowed(found: ValueSet, meaning: Meaning, regions: Regions) -> bool:

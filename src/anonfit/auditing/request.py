@@ -9,6 +9,7 @@ from typing import Literal
 
 from anonfit.auditing.diversity import DiversityDemand
 from anonfit.auditing.meanings import Meaning
+from anonfit.auditing.region_tree import RegionTree
 from anonfit.auditing.released import Regions
 from anonfit.auditing.result import Finding
 from anonfit.auditing.risk import Threshold
@@ -60,6 +61,7 @@ class Request:
     order: Literal["sorted"] | None = None
     expected_columns: tuple[str, ...] | None = None
     regions: Regions = "any"
+    tree: RegionTree | None = None  # every group must be one of its regions
     drops_missing: bool = False  # rows with a missing quasi-identifier were left out on purpose
     missing: tuple[str, ...] = ("",)
     findings: tuple[Finding, ...] = ()  # made before the audit proper, by the checks of a release folder

@@ -134,6 +134,7 @@ class LabelCheck:
     unreadable: dict[str, int]  # column -> labels
     not_allowed: dict[str, int]
     overlapping: int | None  # groups; None: the labels of some column cannot be read
+    no_region: int | None  # groups that are no region of the recoding; None: not asked, or as above
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from anonfit.auditing.alignment import Hashes, add_hashes, aligned, same_types
+from anonfit.auditing.alignment import Hashes, add_hashes, aligned, aligned_texts
 from anonfit.auditing.boxes import Boxes, Found, locate_rows
 from anonfit.auditing.coding import IntArray
 from anonfit.auditing.figures import Figure, Share
@@ -63,10 +63,8 @@ def check_source(
     if drops_missing and located is not None:
         inside = np.where(located.missing, -1, inside)
     unmatched, absent_inside = 1, 1
-    for align in (
-        same_types,
-        aligned,
-    ):  # texts of both files that differ may still be the same numbers
+    # Texts of text files that differ may still be the same numbers.
+    for align in (aligned, aligned_texts) if released.table.is_text or source.is_text else (aligned,):
         hashes, raw_hashes = _hashes(released.table, source, compared, align=align, rows=(released.rows, rows))
         unmatched, absent_inside = _differences(_keys(groups, hashes), _keys(inside, raw_hashes)[inside >= 0])
         if not unmatched and not absent_inside:

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tree of splits in recoding.json ("nodes") and its regions, read with code of the audit's own.
+
+Nodes stand in breadth-first order, the children of one together. A node divides its cells of `column` (-1: it is a
+region) into runs, one for each of its `children`, from the child's `start` up to the next child's; or, where `set` is
+not -1, into the cells of `sets[set]` and the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from anonfit.auditing.coding import IntArray
+from anonfit.auditing.meanings import Meaning
+from anonfit.auditing.region_cells import cell_count
+from anonfit.errors import RecodingError
+
+__all__ = ["RegionTree", "read_region_tree"]
+
+Bits = npt.NDArray[np.uint8]  # (region, byte) a bit for every cell
+Int32 = npt.NDArray[np.int32]
+_LISTS = ("column", "children", "start", "set", "sets")
+
+
+@dataclass(frozen=True, slots=True)
+class RegionTree:
+    """The regions of a recoding: for every column a run of its cells or, if some split was by a set, their bits."""
+
+    columns: tuple[str, ...]
+    first: Int32  # (region, column)
+    last: Int32  # (region, column)
+    sets: Mapping[int, Bits]  # column -> cells
+    fits: bool  # False: the tree speaks of cells that the columns have not, and regions are left out
+
+
+@dataclass(frozen=True, slots=True)
+class _Nodes:
+    """The lists of a tree, checked to be of one."""
+
+    column: IntArray
+    children: IntArray
+    start: IntArray
+    set_of: IntArray
+    sets: Sequence[IntArray]
+    parent: IntArray  # of the nodes 1, 2, …
+
+
+def read_region_tree(nodes: object, meanings: Mapping[str, Meaning]) -> RegionTree:
+    """The regions of a tree over the cells of these columns, given in the order in which the tree counts them."""
+    sizes = np.array([cell_count(meaning) for meaning in meanings.values()], np.int64)
+    tree = _read_nodes(nodes, len(sizes))
+    fits = _fits(tree, sizes)
+    none = np.empty((0, len(sizes)), np.int32)
+    first, last, sets = _regions(tree, sizes) if fits else (none, none, {})
+    return RegionTree(tuple(meanings), first, last, sets, fits)
+
+
+def _damaged(fault: str) -> RecodingError:
+    return RecodingError(f"The tree of regions in the recoding is damaged: {fault}.")
+
+
+def _read_nodes(nodes: object, columns: int) -> _Nodes:
+    """The lists of a tree; they are checked to be one, whatever cells there are."""
+    if not isinstance(nodes, Mapping) or set(nodes) != set(_LISTS):
+        raise _damaged(f"it is not made of the lists {', '.join(_LISTS)}")
+    column, children, start, set_of = (_integers(nodes[name], name) for name in _LISTS[:-1])
+    if not len(set_of):
+        set_of = np.full(len(column), -1)
+    sets = _sets(nodes["sets"])
+    if not len(column) == len(children) == len(start) == len(set_of) > 0:
+        raise _damaged("its lists have not one entry for every node")
+    split, by_set = column >= 0, set_of >= 0
+    if (column < -1).any() or (column >= columns).any() or ((children > 0) != split).any() or (children < 0).any():
+        raise _damaged("a node has a column that there is not, or children without a column")
+    if (children > len(column)).any() or int(children.sum()) + 1 != len(column):
+        raise _damaged("it has not as many nodes as children")
+    if (set_of < -1).any() or (set_of >= len(sets)).any() or (children[by_set] != 2).any():
+        raise _damaged("a node has a set that there is not, or not two children to divide by it")
+    parent = np.repeat(np.arange(len(column)), children)
+    if (parent > np.arange(len(parent))).any():
+        raise _damaged("a node stands before its parent")
+    return _Nodes(column, children, start, set_of, sets, parent)
+
+
+def _integers(value: Any, name: str) -> IntArray:
+    """A list of whole numbers, or an array of them, as an array."""
+    if isinstance(value, np.ndarray) and value.ndim == 1 and np.issubdtype(value.dtype, np.integer):
+        return value.astype(np.int64)
+    if isinstance(value, (list, tuple)) and set(map(type, value)) <= {int}:
+        try:
+            return np.fromiter(value, np.int64, len(value))
+        except OverflowError:
+            pass
+    raise _damaged(f"'{name}' is no list of whole numbers")
+
+
+def _sets(value: Any) -> list[IntArray]:
+    """The cells of every set; all are read as one list, since there may be many."""
+    if not isinstance(value, (list, tuple)) or not all(isinstance(one, (list, tuple, np.ndarray)) for one in value):
+        raise _damaged("'sets' is no list of lists")
+    lists = (one.tolist() if isinstance(one, np.ndarray) else one for one in value)
+    cells = _integers(list(chain.from_iterable(lists)), "sets")
+    if (cells < 0).any() or not all(len(one) for one in value):
+        raise _damaged("a set is empty or holds something that is no cell")
+    return np.split(cells, np.cumsum([len(one) for one in value])[:-1]) if value else []
+
+
+def _starts(tree: _Nodes) -> npt.NDArray[np.bool_]:
+    """Of the nodes 1, 2, …, those whose start is a cut: later children of splits by runs."""
+    later = np.append(False, tree.parent[1:] == tree.parent[:-1]) if len(tree.parent) else np.zeros(0, np.bool_)
+    return later & (tree.set_of[tree.parent] < 0)
+
+
+def _fits(tree: _Nodes, sizes: IntArray) -> bool:
+    """Whether the columns have all the cells that the tree speaks of."""
+    cut = _starts(tree)
+    if (tree.start[1:][cut] >= sizes[tree.column[tree.parent[cut]]]).any():
+        return False
+    divided = np.flatnonzero(tree.set_of >= 0)
+    highest = np.array([cells.max() for cells in tree.sets], np.int64)
+    return bool((highest[tree.set_of[divided]] < sizes[tree.column[divided]]).all())
+
+
+def _regions(tree: _Nodes, sizes: IntArray) -> tuple[Int32, Int32, dict[int, Bits]]:
+    """Divide the whole space level by level; what is not divided further is a region."""
+    masks = _masks(tree, sizes)
+    first, last = np.zeros((1, len(sizes)), np.int32), (sizes[None] - 1).astype(np.int32)
+    sets = {column: np.packbits(np.ones((1, sizes[column]), np.bool_), axis=1) for column in masks}
+    begin, end = 0, 1
+    found: list[tuple[Int32, Int32, dict[int, Bits]]] = []
+    while begin < end:
+        region = tree.column[begin:end] < 0
+        found.append((first[region], last[region], {column: bits[region] for column, bits in sets.items()}))
+        begin, end, above = end, end + int(tree.children[begin:end].sum()), begin
+        level = np.arange(begin, end)
+        parent = tree.parent[level - 1]
+        low, high = _runs(tree, level, first[parent - above], last[parent - above])
+        sets = {column: bits[parent - above] for column, bits in sets.items()}
+        for column, bits in sets.items():
+            rows = np.flatnonzero(tree.column[parent] == column)
+            bits[rows] &= _taken(tree, level[rows], masks[column], low[rows, column], high[rows, column], sizes[column])
+            if not bits[rows].any(axis=1).all():
+                raise _damaged("a part of a split has no cells")
+        first, last = low, high
+    whole = {column: np.concatenate([bits[column] for *_, bits in found]) for column in masks}
+    return np.concatenate([low for low, *_ in found]), np.concatenate([high for _, high, _ in found]), whole
+
+
+def _runs(tree: _Nodes, level: IntArray, low: Int32, high: Int32) -> tuple[Int32, Int32]:
+    """The reach of the nodes of a level, out of copies of their parents'; splits by runs narrow it."""
+    parent = tree.parent[level - 1]
+    rows = np.flatnonzero(tree.set_of[parent] < 0)
+    first_child = np.append(True, parent[1:] != parent[:-1])
+    last_child = np.append(first_child[1:], True)
+    column = tree.column[parent]
+    start, upto = tree.start[level], np.append(tree.start[level[1:]], 0) - 1
+    at = rows, column[rows]
+    begins = np.where(first_child[rows], low[at], start[rows])
+    ends = np.where(last_child[rows], high[at], upto[rows])
+    gap = first_child[rows] & (start[rows] > low[at])
+    if tree.sets:  # of a set, the first part may begin later than the reach of its parent
+        gap &= ~np.isin(column[rows], tree.column[tree.set_of >= 0])
+    if (begins > ends).any() or (begins < low[at]).any() or gap.any():
+        raise _damaged("its regions do not tile the space")
+    low[at], high[at] = begins, ends
+    return low, high
+
+
+def _masks(tree: _Nodes, sizes: IntArray) -> dict[int, Bits]:
+    """For every column that is divided by sets, the bits of these sets, one row for each node that has one."""
+    found = {}
+    for column in np.unique(tree.column[tree.set_of >= 0]).tolist():
+        nodes = np.flatnonzero((tree.column == column) & (tree.set_of >= 0))
+        table = np.zeros((len(nodes), sizes[column]), np.bool_)
+        for row, number in enumerate(tree.set_of[nodes].tolist()):
+            table[row, tree.sets[number]] = True
+        found[column] = np.packbits(table, axis=1)
+    return found
+
+
+def _taken(tree: _Nodes, level: IntArray, masks: Bits, low: Int32, high: Int32, size: int) -> Bits:
+    """Which cells of a column the children of its splits take, as bits."""
+    parent = tree.parent[level - 1]
+    by_set = tree.set_of[parent] >= 0
+    cells = np.arange(size, dtype=np.int32)
+    found = np.packbits((cells >= low[:, None]) & (cells <= high[:, None]), axis=1)
+    if by_set.any():
+        column = tree.column[parent[0]]
+        divided = np.flatnonzero((tree.column == column) & (tree.set_of >= 0))
+        chosen = masks[np.searchsorted(divided, parent[by_set])]
+        chosen[1::2] = ~chosen[1::2]  # the second of two children takes the other cells
+        found[by_set] = chosen
+    return found

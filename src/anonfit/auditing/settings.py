@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings out of JSON: one that is missing, unknown or of another kind than it must be is an error, never ignored.
+`promises.py`, `recoded.py` and `folder.py` read manifest.json and recoding.json with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from anonfit.errors import RequestError, did_you_mean
+
+__all__ = ["NEEDED", "Settings"]
+
+NEEDED: Any = object()
+"""The default of a setting that must be written."""
+
+_WORDS = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+    list: "a list",
+    dict: "an object",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """An object of a JSON file, how messages call it, and the error that a fault of it is."""
+
+    entries: Mapping[str, Any]
+    label: str
+    error: type[RequestError]
+
+    def known(self, names: Iterable[str]) -> Settings:
+        """The same settings, if all of them have one of these names."""
+        valid = list(names)
+        for name in self.entries:
+            if name not in valid:
+                raise self.error(f"{self._begin} has the unknown setting '{name}': {did_you_mean(str(name), valid)}")
+        return self
+
+    def get(self, name: str, kind: type, default: Any = NEEDED) -> Any:
+        """The value of a setting, of the kind it must be; a number may be written as a whole one."""
+        if name not in self.entries:
+            if default is NEEDED:
+                raise self.error(f"{self._begin} has no '{name}'.")
+            return default
+        value = self.entries[name]
+        if value is None and default is None:
+            return None
+        kinds = {float: (int, float), dict: (Mapping,), list: (list, tuple)}.get(kind, (kind,))
+        if not isinstance(value, kinds) or (isinstance(value, bool) and kind is not bool):
+            raise self.error(f"'{name}' in {self.label} is not {_WORDS[kind]}.")
+        return value
+
+    def word(self, name: str, words: Iterable[str], default: Any = NEEDED) -> Any:
+        """The value of a setting that is one of some words."""
+        value, valid = self.get(name, str, default), list(words)
+        if value != default and value not in valid:
+            raise self.error(f"'{name}' in {self.label} is an unknown word: {did_you_mean(value, valid)}")
+        return value
+
+    def texts(self, name: str, default: Any = NEEDED) -> Any:
+        """The texts of a setting that is a list of such."""
+        value = self.get(name, list, default)
+        if value is not default and not all(isinstance(text, str) for text in value):
+            raise self.error(f"'{name}' in {self.label} is not a list of texts.")
+        return tuple(value)
+
+    def part(self, name: str, default: Any = NEEDED) -> Settings:
+        """The settings of an object that is a setting."""
+        return Settings(self.get(name, dict, default), f"'{name}' of {self.label}", self.error)
+
+    def parts(self, name: str, default: Any = NEEDED) -> list[Settings]:
+        """The settings of each object of a list."""
+        value = self.get(name, list, default)
+        if not all(isinstance(entry, Mapping) for entry in value):
+            raise self.error(f"'{name}' in {self.label} is not a list of objects.")
+        return [Settings(entry, f"an entry of '{name}' of {self.label}", self.error) for entry in value]
+
+    @property
+    def _begin(self) -> str:
+        """The label at the beginning of a sentence."""
+        return self.label[0].upper() + self.label[1:]
