@@ -278,11 +278,6 @@ def test_a_date_of_a_node_is_no_value_of_the_column(values: list[int]) -> None:
     assert day_between(values) not in values
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="BUG: tables/cuts.py _dates_beside looks for a free day in the first gap only: with records on day 5 and 6 the "
-    "cut is somebody's date though day 7 is free",
-)
 def test_a_free_day_is_looked_for_in_every_gap_of_a_node() -> None:
     assert day_between([0, 5, 6, 10]) not in (5, 6)
 

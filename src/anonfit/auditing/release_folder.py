@@ -52,6 +52,7 @@ def audit_release(
     Returns:
         What was found; `passed` says whether the folder holds what its manifest says.
     """
+    # Longer than a function should be only because every option is named and described once.
     opened = open_folder(Path(folder))
     return audit_data(
         opened.data,
@@ -94,6 +95,7 @@ def audit_data(
 
     `columns` is the order of columns that was promised, `released` are numbers of rows that were.
     """
+    # Longer than a function should be only because every option is named and passed on.
     promise = read_promise(spec)
     recoded = read_recoding(recoding, promise.date_formats)
     texts = promise.missing if missing is None else tuple(missing)

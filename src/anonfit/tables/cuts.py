@@ -72,17 +72,18 @@ def _taken(cuts: Axis, values: Axis, upper: Axis) -> tuple[NDArray[np.int64], Ax
 
 
 def _dates_beside(lower: Axis, upper: Axis, simplest: Callable[[int, int], str], values: Axis | None) -> list[Cut]:
-    """The simplest dates or times; the next simplest above where one is some record's, unless there is none between."""
+    """The simplest dates or times; where one is a record's, the simplest of the nearest gap between records, if any."""
     found: list[Cut] = []
     known = set() if values is None else set(values.tolist())
     for low, high in zip(lower.tolist(), upper.tolist(), strict=True):
         cut = simplest(low, high)
         place = _on_axis(cut)
-        if place in known and place < high:
-            assert values is not None
-            following = min(int(values[np.searchsorted(values, place) + 1]), high)
-            other = simplest(place, following)
-            cut = cut if _on_axis(other) == following else other
+        if values is not None and place in known and place < high:
+            between = values[np.searchsorted(values, low) : np.searchsorted(values, high) + 1]
+            gaps = np.flatnonzero(np.diff(between) > 1)
+            if len(gaps):
+                nearest = gaps[np.argmin(abs(between[gaps] - place))]
+                cut = simplest(int(between[nearest]), int(between[nearest + 1]))
         found.append(cut)
     return found
 
