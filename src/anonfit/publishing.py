@@ -43,6 +43,7 @@ def audit_made(made: Made, data: Any) -> Audit:
     from anonfit.auditing import audit
 
     spec, schema = made.spec, made.schema
+    written = json.loads(made.recoding.to_json())
     with_labels = spec.output.values != Values.REPRESENTATIVE
     return audit(
         data,
@@ -51,7 +52,8 @@ def audit_made(made: Made, data: Any) -> Audit:
         k=spec.privacy.k,
         entity=next((column.name for column in schema.of_role(Role.ENTITY)), None),
         count=next((column.name for column in schema.of_role(Role.COUNT)), None),
-        columns=_meanings(made),
+        columns=_meanings(made, written["columns"]),
+        nodes=written["nodes"] if with_labels and spec.output.regions == "domain" else None,
         source=made.source,
         withheld=made.rows.withheld - made.rows.unknown if made.source is not None else None,
         order="sorted" if spec.output.order == "sorted" else None,
@@ -69,9 +71,8 @@ def _audit_file(made: Made, data: Path) -> Audit:
         raise AuditFailed(f"the written file cannot be audited, so nothing is published: {error}") from None
 
 
-def _meanings(made: Made) -> dict[str, Any]:
+def _meanings(made: Made, columns: list[dict[str, Any]]) -> dict[str, Any]:
     """What labels mean, as the columns of recoding.json say; representatives of ordered columns are no labels."""
-    columns = json.loads(made.recoding.to_json())["columns"]
     if made.spec.output.values == Values.REPRESENTATIVE:
         columns = [column for column in columns if "taxonomy" in column]
     if made.spec.output.regions == "observed":
