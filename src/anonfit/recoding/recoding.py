@@ -115,6 +115,11 @@ class Recoding:
 
     def to_json(self) -> str:
         """The recoding as the text of recoding.json."""
+        return self._json
+
+    @cached_property
+    def _json(self) -> str:
+        """Made once: the file is written from it, and the audit reads it."""
         from anonfit.recoding.storage import to_json
 
         return to_json(self)

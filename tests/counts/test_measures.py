@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Additive statistics: exact sums that do not depend on order, and differences that are never negative by rounding."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anonfit.counts.fixed_point import fixed_point
+from anonfit.counts.measures import ClassCounts, Layout, Moments, Persons, sums_by_code
+from anonfit.privacy.k_anonymity import KAnonymity
+
+
+def test_sums_by_hand() -> None:
+    scale = fixed_point(1.0, 3.0, persons=4)
+    values = np.array([1.0, 3.0, 2.0])
+    layout = Layout((Persons(), ClassCounts("c", np.array([0, 1, 1]), 2), Moments("r", scale.quantize(values), scale)))
+    weights = np.array([1, 1, 2])
+    found = sums_by_code([0, 2, 2], layout.of_rows(weights), 3)
+    assert found[:, layout.place(0)].ravel().tolist() == [1, 0, 3]
+    assert found[:, layout.place(1)].tolist() == [[1, 0], [0, 0], [0, 3]]
+    assert found[2, layout.place(2)].tolist() == [3, round(1.0 / scale.step), round(1.0 / scale.step) ** 2]
+
+
+@given(st.lists(st.floats(999_990, 1_000_010), min_size=2, max_size=50))
+def test_a_part_taken_from_the_whole_leaves_the_exact_rest(numbers: list[float]) -> None:
+    values = np.array(numbers)
+    scale = fixed_point(values.min(), values.max(), persons=len(values))
+    rows = Moments("r", scale.quantize(values), scale).of_rows(np.ones(len(values), np.int64))
+    half = len(values) // 2
+    rest = rows.sum(axis=0) - rows[:half].sum(axis=0)
+    assert rest.tolist() == rows[half:][::-1].sum(axis=0).tolist()
+    persons, total, squares = rest.tolist()
+    assert squares * persons >= total * total
+
+
+@given(st.floats(-1e300, 1e300), st.floats(0, 1e300), st.integers(1, 10**9))
+def test_squares_of_the_farthest_number_can_be_summed(low: float, width: float, persons: int) -> None:
+    scale = fixed_point(low, low + width, persons=persons)
+    ends = scale.quantize(np.array([low, low + width]))
+    assert max(abs(int(end)) for end in ends) ** 2 * persons < 2**63
+
+
+def test_numbers_come_back_within_half_a_step() -> None:
+    values = np.random.default_rng(0).normal(1e6, 1, 1000)
+    scale = fixed_point(values.min(), values.max(), persons=1000)
+    assert np.abs(scale.restore(scale.quantize(values)) - values).max() <= scale.step / 2 + 1e-9
+
+
+@pytest.mark.parametrize("ends", [(2.0, 1.0), (float("nan"), 1.0), (0.0, float("inf"))])
+def test_ends_that_are_none_are_refused(ends: tuple[float, float]) -> None:
+    with pytest.raises(ValueError, match="two finite ends"):
+        fixed_point(*ends, persons=1)
+
+
+def test_k_counts_exactly() -> None:
+    assert KAnonymity(3).allows(np.array([[2], [3], [4]])).tolist() == [False, True, True]
+    assert "2 person(s), fewer than k = 3" in KAnonymity(3).why_not(np.array([2]))
