@@ -25,7 +25,9 @@ import numpy as np
 import polars as pl
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from tables import base_table, blow_up
+from growth import coded_table, growing_for_purposes, purpose_section, sklearn_tree
+
+from tables import base_table, blow_up, workload_of
 
 HERE = Path(__file__).resolve().parent
 K = 50
@@ -56,37 +58,23 @@ def tables_of(names: tuple[str, ...], frame: pl.DataFrame, source: Path, kind: s
 
 def growing(names: tuple[str, ...], frame: pl.DataFrame, *, against: bool) -> dict[str, float]:
     """Growing alone, against one tree of scikit-learn with the same least leaf, and on one thread."""
-    from anonfit.algorithms.mondrian import _coded, persons_of
     from anonfit.engines.memory.engine import grow
-    from anonfit.privacy.k_anonymity import KAnonymity
-    from anonfit.tables.schema import Column, Role
 
-    columns = [Column(name, Role.QUASI_IDENTIFIER) for name in names]
-    _, table = _coded(columns, frame, persons_of(len(frame), None, None), K)
-    model = KAnonymity(K)
+    table = coded_table(names, frame, K)
     features = np.stack(table.codes, axis=1).astype(np.float64) if against else None
     labels = np.random.default_rng(0).random(len(frame)) < 0.25
     times: dict[str, list[float]] = {"grow": [], "one thread": [], "tree": []}
     for turn in range(ROUNDS + 1):
         found = {
-            "grow": seconds(lambda: grow(table, model)),
-            "one thread": seconds(lambda: grow(table, model, threads=1)),
+            "grow": seconds(lambda: grow(table, K)),
+            "one thread": seconds(lambda: grow(table, K, threads=1)),
         }
         if features is not None:
-            found["tree"] = seconds(lambda: sklearn_tree(features, labels))
+            found["tree"] = seconds(lambda: sklearn_tree(features, labels, K))
         if turn:
             for key, value in found.items():
                 times[key].append(value)
     return {key: statistics.median(value) for key, value in times.items() if value}
-
-
-def sklearn_tree(features: np.ndarray, labels: np.ndarray) -> object:
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    tree = HistGradientBoostingClassifier(
-        max_iter=1, max_leaf_nodes=None, min_samples_leaf=K, early_stopping=False, max_bins=255
-    )
-    return tree.fit(features, labels)
 
 
 def file_to_release(
@@ -247,6 +235,7 @@ def main() -> None:
     grown: dict[int, dict[str, float]] = {}
     files: list[tuple[int, str, dict[str, float]]] = []
     memory: list[tuple[int, str, float, float]] = []
+    for_purposes: list[str] = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         started = starting(folder)
@@ -255,6 +244,10 @@ def main() -> None:
             frame = blow_up(rows_of_base, names, rows)
             grown[rows] = growing(names, frame, against=rows <= 1_000_000)
             print(rows, grown[rows], flush=True)
+            if rows == 1_000_000:
+                times = growing_for_purposes(names, *workload_of(frame), K)
+                print(times, flush=True)
+                for_purposes = purpose_section(times, rows)
             for kind in ("csv", "parquet"):
                 if rows <= 1_000_000:
                     files.append((rows, kind, file_to_release(names, frame, folder, kind, ROUNDS)))
@@ -262,7 +255,9 @@ def main() -> None:
                 memory.append((rows, kind, *peak_memory(names, frame, folder, kind)))
                 print(memory[-1], flush=True)
                 (folder / f"input.{kind}").unlink(missing_ok=True)
-    sections = grow_section(grown) + file_section(files) + memory_section(memory) + start_section(started)
+    sections = (
+        grow_section(grown) + for_purposes + file_section(files) + memory_section(memory) + start_section(started)
+    )
     asked.out.write_text(report(base, sections), encoding="utf-8")
 
 

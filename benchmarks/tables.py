@@ -86,3 +86,17 @@ def blow_up(base: pl.DataFrame, names: tuple[str, ...], rows: int, seed: int = 0
         change = (rank[index] < replaced) & (np.arange(rows) >= len(base))
         columns.append(pl.select(pl.when(pl.Series(change)).then(drawn).otherwise(table[name]).alias(name)).to_series())
     return table.with_columns(columns)
+
+
+def workload_of(frame: pl.DataFrame) -> tuple[tuple[str, ...], pl.DataFrame, str, str]:
+    """Six more columns, one of them of 20,000 values, the frame with them, a nominal target and a numeric one."""
+    rng = np.random.default_rng(2)
+    frame = frame.with_columns(wide=pl.Series(rng.integers(0, 20_000, len(frame))))
+    if "class" in frame.columns:
+        return (
+            ("wide", "education", "relationship", "capital-gain", "capital-loss", "fnlwgt_class"),
+            frame.with_columns(fnlwgt_class=pl.col("fnlwgt") % 200),
+            "class",
+            "hours-per-week",
+        )
+    return ("wide", "ward", "insurance", "a", "b", "c"), frame, "d", "b"

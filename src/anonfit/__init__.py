@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from anonfit.api import Release, anonymize, load, run
     from anonfit.auditing import Audit, audit, audit_release
+    from anonfit.estimators.anonymizer import Anonymizer
+    from anonfit.estimators.region_encoder import RegionEncoder
     from anonfit.recoding.recoding import Recoding
     from anonfit.spec import Spec
     from anonfit.spec_reading import parse_spec, read_spec
@@ -16,8 +18,10 @@ if TYPE_CHECKING:
     from anonfit.tables.taxonomy_files import read_taxonomy, write_taxonomy
 
 __all__ = [
+    "Anonymizer",
     "Audit",
     "Recoding",
+    "RegionEncoder",
     "Release",
     "Spec",
     "Taxonomy",
@@ -34,8 +38,10 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Anonymizer": "anonfit.estimators.anonymizer",
     "Audit": "anonfit.auditing",
     "Recoding": "anonfit.recoding.recoding",
+    "RegionEncoder": "anonfit.estimators.region_encoder",
     "Release": "anonfit.api",
     "Spec": "anonfit.spec",
     "Taxonomy": "anonfit.tables.taxonomy",

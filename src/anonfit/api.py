@@ -17,10 +17,10 @@ from anonfit.recoding.columns import NominalCells, OrdinalCells
 from anonfit.recoding.recoding import Recoding, Unseen
 from anonfit.release.folder import check_free, copy_release
 from anonfit.release.loading import Loaded, load_folder
-from anonfit.spec import Spec
-from anonfit.spec_reading import read_spec, spec_of
+from anonfit.spec import SelectionSpec, Spec, TargetSpec
+from anonfit.spec_keywords import spec_of_keywords
+from anonfit.spec_reading import public_spec, read_spec
 from anonfit.tables.frames import like
-from anonfit.tables.schema import Role
 
 if TYPE_CHECKING:
     from anonfit.tables.taxonomy import Taxonomy
@@ -119,75 +119,13 @@ def _released(made: Made, source: Any) -> Release:
     return Release(like(source, made.table, index=False), made.recoding, public_report(made, audit), made)
 
 
-def _spec_of_words(data: Any, words: Mapping[str, Any]) -> Spec:
-    """The spec of keyword arguments."""
-    quasi_identifiers = words["quasi_identifiers"]
-    columns: dict[str, dict[str, Any]] = {}
-
-    def put(names: Iterable[str], role: Role) -> None:
-        for given in [names] if isinstance(names, str) else names or ():
-            name = str(given)
-            if name in columns:
-                raise RequestError(f"column '{name}' is given two roles: '{columns[name]['role']}' and '{role}'.")
-            columns[name] = {"role": str(role)}
-
-    put(quasi_identifiers, Role.QUASI_IDENTIFIER)
-    put(words["targets"], Role.TARGET)
-    if isinstance(words["sensitive"], Mapping) and any(words["sensitive"].values()):
-        raise RequestError(
-            "sensitive: diversity models are not supported by this version of anonfit; name the columns only."
-        )
-    put(words["sensitive"], Role.SENSITIVE)
-    put(words["identifiers"], Role.IDENTIFIER)
-    put(words["insensitive"], Role.INSENSITIVE)
-    for key, role in (("entity", Role.ENTITY), ("count", Role.COUNT), ("sample_weight", Role.SAMPLE_WEIGHT)):
-        put([words[key]] if words[key] is not None else [], role)
-    for key in ("taxonomies", "types", "orders", "domains", "splits", "date_formats"):
-        setting = {
-            "taxonomies": "taxonomy",
-            "types": "type",
-            "orders": "order",
-            "domains": "domain",
-            "splits": "split",
-            "date_formats": "date_format",
-        }[key]
-        for given, value in (words[key] or {}).items():
-            name = str(given)
-            if name not in columns:
-                raise RequestError(f"{key} names the column '{name}', which has no role; add it to quasi_identifiers.")
-            columns[name][setting] = value
-    for name in map(str, words["release"] or ()):
-        columns.setdefault(name, {"role": str(Role.INSENSITIVE)})["release"] = True
-    source: dict[str, Any] = {
-        "source": data,
-        "missing": list(words["missing"]),
-        "missing_policy": words["missing_policy"],
-    }
-    if words["default_role"] is not None:
-        source["default_role"] = words["default_role"]
-    tables = {
-        "version": 1,
-        "data": source,
-        "columns": columns,
-        "privacy": {"k": words["k"]},
-        "method": {"cut_points": words["cut_points"]},
-        "output": {
-            "values": words["values"],
-            "order": words["order"],
-            "regions": words["regions"],
-            "consent": words["consent"],
-        },
-    }
-    return spec_of(tables)
-
-
 def anonymize(
     data: Any,
     *,
     quasi_identifiers: Sequence[str] = (),
     k: int | None = None,
-    targets: Sequence[str] = (),
-    sensitive: Sequence[str] = (),
+    targets: Sequence[str | Mapping[str, Any] | TargetSpec] = (),
+    sensitive: Sequence[str] | Mapping[str, Mapping[str, Any] | Sequence[Mapping[str, Any]] | None] = (),
     identifiers: Sequence[str] = (),
     insensitive: Sequence[str] = (),
     entity: str | None = None,
@@ -201,9 +139,20 @@ def anonymize(
     splits: Mapping[str, str] | None = None,
     date_formats: Mapping[str, str] | None = None,
     release: Sequence[str] = (),
+    max_confidence: float = 1.0,
+    selections: Sequence[str | Mapping[str, Any] | SelectionSpec] = (),
+    weights: Mapping[str, float] | None = None,
+    denoise: bool = False,
+    criterion: str = "auto",
+    candidates: str = "boundary",
+    split_on: Sequence[str] = (),
+    weight_rule: str = "first",
+    alpha: float = 0.5,
+    min_gain: float = 0.0,
+    cut_points: str = "simplest",
+    seed: int = 0,
     missing: Sequence[str] = ("",),
     missing_policy: str = "category",
-    cut_points: str = "simplest",
     values: str = "labels",
     order: str = "sorted",
     regions: str = "domain",
@@ -216,24 +165,39 @@ def anonymize(
         data: A path, a polars, pandas or Arrow frame, or a whole `Spec` (then nothing else is given).
         quasi_identifiers: Columns that someone could know of a person; they are generalized.
         k: How many persons must share every released combination of them.
-        targets: Columns the recipient will predict; released as they are.
-        sensitive: Columns nobody should learn of a person; released as they are.
+        targets: Columns the recipient will predict: names, or tables such as `{"column": "cost", "weight": 0.5}`.
+            They are released as they are, and a quasi-identifier among them generalized.
+        sensitive: Columns nobody should learn of a person; released as they are. With the diversity that is asked:
+            `{"diagnosis": {"model": "entropy-l", "l": 3}}`, or a list of such for a column.
         identifiers: Columns that are not released.
         insensitive: Other columns that are released as they are.
         entity: The column that says whose row it is, where persons have several rows; not released.
         count: The column that says how many persons a row stands for.
         sample_weight: The column of sample weights.
         default_role: `insensitive` gives that role to all columns that have none; otherwise each needs one.
-        taxonomies: For nominal quasi-identifiers: a `Taxonomy`, a file or a nested tree.
+        taxonomies: For nominal quasi-identifiers, and sensitive columns under t-closeness: a `Taxonomy`, a file or a
+            nested tree.
         types: `continuous`, `ordinal`, `nominal` or `date`, where the data does not say.
         orders: The values of ordinal columns, lowest first.
         domains: `[lowest, highest]` of ordered columns, or the names of nominal ones.
         splits: `multiway`, `binary` or `subset` for nominal columns.
         date_formats: How dates that are texts are written.
         release: Raw columns that may be released although nearly all their values are distinct.
+        max_confidence: The largest share that one class of a target may have in a group.
+        selections: Rows the recipient will ask for: predicates such as `"age >= 50"`, or tables such as
+            `{"each": "country"}`.
+        weights: How much quasi-identifiers matter.
+        denoise: Whether splits are judged by a model's predictions of the targets instead of their raw values.
+        criterion: `auto` (follows the workload), `median`, `infogain`, `lsd`, `selection` or `weighted`.
+        candidates: `boundary` or `all`: where information gain looks for cuts.
+        split_on: The quasi-identifiers that may be split; all if not given.
+        weight_rule: `first`, `product` or `blend`: how weights enter the choice.
+        alpha: The share of the weight in a blend.
+        min_gain: A split that gains less is not made.
+        cut_points: `simplest` or `value`.
+        seed: For what is drawn at random.
         missing: Texts that mean a missing value.
         missing_policy: `category`, `drop` or `error`.
-        cut_points: `simplest` or `value`.
         values: `labels`, `bounds` or `representative`.
         order: `sorted`, or `original` (needs `consent`).
         regions: `domain`, or `observed` (needs `consent`).
@@ -260,7 +224,7 @@ def anonymize(
             )
         if isinstance(data, str | Path):
             data = str(data)
-        spec = _spec_of_words(data, words)
+        spec = spec_of_keywords(data, words)
     made = make(spec, threads=threads)
     return _released(made, spec.data.source)
 
@@ -303,7 +267,7 @@ def load(path: str | Path) -> Release:
         The release, with its data as a polars frame.
     """
     loaded = load_folder(Path(path))
-    spec = spec_of(_tables_of(loaded))
+    spec = public_spec(_tables_of(loaded))
     rows = RowCounts(len(loaded.table), 0, 0)
     made = Made(spec, schema_of(spec, list(spec.columns)), loaded.table, loaded.recoding, rows)
     return Release(loaded.table, loaded.recoding, loaded.report, made, Path(path).absolute())

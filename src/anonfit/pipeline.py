@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from anonfit.algorithms.mondrian import Anonymized, Persons, anonymize, persons_of
+from anonfit.algorithms.demands import Demands, DiversityRequest, guard
+from anonfit.algorithms.mondrian import Anonymized, Persons, SelectionAnswers, anonymize, persons_of
 from anonfit.errors import DataError, Infeasible, SpecError, did_you_mean, listed
+from anonfit.privacy.groups import groups_allowed
 from anonfit.progress import Stage, silent
 from anonfit.recoding.recoding import Recoding, Unseen
 from anonfit.recoding.values import Values
@@ -21,11 +24,12 @@ from anonfit.tables.reading import ReadOptions, column_names, read_table
 from anonfit.tables.schema import Column, ColumnType, Role, Schema
 from anonfit.tables.taxonomy import Taxonomy
 from anonfit.tables.taxonomy_files import read_taxonomy
+from anonfit.workload.request import TargetRequest, Workload
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Made", "RowCounts", "extend", "make", "read_source", "schema_of", "source_of"]
+__all__ = ["Made", "RowCounts", "extend", "make", "read_source", "schema_of", "source_of", "workload_of"]
 
 NEARLY_DISTINCT = 0.9
 """A raw column with a larger share of distinct values identifies its records, and is released only if that is
@@ -62,6 +66,7 @@ class Made:
     rows: RowCounts
     source: pl.DataFrame | None = field(default=None, repr=False)
     """The raw rows that could have been released, where they are at hand: the audit compares with them."""
+    answers: SelectionAnswers | None = None
 
 
 def source_of(spec: Spec) -> Any:
@@ -254,7 +259,7 @@ def make(spec: Spec, *, source: Any = None, threads: int | None = None, stage: S
     if isinstance(source, str | Path):
         from anonfit.engines.memory.warming import prepare
 
-        prepare(stage)
+        prepare(stage, models=bool(spec.privacy.diversity) or spec.privacy.max_confidence < 1.0)
     stage("Reading")
     schema, read = read_source(spec, source)
     if len(read) == 0:
@@ -264,10 +269,11 @@ def make(spec: Spec, *, source: Any = None, threads: int | None = None, stage: S
     _check_bounds(spec, schema)
     persons = _persons(schema, frame)
     result = anonymize(
-        schema.quasi_identifiers,
+        schema,
         frame,
         persons=persons,
-        k=spec.privacy.k,
+        demands=_demands(spec),
+        workload=workload_of(spec),
         cut_points=spec.method.cut_points,
         threads=threads,
         stage=stage,
@@ -276,7 +282,81 @@ def make(spec: Spec, *, source: Any = None, threads: int | None = None, stage: S
     table = _table(spec, schema, result, frame, threads)
     dropped = _persons_left_out(schema, read, frame)
     rows = RowCounts(len(read), len(read) - len(frame), 0, dropped_persons=dropped)
-    return Made(spec, schema, table, result.recoding, rows, frame)
+    return Made(spec, schema, table, result.recoding, rows, frame, result.answers)
+
+
+def _target_requests(spec: Spec) -> tuple[TargetRequest, ...]:
+    return tuple(
+        TargetRequest(one.column, one.classes, one.equal_width, one.weight, one.scale, one.model)
+        for one in spec.targets
+    )
+
+
+def _demands(spec: Spec) -> Demands:
+    """What every group must hold."""
+    asked = tuple(DiversityRequest(one.column, one.model, one.parameters) for one in spec.privacy.diversity)
+    return Demands(spec.privacy.k, asked, spec.privacy.max_confidence, _target_requests(spec))
+
+
+def workload_of(spec: Spec) -> Workload:
+    """What the release is for."""
+    method, asked = spec.method, spec.workload
+    return Workload(
+        targets=_target_requests(spec),
+        denoise=asked.denoise,
+        selections=asked.selections,
+        weights=asked.weights,
+        criterion=method.criterion,
+        candidates=method.candidates,
+        split_on=method.split_on,
+        weight_rule=method.weight_rule,
+        alpha=method.alpha,
+        min_gain=method.min_gain,
+        seed=method.seed,
+        sample_weight=next(iter(spec.of_role(Role.SAMPLE_WEIGHT)), None),
+    )
+
+
+def _asked(spec: Spec) -> str:
+    """What a region must have to be released, in words."""
+    models = [f"{one.model} of '{one.column}'" for one in spec.privacy.diversity]
+    if spec.privacy.max_confidence < 1.0:
+        models.append("max_confidence")
+    persons = f"{spec.privacy.k} persons or more"
+    return f"{persons} and what is asked beside ({listed(models)})" if models else persons
+
+
+def _allowed(
+    spec: Spec, schema: Schema, frame: pl.DataFrame, groups: NDArray[np.int64], count: int
+) -> NDArray[np.bool_]:
+    """Which groups of new rows hold the demands.
+
+    Models that compare with the whole table compare with the rows that are left: groups are withheld until all that
+    are left hold, or none is.
+    """
+    rows = np.arange(len(frame))
+    allowed = np.ones(count, np.bool_)
+    demands = _demands(spec)
+    while len(rows):
+        kept = frame[rows]
+        persons = _persons(schema, kept)
+        fine = persons.of_groups(groups[rows], count) >= spec.privacy.k
+        if demands.diversity or demands.max_confidence < 1.0:
+            guarded = guard(demands, schema, kept, counts=persons.counts, entities=persons.entities)
+            fine &= groups_allowed(
+                [model for one in guarded for model in one.models],
+                groups[rows],
+                {one.column.name: one.codes for one in guarded},
+                count=count,
+                weights=None if persons.counts is None else persons.counts.astype(np.int64),
+                entities=persons.entities,
+            )
+        allowed &= fine
+        left = rows[fine[groups[rows]]]
+        if len(left) == len(rows):
+            return allowed
+        rows = left
+    return np.zeros(count, np.bool_)
 
 
 def extend(
@@ -292,13 +372,13 @@ def extend(
     nodes = recoding.nodes(cells)
     unknown = np.any(np.stack([found < 0 for found in cells]), axis=0)
     known = np.flatnonzero(~unknown)
-    persons = _persons(schema, frame[known]).of_groups(nodes[known].astype(np.int64), len(recoding.tree.column))
-    kept = known[persons[nodes[known]] >= spec.privacy.k]
+    allowed = _allowed(spec, schema, frame[known], nodes[known].astype(np.int64), len(recoding.tree.column))
+    kept = known[allowed[nodes[known]]]
     if len(kept) == 0:
         unseen_rows = len(frame) - len(known)
         told = f" {unseen_rows} row(s) have a value that the recoding does not know." if unseen_rows else ""
         raise Infeasible(
-            f"no region has {spec.privacy.k} persons or more in the new data, so nothing can be released.{told} "
+            f"no region of the new data has {_asked(spec)}, so nothing can be released.{told} "
             "Wait for more data, or make a release of its own."
         )
     stage("Writing labels")

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonfit.errors import AnonfitError, AuditFailed
+from anonfit.evidence import all_of_selections, audit_made, manifest_spec, public_report, require_passed
 from anonfit.pipeline import Made
 from anonfit.progress import Stage, silent
-from anonfit.recoding.values import Values
 from anonfit.release.folder import (
     FORMAT,
     VERSION,
@@ -25,42 +25,16 @@ from anonfit.release.folder import (
     write_private,
     write_table,
 )
-from anonfit.report.content import Facts, disclosed, report_content
+from anonfit.report.content import disclosed
 from anonfit.report.page import report_page
-from anonfit.spec_writing import public_tables, spec_tables
-from anonfit.tables.schema import Role
+from anonfit.spec_writing import spec_tables
 
 if TYPE_CHECKING:
     from anonfit.auditing import Audit
 
-__all__ = ["audit_made", "public_report", "publish_made"]
+__all__ = ["audit_made", "public_report", "publish_made", "require_passed"]
 
 PACKAGES = ("anonfit", "polars", "numba", "numpy")
-
-
-def audit_made(made: Made, data: Any) -> Audit:
-    """Audit the released table, as a file or a frame, against what was asked and the rows it was made from."""
-    from anonfit.auditing import audit
-
-    spec, schema = made.spec, made.schema
-    written = json.loads(made.recoding.to_json())
-    with_labels = spec.output.values != Values.REPRESENTATIVE
-    return audit(
-        data,
-        quasi_identifiers=made.recoding.quasi_identifiers,
-        sensitive=[column.name for column in schema.of_role(Role.SENSITIVE)],
-        k=spec.privacy.k,
-        entity=next((column.name for column in schema.of_role(Role.ENTITY)), None),
-        count=next((column.name for column in schema.of_role(Role.COUNT)), None),
-        columns=_meanings(made, written["columns"]),
-        nodes=written["nodes"] if with_labels and spec.output.regions == "domain" else None,
-        source=made.source,
-        withheld=made.rows.withheld - made.rows.unknown if made.source is not None else None,
-        order="sorted" if spec.output.order == "sorted" else None,
-        expected_columns=made.table.columns,
-        regions="observed" if spec.output.regions == "observed" else ("domain" if with_labels else "any"),
-        missing=spec.data.missing,
-    )
 
 
 def _audit_file(made: Made, data: Path) -> Audit:
@@ -69,39 +43,6 @@ def _audit_file(made: Made, data: Path) -> Audit:
         return audit_made(made, data)
     except AnonfitError as error:
         raise AuditFailed(f"the written file cannot be audited, so nothing is published: {error}") from None
-
-
-def _meanings(made: Made, columns: list[dict[str, Any]]) -> dict[str, Any]:
-    """What labels mean, as the columns of recoding.json say; representatives of ordered columns are no labels."""
-    if made.spec.output.values == Values.REPRESENTATIVE:
-        columns = [column for column in columns if "taxonomy" in column]
-    if made.spec.output.regions == "observed":
-        columns = [{key: value for key, value in column.items() if key != "cuts"} for column in columns]
-    return {column["name"]: column for column in columns}
-
-
-def public_report(made: Made, audit: Audit) -> dict[str, Any]:
-    """The report that anybody may read."""
-    spec = made.spec
-    settings = {
-        "quasi_identifiers": list(made.recoding.quasi_identifiers),
-        "algorithm": "Median Mondrian",
-        "values": str(spec.output.values),
-        "regions": spec.output.regions,
-        "order": spec.output.order,
-    }
-    facts = Facts(
-        schema=made.schema,
-        recoding=made.recoding,
-        table=made.table,
-        k=spec.privacy.k,
-        read=made.rows.read,
-        dropped=disclosed(made.rows.dropped, made.rows.dropped_persons, spec.privacy.k),
-        withheld=disclosed(made.rows.withheld, made.rows.withheld_persons, spec.privacy.k),
-        audit=audit.public(spec.privacy.k),
-        settings=settings,
-    )
-    return report_content(facts)
 
 
 def _versions() -> dict[str, str]:
@@ -125,7 +66,8 @@ def _manifest(made: Made, report: dict[str, Any], kind: str) -> dict[str, Any]:
         "anonfit": _versions()["anonfit"],
         "packages": _versions(),
         "engine": "memory",
-        "spec": public_tables(made.spec, made.schema),
+        "algorithm": report["asked"]["algorithm"],
+        "spec": manifest_spec(made),
         "data": {
             "file": data_name(kind),
             "rows": len(made.table),
@@ -164,19 +106,10 @@ def _internal(made: Made, audit: Audit, target: Path, source: dict[str, str] | N
             "withheld": made.rows.withheld,
             "released": len(made.table),
         },
+        "selections": all_of_selections(made),
         "audit": audit.to_dict(),
     }
     return json.dumps(record, indent=1, ensure_ascii=False, default=str) + "\n"
-
-
-def require_passed(audit: Audit) -> None:
-    """Nothing is published that the audit did not accept."""
-    if not audit.passed:
-        faults = "; ".join(finding.sentence for finding in audit.findings if finding.met is False)
-        raise AuditFailed(
-            f"the audit of the written file found that it does not hold what was asked, so nothing is published: "
-            f"{faults}"
-        )
 
 
 def publish_made(

@@ -17,11 +17,15 @@ from anonfit.tables.schema import ColumnType, Role, Split
 __all__ = [
     "ColumnSpec",
     "DataSpec",
+    "DiversitySpec",
     "EngineSpec",
     "MethodSpec",
     "OutputSpec",
     "PrivacySpec",
+    "SelectionSpec",
     "Spec",
+    "TargetSpec",
+    "WorkloadSpec",
 ]
 
 VERSION = 1
@@ -54,11 +58,59 @@ class ColumnSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class DiversitySpec:
+    """What the values of a sensitive column must hold in every group."""
+
+    column: str
+    model: str
+    parameters: Mapping[str, float | str | bool] = field(default_factory=dict)
+    """As they were given, by the names of `privacy.catalogue.MODELS`; what was not given is not in it."""
+
+
+@dataclass(frozen=True, slots=True)
 class PrivacySpec:
     """What every group must hold."""
 
     k: int
     suppression_limit: float = 0.0
+    max_confidence: float = 1.0
+    diversity: tuple[DiversitySpec, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TargetSpec:
+    """A column that recipients will predict, and how much that matters."""
+
+    column: str
+    classes: tuple[float, ...] = ()
+    equal_width: int | None = None
+    weight: float = 1.0
+    scale: bool = True
+    model: Any = field(default=None, repr=False, compare=False)
+    """A fitted model whose predictions steer the splits in place of the values; only from Python, never written."""
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionSpec:
+    """Rows that recipients will ask for: those a predicate holds of, or those of each value of a column.
+
+    One that says neither is of a release that was loaded: selections are not public, only their number is.
+    """
+
+    where: str | None = None
+    each: str | None = None
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadSpec:
+    """What the release is for."""
+
+    targets: tuple[TargetSpec, ...] | None = None
+    """None: every column that has the role."""
+    denoise: bool = False
+    selections: tuple[SelectionSpec, ...] = ()
+    weights: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +121,12 @@ class MethodSpec:
     criterion: str = "auto"
     cut_points: CutPoints = CutPoints.SIMPLEST
     seed: int = 0
+    candidates: str = "boundary"
+    split_on: tuple[str, ...] = ()
+    """The attributes that may be split; none named: all."""
+    weight_rule: str = "first"
+    alpha: float = 0.5
+    min_gain: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +157,17 @@ class Spec:
     method: MethodSpec = field(default_factory=MethodSpec)
     engine: EngineSpec = field(default_factory=EngineSpec)
     output: OutputSpec = field(default_factory=OutputSpec)
+    workload: WorkloadSpec = field(default_factory=WorkloadSpec)
     folder: Path | None = None
     """Where relative paths of the spec start: the folder of its file."""
 
     def of_role(self, role: Role) -> tuple[str, ...]:
         """The names of the columns that are declared to have a role."""
         return tuple(name for name, column in self.columns.items() if column.role == role)
+
+    @property
+    def targets(self) -> tuple[TargetSpec, ...]:
+        """What is to be predicted: the targets of the workload, or all columns of that role if it lists none."""
+        if self.workload.targets is not None:
+            return self.workload.targets
+        return tuple(TargetSpec(name) for name in self.of_role(Role.TARGET))

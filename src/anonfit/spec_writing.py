@@ -5,19 +5,45 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
-from anonfit.spec import VERSION, ColumnSpec, DataSpec, MethodSpec, OutputSpec, Spec
-from anonfit.tables.schema import Schema
+from anonfit.privacy.catalogue import MODELS
+from anonfit.spec import (
+    VERSION,
+    ColumnSpec,
+    DataSpec,
+    DiversitySpec,
+    MethodSpec,
+    OutputSpec,
+    PrivacySpec,
+    SelectionSpec,
+    Spec,
+    TargetSpec,
+    WorkloadSpec,
+)
+from anonfit.spec_diversity import distance_of
+from anonfit.tables.schema import Column, ColumnType, Schema
 
-__all__ = ["public_tables", "spec_tables", "to_toml"]
+__all__ = ["diversity_table", "public_tables", "selection_table", "spec_tables", "target_table", "to_toml"]
 
 BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 PUBLIC_COLUMN = ("role", "type", "split", "date_format")
 """What a public manifest says of a column; its domain, order and taxonomy stand in the recoding."""
+PUBLIC_METHOD = (
+    "algorithm",
+    "criterion",
+    "cut_points",
+    "candidates",
+    "split_on",
+    "weight_rule",
+    "alpha",
+    "min_gain",
+)
+"""What it says of the method: all but the seed."""
 
 
 def _plain(value: Any) -> Any:
@@ -43,6 +69,43 @@ def _column(column: ColumnSpec) -> dict[str, Any]:
     return found
 
 
+def diversity_table(demand: DiversitySpec) -> dict[str, Any]:
+    """An entry of `[[privacy.diversity]]`."""
+    return {"column": demand.column, "model": demand.model, **demand.parameters}
+
+
+def target_table(target: TargetSpec) -> dict[str, Any]:
+    """An entry of `workload.targets`."""
+    default = TargetSpec(target.column)
+    return {"column": target.column, **_settings(target, default, ("classes", "equal_width", "weight", "scale"))}
+
+
+def selection_table(selection: SelectionSpec) -> dict[str, Any]:
+    """An entry of `[[workload.selections]]`."""
+    return _settings(selection, SelectionSpec(), ("where", "each", "weight"))
+
+
+def _privacy(privacy: PrivacySpec) -> dict[str, Any]:
+    found = {"k": privacy.k, **_settings(privacy, PrivacySpec(privacy.k), ("suppression_limit", "max_confidence"))}
+    if privacy.diversity:
+        found["diversity"] = [diversity_table(demand) for demand in privacy.diversity]
+    return found
+
+
+def _workload(workload: WorkloadSpec) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if workload.targets is not None:
+        tables = [target_table(target) for target in workload.targets]
+        found["targets"] = [table["column"] if len(table) == 1 else table for table in tables]
+    if workload.denoise:
+        found["denoise"] = True
+    if workload.selections:
+        found["selections"] = [selection_table(selection) for selection in workload.selections]
+    if workload.weights:
+        found["weights"] = dict(workload.weights)
+    return found
+
+
 def spec_tables(spec: Spec) -> dict[str, Any]:
     """All of a spec as nested tables, defaults left out. A frame as the source has no place in it."""
     tables: dict[str, Any] = {"version": VERSION}
@@ -52,34 +115,49 @@ def spec_tables(spec: Spec) -> dict[str, Any]:
     sections = {
         "data": data,
         "columns": {name: _column(column) for name, column in spec.columns.items()},
-        "privacy": {
-            "k": spec.privacy.k,
-            **({"suppression_limit": spec.privacy.suppression_limit} if spec.privacy.suppression_limit else {}),
-        },
-        "method": _settings(spec.method, MethodSpec(), ("algorithm", "criterion", "cut_points", "seed")),
+        "privacy": _privacy(spec.privacy),
+        "workload": _workload(spec.workload),
+        "method": _settings(spec.method, MethodSpec(), tuple(setting.name for setting in fields(MethodSpec))),
         "engine": {"name": spec.engine.name} if spec.engine.name != "auto" else {},
         "output": _settings(spec.output, OutputSpec(), ("format", "values", "regions", "order", "consent")),
     }
     return tables | {name: table for name, table in sections.items() if table}
 
 
-def public_tables(spec: Spec, schema: Schema) -> dict[str, Any]:
-    """What everybody may know of a spec: roles, types and demands; not where the data is, nor taxonomies' files."""
+def public_tables(spec: Spec, schema: Schema, *, types: Mapping[str, ColumnType] | None = None) -> dict[str, Any]:
+    """What everybody may know of a spec: roles, types and demands; not where the data is, nor taxonomies' files, nor
+    what is selected.
+
+    Args:
+        spec: The spec.
+        schema: Its columns, with their taxonomies.
+        types: The types that the data gave to columns for which none is declared, so that every demand can say by
+            which distance it is measured.
+
+    Returns:
+        Tables for the manifest, which `spec_reading.public_spec` reads.
+    """
     columns = {
         column.name: {key: str(getattr(column, key)) for key in PUBLIC_COLUMN if getattr(column, key) is not None}
         | ({"release": True} if column.release else {})
         for column in schema.columns
     }
+    by_name = {column.name: column for column in schema.columns}
     return {
         "version": VERSION,
         "data": {"missing": list(spec.data.missing), "missing_policy": spec.data.missing_policy},
         "columns": columns,
-        "privacy": {"k": spec.privacy.k, "suppression_limit": spec.privacy.suppression_limit},
-        "method": {
-            "algorithm": spec.method.algorithm,
-            "criterion": spec.method.criterion,
-            "cut_points": str(spec.method.cut_points),
+        "privacy": {
+            "k": spec.privacy.k,
+            "suppression_limit": spec.privacy.suppression_limit,
+            "max_confidence": spec.privacy.max_confidence,
+            "diversity": [
+                _public_demand(demand, by_name[demand.column], (types or {}).get(demand.column))
+                for demand in spec.privacy.diversity
+            ],
         },
+        "workload": _public_workload(spec.workload),
+        "method": {name: _plain(getattr(spec.method, name)) for name in PUBLIC_METHOD},
         "output": {
             "format": spec.output.format,
             "values": str(spec.output.values),
@@ -88,6 +166,39 @@ def public_tables(spec: Spec, schema: Schema) -> dict[str, Any]:
             "consent": spec.output.consent,
         },
     }
+
+
+def _public_demand(demand: DiversitySpec, column: Column, found: ColumnType | None) -> dict[str, Any]:
+    """A demand with all that is needed to measure it: the taxonomy or order of a sensitive column stands nowhere else
+    in a release.
+    """
+    allowed = {parameter.name for parameter in MODELS[demand.model].parameters}
+    public: dict[str, Any] = {"column": demand.column, "model": demand.model}
+    public |= {name: value for name, value in demand.parameters.items() if name in allowed}
+    if demand.model != "t-closeness":
+        return public
+    distance = distance_of(demand, type=column.type or found, has_taxonomy=column.taxonomy is not None)
+    if distance is not None:
+        public["distance"] = distance
+    if distance == "hierarchical" and column.taxonomy is not None:
+        public["taxonomy"] = column.taxonomy.to_tree()
+    if distance == "ordered" and column.order:
+        public["order"] = list(column.order)
+    return public
+
+
+def _public_workload(workload: WorkloadSpec) -> dict[str, Any]:
+    """A workload whose selections are counted, not told."""
+    public: dict[str, Any] = {
+        "denoise": workload.denoise,
+        "selections": len(workload.selections),
+        "weights": dict(workload.weights),
+    }
+    if workload.targets is not None:
+        public["targets"] = [
+            target_table(target) | {"weight": target.weight, "scale": target.scale} for target in workload.targets
+        ]
+    return public
 
 
 def _key(name: str) -> str:
@@ -119,7 +230,23 @@ def to_toml(spec: Spec) -> str:
                     f"{_key(key)} = {_value(value)}" for key, value in column.items()
                 ]
         elif isinstance(table, Mapping):
-            lines += ["", f"[{section}]"] + [f"{_key(key)} = {_value(value)}" for key, value in table.items()]
+            lines += _section(section, table)
         else:
             lines.append(f"{section} = {_value(table)}")
     return "\n".join(lines) + "\n"
+
+
+def _section(section: str, table: Mapping[str, Any]) -> Iterator[str]:
+    """The lines of a section, and after them those of the tables inside it."""
+    inner = {key: value for key, value in table.items() if isinstance(value, Mapping) or _are_tables(value)}
+    yield from ("", f"[{section}]")
+    yield from (f"{_key(key)} = {_value(value)}" for key, value in table.items() if key not in inner)
+    for key, value in inner.items():
+        for part in value if isinstance(value, list) else [value]:
+            brackets = ("[[", "]]") if isinstance(value, list) else ("[", "]")
+            yield from ("", f"{section}.{key}".join(brackets))
+            yield from (f"{_key(name)} = {_value(item)}" for name, item in part.items())
+
+
+def _are_tables(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(part, Mapping) for part in value)

@@ -192,22 +192,36 @@ def test_columns_of_every_type(name: str) -> None:
 @pytest.mark.parametrize(
     "frame",
     [
-        pl.DataFrame(),
         pl.DataFrame({"q": [], "s": []}),
         pl.DataFrame(schema={"q": pl.Int64, "s": pl.String}),
         pd.DataFrame({"q": [], "s": []}),
     ],
 )
-def test_a_table_without_rows(frame: Any) -> None:
-    quasi_identifiers = ["q"] if len(frame.columns) else []
-    found = audit(frame, quasi_identifiers=quasi_identifiers, k=5, order="sorted", max_risk=0.2)
-    assert (found.rows, found.k, found.passed, found.sizes.groups) == (0, None, True, 0)
+def test_a_table_without_rows_is_no_pass(frame: Any) -> None:
+    asked: dict[str, Any] = {"k": 5, "order": "sorted", "max_risk": 0.2}
+    asked |= {"diversity": [{"column": "s", "model": "t-closeness", "t": 0.2}], "quasi_identifiers": ["q"]}
+    found = audit(frame, **asked)
+    assert (found.rows, found.k, found.passed, found.sizes.groups) == (0, None, False, 0)
+    assert [(one.name, one.met) for one in found.findings] == [
+        ("rows", False),
+        ("k", None),
+        ("t-closeness", None),
+        ("row order", True),
+    ]
+    assert "no rows" in found.findings[0].sentence
+    assert not audit(frame, quasi_identifiers=["q"]).passed
 
 
-def test_one_row_and_no_quasi_identifiers() -> None:
+def test_one_row() -> None:
     assert audit(pl.DataFrame({"q": [1]}), quasi_identifiers=["q"], k=1).passed
-    found = audit(pl.DataFrame({"s": [1, 2, 3]}), quasi_identifiers=[], k=3)
-    assert (found.k, found.sizes.groups, found.passed) == (3, 1, True)
+
+
+@pytest.mark.parametrize("frame", [pl.DataFrame(), pl.DataFrame({"s": [1, 2, 3]})])
+def test_no_quasi_identifiers_are_no_audit(frame: pl.DataFrame) -> None:
+    with pytest.raises(DataError, match="needs quasi-identifiers"):
+        audit(frame, quasi_identifiers=[], k=3)
+    with pytest.raises(DataError, match="list of columns"):
+        audit(frame, quasi_identifiers="s", k=3)
 
 
 def test_many_quasi_identifiers_with_wide_values() -> None:

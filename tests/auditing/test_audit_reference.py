@@ -34,7 +34,7 @@ DTYPES = {
 
 
 def random_table(rng: random.Random) -> tuple[list[dict[str, Any]], pl.DataFrame, list[str], list[str]]:
-    columns = [f"q{i}" for i in range(rng.randint(0, 4))]
+    columns = [f"q{i}" for i in range(rng.randint(1, 4))]
     raw = [f"r{i}" for i in range(rng.randint(0, 3))]
     kinds = {name: rng.choice(list(POOLS)) for name in columns + raw}
     pools = {name: rng.sample(POOLS[kind], rng.randint(1, len(POOLS[kind]))) for name, kind in kinds.items()}

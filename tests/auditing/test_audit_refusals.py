@@ -11,7 +11,7 @@ import pytest
 from audit_folders import Folder
 
 from anonfit.auditing import audit_release
-from anonfit.errors import RecodingError, ReleaseError, SpecError
+from anonfit.errors import DataError, RecodingError, ReleaseError, SpecError, TaxonomyError
 
 
 def spec(part: str, **changes: Any) -> Callable[[Folder], None]:
@@ -28,6 +28,10 @@ def recoding(**changes: Any) -> Callable[[Folder], None]:
 
 def column(place: int, **changes: Any) -> Callable[[Folder], None]:
     return lambda folder: folder.recoding["columns"][place].update(changes)
+
+
+def diversity(**entry: Any) -> Callable[[Folder], None]:
+    return spec("privacy", diversity=[entry])
 
 
 def without(part: str, name: str) -> Callable[[Folder], None]:
@@ -68,6 +72,20 @@ REFUSED: list[tuple[Callable[[Folder], None], type[Exception]]] = [
     (spec("privacy", diversity={"column": "diagnosis"}), ReleaseError),
     (spec("privacy", diversity=[{"model": "t-closeness"}]), SpecError),
     (spec("privacy", diversity=[{"column": "diagnosis", "model": "distinct-l", "l": 2, "c": 1}]), ReleaseError),
+    (diversity(column="diagnosis", model="distinct-l"), SpecError),
+    (diversity(column="diagnosis", model="entropy-l", l=0.5), SpecError),
+    (diversity(column="diagnosis", model="entropy-l", l=2, c=3), ReleaseError),
+    (diversity(column="diagnosis", model="t-closeness", t=0.2, distance="far"), SpecError),
+    (diversity(column="diagnosis", model="t-closeness", t=0.2, taxonomy={"name": "*", "kids": []}), TaxonomyError),
+    (diversity(column="diagnosis", model="t-closeness", t=0.2, order=["a", "b"]), DataError),
+    (diversity(column="diagnosis", model="variance", variance=2), DataError),
+    (diversity(column="lost", model="distinct-l", l=2), ReleaseError),
+    (diversity(column="patient", model="distinct-l", l=2), DataError),
+    (diversity(column="age", model="distinct-l", l=2), DataError),
+    (diversity(model="distinct-l", l=2), SpecError),
+    (spec("privacy", max_confidence=0), SpecError),
+    (spec("privacy", max_confidence=1.2), SpecError),
+    (lambda folder: folder.spec.update(workload=["outcome"]), ReleaseError),
     (spec("privacy", quasi_identifiers=[["age"]]), ReleaseError),
     (spec("privacy", quasi_identifiers=[{"k": 3}]), ReleaseError),
     (spec("output", values="names"), ReleaseError),

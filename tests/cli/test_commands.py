@@ -158,6 +158,60 @@ def test_demo_makes_a_release_that_audits_and_can_be_made_again(tmp_path: Path) 
     assert anonfit("audit", "release", "--source", "patients.csv", folder=demo).returncode == 0
 
 
+def test_demo_shows_the_same_k_blind_and_for_the_purpose(tmp_path: Path) -> None:
+    result = anonfit("demo", "--json", folder=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert result.stderr == ""
+    purpose = found(result)["purpose"]
+    assert purpose["held_out_rows"] == 6667
+    accuracy = purpose["accuracy"]
+    assert accuracy["most_frequent"] < accuracy["blind"] < accuracy["purpose"]
+    assert purpose["gain"] == pytest.approx(accuracy["purpose"] - accuracy["blind"])
+    assert purpose["gain"] > purpose["noise"] > 0
+    assert purpose["gained"] is True
+
+
+def test_demo_says_when_the_purpose_gained_nothing(tmp_path: Path) -> None:
+    result = anonfit("demo", "--rows", "1000", "--json", folder=tmp_path)
+    purpose = found(result)["purpose"]
+    assert purpose["gain"] <= purpose["noise"]
+    assert purpose["gained"] is False
+    result = anonfit("demo", "--rows", "1000", folder=tmp_path)
+    assert "gained nothing" in result.stderr
+    assert "At the same k" not in result.stderr
+
+
+def test_demo_says_when_the_gain_cannot_be_measured(tmp_path: Path) -> None:
+    result = anonfit("demo", "--rows", "200", "--k", "150", folder=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "cannot be measured" in result.stderr
+    assert found(anonfit("demo", "--rows", "200", "--k", "150", "--json", folder=tmp_path))["purpose"] is None
+
+
+def test_a_purpose_and_a_demand_reach_the_report(folder: Path) -> None:
+    (folder / "more.toml").write_text(
+        SPEC + '[[privacy.diversity]]\ncolumn = "illness"\nmodel = "distinct-l"\nl = 2\n'
+        '[[workload.selections]]\nwhere = "age >= 40"\n[workload.weights]\nage = 2.0\n'
+    )
+    result = anonfit("run", "more.toml", "--out", "release", "--json", folder=folder)
+    assert result.returncode == 0, result.stderr
+    report = json.loads((folder / "release" / "report.json").read_text())
+    assert report["asked"]["algorithm"] == "Selection then Median Mondrian, weighted"
+    assert report["diversity"][0]["met"] is True
+    assert "age >= 40" not in (folder / "release" / "report.html").read_text()
+    result = anonfit("audit", "release", "--source", "people.csv", "--json", folder=folder)
+    assert result.returncode == 0, result.stderr
+    assert [one["model"] for one in found(result)["diversity"]] == ["distinct-l"]
+
+
+def test_a_demand_that_the_table_does_not_meet_is_exit_status_one(folder: Path) -> None:
+    (folder / "hard.toml").write_text(SPEC + '[[privacy.diversity]]\ncolumn = "illness"\nmodel = "distinct-l"\nl = 3\n')
+    result = anonfit("run", "hard.toml", "--out", "release", folder=folder)
+    assert result.returncode == 1
+    assert "illness has 2" in result.stderr
+    assert not (folder / "release").exists()
+
+
 def test_demo_does_not_write_into_a_folder_of_other_things(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("years of work")

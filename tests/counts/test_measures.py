@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonfit.counts.fixed_point import fixed_point
-from anonfit.counts.measures import ClassCounts, Layout, Moments, Persons, sums_by_code
+from anonfit.counts.measures import ClassCounts, Layout, Moments, Persons, Shares, sums_by_code
 from anonfit.privacy.k_anonymity import KAnonymity
 
 
@@ -49,10 +49,27 @@ def test_numbers_come_back_within_half_a_step() -> None:
     assert np.abs(scale.restore(scale.quantize(values)) - values).max() <= scale.step / 2 + 1e-9
 
 
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30), st.integers(-60, 60))
+def test_numbers_in_units_of_another_power_of_two_are_the_same_multiples(numbers: list[float], power: int) -> None:
+    # Below 1e-200 the scaled numbers themselves would lose bits.
+    values = np.array([number if abs(number) > 1e-200 else 0.0 for number in numbers])
+    scaled = values * 2.0**power
+    one, other = (fixed_point(each.min(), each.max(), persons=99) for each in (values, scaled))
+    assert one.quantize(values).tolist() == other.quantize(scaled).tolist()
+
+
 @pytest.mark.parametrize("ends", [(2.0, 1.0), (float("nan"), 1.0), (0.0, float("inf"))])
 def test_ends_that_are_none_are_refused(ends: tuple[float, float]) -> None:
     with pytest.raises(ValueError, match="two finite ends"):
         fixed_point(*ends, persons=1)
+
+
+def test_classes_and_shares_are_counted_in_persons() -> None:
+    weights = np.array([3, 1, 2])
+    assert ClassCounts("c", np.array([1, 0, 1]), 3).of_rows(weights).sum(axis=0).tolist() == [1, 5, 0]
+    shares = Shares("s", np.array([[1, 3], [4, 0], [2, 2]]))
+    assert shares.width == 2
+    assert shares.of_rows(weights).tolist() == [[3, 9], [4, 0], [4, 4]]
 
 
 def test_k_counts_exactly() -> None:

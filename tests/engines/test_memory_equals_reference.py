@@ -5,15 +5,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from engine_pairs import Asked, check_rows, check_same, rows_of_regions, same
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonfit.criteria.median import Median
-from anonfit.engines import reference
-from anonfit.engines.memory import engine
 from anonfit.engines.memory.engine import Growth
 from anonfit.engines.tree import LEAF, Tree
-from anonfit.privacy.k_anonymity import KAnonymity
 from anonfit.tables.coded import CodedColumn, CodedTable, SplitMode
 from strategies import (
     coded_tables,
@@ -21,35 +18,21 @@ from strategies import (
     random_column,
     random_table,
     reordered,
-    route,
     rows_by_region,
     table_of,
     taxonomy_of,
     tries,
 )
 
-FIELDS = ("column", "children", "start", "before")
 BLOCK = 500
 
 
 def grow(table: CodedTable, k: int, *, threads: int, subtree: int = 4) -> Growth:
-    return engine.grow(table, KAnonymity(k), threads=threads, subtree=subtree)
-
-
-def same(one: Tree, other: Tree) -> bool:
-    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in FIELDS)
-
-
-def described(table: CodedTable) -> str:
-    kinds = [(column.mode.name, column.size, column.has_missing) for column in table.columns]
-    return f"{table.rows} rows, {kinds}, counts {table.counts is not None}, entities {table.entities is not None}"
+    return Asked(table, k).grown(threads=threads, subtree=subtree)
 
 
 def check_against_reference(table: CodedTable, k: int, *, threads: int, note: str) -> Tree:
-    expected = reference.grow(table, KAnonymity(k), Median())
-    found = grow(table, k, threads=threads, subtree=4).tree
-    assert same(found, expected), f"{note}: k = {k}, {described(table)}"
-    return expected
+    return check_same(Asked(table, k), threads=threads, note=note)
 
 
 @pytest.mark.parametrize("block", range(8))
@@ -95,7 +78,7 @@ def test_a_taxonomy_of_more_leaves_than_two_bytes_hold_is_split_legally(mode: Sp
         growth = grow(table, 3, threads=1 + seed % 2)
         assert 0 in growth.tree.column
         check_tiles(growth.tree, [column.size for column in table.columns])
-        assert all(persons(table, rows) >= 3 for rows in rows_by_region(table, growth.tree).values())
+        assert all(persons(table, rows) >= 3 for rows in rows_of_regions(growth.tree, table).values())
         check_rows(growth, table)
 
 
@@ -160,15 +143,6 @@ def test_regions_with_rows_have_k_persons(table: CodedTable, k: int) -> None:
     for rows in rows_by_region(table, growth.tree).values():
         assert persons(table, rows) >= k
     check_rows(growth, table)
-
-
-def check_rows(growth: Growth, table: CodedTable) -> None:
-    """The packed rows are all rows, region by region."""
-    numbers = growth.numbers.tolist()
-    assert sorted(numbers) == list(range(table.rows))
-    nodes = [route(growth.tree, [int(codes[row]) for codes in table.codes]) for row in numbers]
-    changes = sum(one != other for one, other in zip(nodes, nodes[1:], strict=False))
-    assert changes == len(set(nodes)) - 1
 
 
 def check_tiles(tree: Tree, sizes: list[int]) -> None:

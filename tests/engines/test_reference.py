@@ -3,46 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
+from hand_tables import nominal, ordered, table
 
-from anonfit.criteria.median import Median
 from anonfit.engines import reference
 from anonfit.engines.memory import engine
 from anonfit.engines.tree import LEAF, Tree
-from anonfit.privacy.k_anonymity import KAnonymity
-from anonfit.tables.coded import CodedColumn, CodedTable, SplitMode, code_dtype
-from strategies import taxonomy_of
+from anonfit.tables.coded import CodedTable, SplitMode
 
 Split = tuple[int, list[int]]
 """The column of a split and the first code of each part."""
-
-
-def ordered(positions: Sequence[float], *, missing: bool = False) -> CodedColumn:
-    found = np.array([0.0] * missing + list(positions))
-    return CodedColumn("ordered", len(found), SplitMode.ORDERED, missing, found)
-
-
-def nominal(mode: SplitMode, shape: list[object], *, missing: bool = False) -> CodedColumn:
-    taxonomy = taxonomy_of(shape)
-    size = len(taxonomy.leaves) + missing
-    return CodedColumn(mode.name, size, mode, missing, np.zeros(size), taxonomy)
-
-
-def table(
-    *columns: tuple[CodedColumn, Sequence[int]],
-    counts: Sequence[int] | None = None,
-    entities: Sequence[int] | None = None,
-) -> CodedTable:
-    return CodedTable(
-        tuple(column for column, _ in columns),
-        tuple(np.array(codes, code_dtype(column.size)) for column, codes in columns),
-        len(columns[0][1]),
-        None if counts is None else np.array(counts, np.uint32),
-        None if entities is None else np.array(entities, np.uint32),
-    )
 
 
 @pytest.fixture(params=["reference", "memory"])
@@ -63,8 +34,8 @@ def splits(request: pytest.FixtureRequest) -> object:
 
 def grow(found: CodedTable, k: int, name: str) -> Tree:
     if name == "reference":
-        return reference.grow(found, KAnonymity(k), Median())
-    return engine.grow(found, KAnonymity(k), threads=1).tree
+        return reference.grow(found, k)
+    return engine.grow(found, k, threads=1).tree
 
 
 # --- ordered columns --------------------------------------------------------------------------------------------

@@ -20,7 +20,20 @@ def test_the_command_reference_is_what_the_program_says() -> None:
     assert text == reference(), "run: python -m anonfit.cli.reference > docs/cli.md"
 
 
-@pytest.mark.parametrize("section", ["DataSpec", "ColumnSpec", "PrivacySpec", "MethodSpec", "EngineSpec", "OutputSpec"])
+@pytest.mark.parametrize(
+    "section",
+    [
+        "DataSpec",
+        "ColumnSpec",
+        "PrivacySpec",
+        "WorkloadSpec",
+        "TargetSpec",
+        "SelectionSpec",
+        "MethodSpec",
+        "EngineSpec",
+        "OutputSpec",
+    ],
+)
 def test_every_setting_is_in_the_spec_reference(section: str) -> None:
     text = (ROOT / "docs" / "spec.md").read_text(encoding="utf-8")
     for field in dataclasses.fields(getattr(spec, section)):

@@ -9,8 +9,10 @@ import sys
 import anonfit
 
 NAMES = [
+    "Anonymizer",
     "Audit",
     "Recoding",
+    "RegionEncoder",
     "Release",
     "Spec",
     "Taxonomy",

@@ -39,3 +39,37 @@ def fault(found: dict[str, Any]) -> str:
 
 def column(**settings: Any) -> dict[str, Any]:
     return tables(columns={"age": {"role": "quasi-identifier", **settings}})
+
+
+PEOPLE = """
+version = 1
+[data]
+source = "people.csv"
+[columns.name]
+role = "identifier"
+[columns.age]
+role = "quasi-identifier"
+[columns.city]
+role = "quasi-identifier"
+[columns.illness]
+role = "sensitive"
+[columns.outcome]
+role = "target"
+[columns.note]
+role = "insensitive"
+[privacy]
+k = 2
+"""
+
+
+def people(columns: dict[str, dict[str, Any]] | None = None, **sections: Any) -> dict[str, Any]:
+    """A spec with a column of every common role; `columns` adds settings to them."""
+    found = tomllib.loads(PEOPLE)
+    for name, settings in (columns or {}).items():
+        found["columns"].setdefault(name, {}).update(settings)
+    return found | sections
+
+
+def demanded(*demands: dict[str, Any], **columns: dict[str, Any]) -> dict[str, Any]:
+    """The people's spec with demands on its sensitive column."""
+    return people(columns, privacy={"k": 2, "diversity": [{"column": "illness", **demand} for demand in demands]})

@@ -108,7 +108,7 @@ def test_nothing_undeclared_comes_out() -> None:
         ({"quasi_identifiers": ["age"], "k": 0}, "k must be at least 1"),
         ({"quasi_identifiers": ["age"], "k": 2.5}, "k must be a whole number"),
         ({"quasi_identifiers": ["age", "age"], "k": 2}, "two roles"),
-        ({"quasi_identifiers": ["age"], "k": 2, "targets": ["age"]}, "two roles"),
+        ({"quasi_identifiers": ["age"], "k": 2, "sensitive": ["age"]}, "two roles"),
         ({"quasi_identifiers": ["age"], "k": 2, "types": {"sex": "nominal"}}, "which has no role"),
         ({"quasi_identifiers": ["age"], "k": 2, "values": "label"}, "did you mean 'labels'"),
         ({"quasi_identifiers": ["age"], "k": 2, "order": "original"}, "consent = true"),
@@ -154,7 +154,7 @@ def test_counts_that_are_too_large_are_refused_as_such() -> None:
 
 
 def test_demands_for_sensitive_columns_are_not_passed_over() -> None:
-    with pytest.raises(RequestError):
+    with pytest.raises(Infeasible):
         made({"age": [1, 2, 3, 4], "illness": list("abab")}, sensitive={"illness": {"model": "distinct-l", "l": 9}})
 
 

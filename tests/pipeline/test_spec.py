@@ -10,7 +10,19 @@ from spec_tables import SMALL, column, fault, tables
 
 from anonfit.api import anonymize
 from anonfit.errors import SpecError
-from anonfit.spec import ColumnSpec, DataSpec, EngineSpec, MethodSpec, OutputSpec, PrivacySpec, Spec
+from anonfit.spec import (
+    ColumnSpec,
+    DataSpec,
+    DiversitySpec,
+    EngineSpec,
+    MethodSpec,
+    OutputSpec,
+    PrivacySpec,
+    SelectionSpec,
+    Spec,
+    TargetSpec,
+    WorkloadSpec,
+)
 from anonfit.spec_reading import parse_spec, spec_of
 from anonfit.tables.cuts import CutPoints
 from anonfit.tables.schema import ColumnType, Role, Split
@@ -49,6 +61,10 @@ date_format = "%d.%m.%Y"
 role = "sensitive"
 [columns.outcome]
 role = "target"
+[columns.salary]
+role = "target"
+[columns.cost]
+role = "target"
 [columns.weight]
 role = "sample-weight"
 release = true
@@ -57,9 +73,29 @@ role = "entity"
 [privacy]
 k = 10
 suppression_limit = 0.05
+max_confidence = 0.9
+[[privacy.diversity]]
+column = "diagnosis"
+model = "entropy-l"
+l = 3.0
+[workload]
+targets = ["outcome", { column = "salary", classes = [30000] }, { column = "cost", weight = 0.5 }]
+denoise = true
+[[workload.selections]]
+where = "age >= 50 and country in ('FR', 'DE')"
+weight = 1.5
+[[workload.selections]]
+each = "country"
+[workload.weights]
+age = 2.0
 [method]
 algorithm = "mondrian"
-criterion = "median"
+criterion = "infogain"
+candidates = "all"
+split_on = ["age"]
+weight_rule = "blend"
+alpha = 0.25
+min_gain = 4
 cut_points = "value"
 seed = 7
 [engine]
@@ -85,14 +121,29 @@ def test_every_key_of_the_contract_that_works_is_read() -> None:
             "admitted": ColumnSpec(Role.QUASI_IDENTIFIER, ColumnType.DATE, date_format="%d.%m.%Y"),
             "diagnosis": ColumnSpec(Role.SENSITIVE),
             "outcome": ColumnSpec(Role.TARGET),
+            "salary": ColumnSpec(Role.TARGET),
+            "cost": ColumnSpec(Role.TARGET),
             "weight": ColumnSpec(Role.SAMPLE_WEIGHT, release=True),
             "odd name": ColumnSpec(Role.ENTITY),
         },
-        privacy=PrivacySpec(10, 0.05),
+        privacy=PrivacySpec(10, 0.05, 0.9, (DiversitySpec("diagnosis", "entropy-l", {"l": 3.0}),)),
         data=DataSpec("patients.csv", ("", "?", "NA"), "category", Role.INSENSITIVE, ";", True),
-        method=MethodSpec("mondrian", "median", CutPoints.VALUE, 7),
+        method=MethodSpec("mondrian", "infogain", CutPoints.VALUE, 7, "all", ("age",), "blend", 0.25, 4.0),
         engine=EngineSpec("memory"),
         output=OutputSpec("csv", "bounds", "domain", "original", True),  # type: ignore[arg-type]
+        workload=WorkloadSpec(
+            targets=(
+                TargetSpec("outcome"),
+                TargetSpec("salary", classes=(30000.0,)),
+                TargetSpec("cost", weight=0.5),
+            ),
+            denoise=True,
+            selections=(
+                SelectionSpec(where="age >= 50 and country in ('FR', 'DE')", weight=1.5),
+                SelectionSpec(each="country"),
+            ),
+            weights={"age": 2.0},
+        ),
     )
 
 
@@ -100,25 +151,16 @@ def test_what_is_not_written_has_its_default() -> None:
     spec = parse_spec(SMALL)
     assert spec.data == DataSpec("people.csv")
     assert (spec.method, spec.engine, spec.output) == (MethodSpec(), EngineSpec(), OutputSpec())
+    assert (spec.privacy, spec.workload) == (PrivacySpec(2), WorkloadSpec())
     assert spec.output.format == "parquet"
+    assert (spec.privacy.max_confidence, spec.workload.targets, spec.method.weight_rule) == (1.0, None, "first")
 
 
 LATER = [
-    ("privacy", {"k": 2, "max_confidence": 0.8}, "privacy.max_confidence"),
-    ("privacy", {"k": 2, "diversity": [{"column": "d", "model": "entropy-l", "l": 3.0}]}, "privacy.diversity"),
     ("privacy", {"k": 2, "quasi_identifiers": [{"columns": ["age"], "k": 20}]}, "privacy.quasi_identifiers"),
-    ("workload", {"targets": ["outcome"], "denoise": False}, "workload"),
-    ("method", {"candidates": "boundary"}, "method.candidates"),
-    ("method", {"split_on": ["age"]}, "method.split_on"),
-    ("method", {"weight_rule": "first"}, "method.weight_rule"),
-    ("method", {"alpha": 0.5}, "method.alpha"),
-    ("method", {"min_gain": 0.0}, "method.min_gain"),
+    ("workload", {"query_log": {"path": "queries.sql"}}, "workload.query_log"),
     ("method", {"time_budget": 60}, "method.time_budget"),
     ("method", {"algorithm": "tdr"}, "method.algorithm = 'tdr'"),
-    ("method", {"criterion": "infogain"}, "method.criterion = 'infogain'"),
-    ("method", {"criterion": "lsd"}, "method.criterion = 'lsd'"),
-    ("method", {"criterion": "selection"}, "method.criterion = 'selection'"),
-    ("method", {"criterion": "weighted"}, "method.criterion = 'weighted'"),
     ("method", {"criterion": "clustering"}, "method.criterion = 'clustering'"),
     ("method", {"criterion": "score"}, "method.criterion = 'score'"),
     ("engine", {"name": "duckdb"}, "engine.name = 'duckdb'"),
@@ -174,6 +216,12 @@ def test_all_faults_are_reported_together_with_the_nearest_word() -> None:
         [method]
         cut_points = "simple"
         algoritm = "mondrian"
+        criterion = "infogian"
+        candidates = "boundry"
+        weight_rule = "blend it"
+        alpha = 1.5
+        min_gain = "much"
+        split_on = "zip"
         [output]
         format = "parket"
         order = "original"
@@ -198,6 +246,12 @@ def test_all_faults_are_reported_together_with_the_nearest_word() -> None:
         ("privacy.supression_limit is not a setting", "did you mean 'suppression_limit'?"),
         ("method.cut_points = 'simple' is not known", "did you mean 'simplest'?"),
         ("method.algoritm is not a setting", "did you mean 'algorithm'?"),
+        ("method.criterion = 'infogian' is not known", "did you mean 'infogain'?"),
+        ("method.candidates = 'boundry' is not known", "did you mean 'boundary'?"),
+        ("method.weight_rule = 'blend it' is not known", "did you mean 'blend'?"),
+        ("method.alpha must be a number between 0 and 1", "found 1.5"),
+        ("method.min_gain must be a number of at least 0", "found 'much'"),
+        ("method.split_on must be a list of texts", "found 'zip'"),
         ("output.format = 'parket' is not known", "did you mean 'parquet'?"),
         ("output.order = 'original'", "consent = true"),
     ]
@@ -251,11 +305,16 @@ def test_settings_without_effect_are_refused(settings: dict[str, Any]) -> None:
         spec_of(column(**settings))
 
 
+@pytest.mark.parametrize("role", ["target", "insensitive", "sensitive", "identifier"])
 @pytest.mark.parametrize("key", ["order", "domain", "taxonomy", "split"])
-def test_settings_of_quasi_identifiers_are_refused_for_other_roles(key: str) -> None:
+def test_settings_of_quasi_identifiers_are_refused_for_other_roles(key: str, role: str) -> None:
     value = {"order": ["a"], "domain": [0, 1], "taxonomy": "a.csv", "split": "binary"}[key]
-    found = tables(columns={"age": {"role": "quasi-identifier"}, "pay": {"role": "sensitive", key: value}})
-    assert f"'{key}' can be set for a quasi-identifier only" in fault(found)
+    of_column = {"role": role, key: value} | ({"type": "ordinal"} if key == "order" else {})
+    found = tables(columns={"age": {"role": "quasi-identifier"}, "pay": of_column})
+    if role == "sensitive" and key in ("order", "taxonomy"):
+        assert f"the {key} of a sensitive column is for t-closeness" in fault(found)
+    else:
+        assert f"'{key}' can be set for a quasi-identifier only" in fault(found)
 
 
 @pytest.mark.parametrize(
@@ -275,6 +334,14 @@ def test_settings_of_quasi_identifiers_are_refused_for_other_roles(key: str) -> 
         (tables(privacy={"k": 2, "suppression_limit": float("nan")}), "between 0 and 1"),
         (tables(data={"source": "a.csv", "default_role": "target"}), "only 'insensitive' can be a default"),
         (tables(method={"seed": "x"}), "whole number"),
+        (tables(method={"alpha": -0.1}), "between 0 and 1"),
+        (tables(method={"min_gain": -1}), "at least 0"),
+        (tables(method={"min_gain": float("inf")}), "at least 0"),
+        (tables(privacy={"k": 2, "max_confidence": 0}), "above 0 and at most 1"),
+        (tables(privacy={"k": 2, "max_confidence": 1.1}), "above 0 and at most 1"),
+        (tables(privacy={"k": 2, "max_confidence": float("nan")}), "above 0 and at most 1"),
+        (tables(privacy={"k": 2, "max_confidence": True}), "above 0 and at most 1"),
+        (tables(privacy={"k": 2, "max_confidence": 10**400}), "above 0 and at most 1"),
         (tables(output={"regions": "observed"}), "consent = true"),
         (tables(version="1"), "version must be 1"),
     ],

@@ -3,22 +3,20 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
 from pathlib import Path
 
 import polars as pl
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
-from spec_tables import SMALL, column, tables
+from spec_strategies import specs
+from spec_tables import SMALL, column, people, tables
 
 from anonfit.api import anonymize, run
 from anonfit.errors import DataError, RequestError, SpecError
-from anonfit.spec import ColumnSpec, DataSpec, EngineSpec, MethodSpec, OutputSpec, PrivacySpec, Spec
+from anonfit.spec import ColumnSpec, DiversitySpec, PrivacySpec, SelectionSpec, Spec, TargetSpec, WorkloadSpec
 from anonfit.spec_reading import parse_spec, read_spec, spec_of, with_settings
 from anonfit.spec_writing import spec_tables, to_toml
-from anonfit.tables.cuts import CutPoints
-from anonfit.tables.schema import ColumnType, Role, Split
+from anonfit.tables.schema import ColumnType, Role
 from anonfit.tables.taxonomy import Taxonomy
 from strategies import tries
 
@@ -120,86 +118,55 @@ def test_names_that_hold_points_can_be_quoted() -> None:
     assert found == {"columns": {"a.b": {"role": "target"}}}
 
 
-# --- writing ----------------------------------------------------------------------------------------------------
+def test_settings_of_workloads_and_demands() -> None:
+    found = with_settings(
+        people(),
+        [
+            'workload.targets=["outcome", {column = "age", classes = [18, 65]}]',
+            "workload.weights.age=2",
+            'workload.weights."city"=0.5',
+            """workload.selections=[{where = "city = 'x'"}, {each = "city"}]""",
+            "workload.selections.0.weight=3",
+            'privacy.diversity=[{column = "illness", model = "entropy-l", l = 3}]',
+            "privacy.diversity.0.l=1.5",
+            "privacy.max_confidence=0.9",
+            "method.criterion=infogain",
+            'method.split_on=["age"]',
+        ],
+    )
+    spec = spec_of(found)
+    assert spec.workload == WorkloadSpec(
+        targets=(TargetSpec("outcome"), TargetSpec("age", (18.0, 65.0))),
+        selections=(SelectionSpec("city = 'x'", weight=3.0), SelectionSpec(each="city")),
+        weights={"age": 2.0, "city": 0.5},
+    )
+    assert spec.privacy == PrivacySpec(2, 0.0, 0.9, (DiversitySpec("illness", "entropy-l", {"l": 1.5}),))
+    assert (spec.method.criterion, spec.method.split_on) == ("infogain", ("age",))
 
-WORDS = st.text(max_size=6)
-NAMES = WORDS.filter(bool)
-ENDS = st.sampled_from(
+
+def test_settings_inside_a_list_do_not_change_it() -> None:
+    before = people(workload={"targets": ["outcome", {"column": "age"}]})
+    after = with_settings(before, ["workload.targets.1.weight=2", "workload.targets.0=age"])
+    assert before["workload"] == {"targets": ["outcome", {"column": "age"}]}
+    assert after["workload"] == {"targets": ["age", {"column": "age", "weight": 2}]}
+
+
+@pytest.mark.parametrize(
+    ("key", "sentence"),
     [
-        (0, 120),
-        (-1.5, 1e22),
-        (date(2020, 1, 1), date(2024, 1, 1)),
-        (datetime(2020, 1, 1, 5), datetime(2024, 1, 1)),
-        ("2020-01-01", "2024-01-01"),
-    ]
+        ("workload.targets.2.weight", "workload.targets is a list of 2"),
+        ("workload.targets.2", "workload.targets is a list of 2"),
+        ("workload.targets.age.weight", "workload.targets is a list of 2"),
+        ("workload.targets.-1", "workload.targets is a list of 2"),
+        ("workload.targets.0.weight", "workload.targets.0 is not a table"),
+    ],
 )
+def test_settings_that_name_no_entry_of_a_list_are_refused(key: str, sentence: str) -> None:
+    with pytest.raises(RequestError, match=sentence):
+        with_settings(people(workload={"targets": ["outcome", {"column": "age"}]}), [f"{key}=2"])
 
 
-@st.composite
-def column_specs(draw: st.DrawFn) -> ColumnSpec:
-    role = draw(
-        st.sampled_from([Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.TARGET, Role.INSENSITIVE, Role.IDENTIFIER])
-    )
-    if role != Role.QUASI_IDENTIFIER:
-        return ColumnSpec(role, release=draw(st.booleans()))
-    kind = draw(st.none() | st.sampled_from(ColumnType))
-    if kind == ColumnType.ORDINAL:
-        return ColumnSpec(role, kind, order=tuple(draw(st.lists(st.text(max_size=5), min_size=1, unique=True))))
-    if kind in (ColumnType.CONTINUOUS, ColumnType.DATE):
-        return ColumnSpec(
-            role,
-            kind,
-            domain=draw(st.just(()) | ENDS),
-            date_format=draw(st.none() | st.text(max_size=5)) if kind == ColumnType.DATE else None,
-        )
-    if draw(st.booleans()):
-        tree = {
-            "name": "*",
-            "children": [
-                {"name": name}
-                for name in draw(st.lists(NAMES.filter(lambda name: name != "*"), min_size=1, unique=True))
-            ],
-        }
-        return ColumnSpec(
-            role,
-            kind,
-            taxonomy=draw(st.sampled_from(["a b.csv", tree])),
-            split=draw(st.none() | st.sampled_from([Split.MULTIWAY, Split.BINARY])),
-        )
-    return ColumnSpec(
-        role, kind, split=draw(st.none() | st.sampled_from(Split)), domain=tuple(draw(st.lists(NAMES, unique=True)))
-    )
-
-
-@st.composite
-def specs(draw: st.DrawFn) -> Spec:
-    consent = draw(st.booleans())
-    return Spec(
-        columns=draw(st.dictionaries(WORDS, column_specs(), max_size=4)) | {"q": ColumnSpec(Role.QUASI_IDENTIFIER)},
-        privacy=PrivacySpec(draw(st.integers(1, 10**6)), draw(st.floats(0, 1))),
-        data=DataSpec(
-            draw(st.none() | st.text(min_size=1, max_size=8)),
-            tuple(draw(st.lists(st.text(max_size=4), max_size=3))),
-            draw(st.sampled_from(["category", "drop", "error"])),
-            draw(st.none() | st.just(Role.INSENSITIVE)),
-            draw(st.none() | st.characters(codec="utf-8")),
-            draw(st.none() | st.booleans()),
-        ),
-        method=MethodSpec(
-            "mondrian",
-            draw(st.sampled_from(["auto", "median"])),
-            draw(st.sampled_from(CutPoints)),
-            draw(st.integers(-9, 9)),
-        ),
-        engine=EngineSpec(draw(st.sampled_from(["auto", "memory"]))),
-        output=OutputSpec(
-            draw(st.sampled_from(["csv", "parquet", "arrow"])),
-            draw(st.sampled_from(["labels", "bounds", "representative"])),  # type: ignore[arg-type]
-            draw(st.sampled_from(["domain", "observed"])) if consent else "domain",
-            draw(st.sampled_from(["sorted", "original"])) if consent else "sorted",
-            consent,
-        ),
-    )
+# --- writing ----------------------------------------------------------------------------------------------------
 
 
 @given(specs())
@@ -207,6 +174,47 @@ def specs(draw: st.DrawFn) -> Spec:
 def test_a_spec_reads_back_to_itself(spec: Spec) -> None:
     assert parse_spec(to_toml(spec)) == spec
     assert spec_of(spec_tables(spec)) == spec
+
+
+def test_tables_inside_sections_are_written_as_such() -> None:
+    spec = spec_of(
+        people(
+            privacy={"k": 2, "diversity": [{"column": "illness", "model": "distinct-l", "l": 2}]},
+            workload={
+                "targets": ["outcome", {"column": "age", "classes": [18]}],
+                "selections": [{"where": "age > 5"}, {"each": "city", "weight": 2}],
+                "weights": {"age": 2},
+            },
+            method={"split_on": ["age"]},
+        )
+    )
+    assert (
+        to_toml(spec).split("[privacy]")[1]
+        == """
+k = 2
+
+[[privacy.diversity]]
+column = "illness"
+model = "distinct-l"
+l = 2
+
+[workload]
+targets = ["outcome", { column = "age", classes = [18.0] }]
+
+[[workload.selections]]
+where = "age > 5"
+
+[[workload.selections]]
+each = "city"
+weight = 2.0
+
+[workload.weights]
+age = 2.0
+
+[method]
+split_on = ["age"]
+"""
+    )
 
 
 def test_a_name_with_a_delete_sign() -> None:

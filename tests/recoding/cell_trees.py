@@ -58,6 +58,79 @@ def cell_trees(draw: st.DrawFn, sizes: Sequence[int], *, by_sets: Sequence[bool]
     return Tree(arrays[0], arrays[1], arrays[2], np.full(len(column), -1, np.int32), arrays[3], tuple(sets))
 
 
+def random_cell_tree(
+    rng: np.random.Generator, sizes: Sequence[int], *, by_sets: Sequence[bool], nodes: int, deep: bool = False
+) -> Tree:
+    """A tree of about so many nodes; sets may hold cells that their node has not, and may divide several nodes.
+
+    A deep one grows from its last part on, a flat one from its first.
+    """
+    column, children, part_starts, set_of, sets = [LEAF], [0], [0], [-1], []
+    below: list[list[int]] = [[]]
+    waiting: list[tuple[int, Parts]] = [(0, [tuple(range(size)) for size in sizes])]
+    while waiting and len(column) < nodes:
+        node, parts = waiting.pop(-1 if deep else 0)
+        open_columns = [index for index, cells in enumerate(parts) if len(cells) > 1]
+        if not open_columns:
+            continue
+        index = int(rng.choice(open_columns))
+        cells = parts[index]
+        if by_sets[index] and rng.random() < 0.7:
+            chosen = _some_set(rng, cells, sets, sizes[index])
+            divided = [tuple(cell for cell in cells if (cell in sets[chosen]) == wanted) for wanted in (True, False)]
+            set_of[node] = chosen
+        else:
+            starts = sorted({cells[0], *rng.choice(cells[1:], int(rng.integers(1, 4))).tolist()})
+            ends = [*starts[1:], cells[-1] + 1]
+            divided = [
+                tuple(cell for cell in cells if low <= cell < high) for low, high in zip(starts, ends, strict=True)
+            ]
+        column[node], children[node] = index, len(divided)
+        for part in divided:
+            below[node].append(len(column))
+            waiting.append((len(column), [*parts[:index], part, *parts[index + 1 :]]))
+            for entries, value in ((column, LEAF), (children, 0), (part_starts, part[0]), (set_of, -1)):
+                entries.append(value)
+            below.append([])
+    order = [0]
+    for node in order:
+        order.extend(below[node])
+    arrays = [np.array(entries, np.int32)[order] for entries in (column, children, part_starts, set_of)]
+    before = np.full(len(column), -1, np.int32)
+    return Tree(arrays[0], arrays[1], arrays[2], before, arrays[3], tuple(np.array(one, np.int32) for one in sets))
+
+
+def _some_set(rng: np.random.Generator, cells: tuple[int, ...], sets: list[list[int]], size: int) -> int:
+    """The number of a set that divides these cells: one that is there, or a new one, in any order."""
+    for number in rng.permutation(len(sets)).tolist()[:2]:
+        if max(sets[number]) < size and 0 < len(set(sets[number]) & set(cells)) < len(cells):
+            return number
+    chosen = rng.choice(cells, int(rng.integers(1, len(cells))), replace=False).tolist()
+    others = [cell for cell in range(size) if cell not in cells and rng.random() < 0.3]
+    sets.append(rng.permutation([*chosen, *others]).tolist())
+    return len(sets) - 1
+
+
+def cells_held(tree: Tree, node: int, column: int, size: int) -> tuple[int, ...]:
+    """The cells that a node holds of a column, by going up to the root and asking every split on the way."""
+    parent = np.repeat(np.arange(len(tree.column)), tree.children)
+    cells = set(range(size))
+    while node > 0:
+        above = int(parent[node - 1])
+        if tree.column[above] == column:
+            children = [child for child in range(1, len(tree.column)) if parent[child - 1] == above]
+            place = children.index(node)
+            if tree.set_of[above] >= 0:
+                members = set(tree.sets[tree.set_of[above]].tolist())
+                cells &= members if place == 0 else cells - members
+            else:
+                cells = {cell for cell in cells if place == 0 or cell >= tree.start[node]}
+                if place + 1 < len(children):
+                    cells = {cell for cell in cells if cell < tree.start[children[place + 1]]}
+        node = above
+    return tuple(sorted(cells))
+
+
 NAMES = st.sampled_from(
     [
         "a",

@@ -15,11 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anonfit.algorithms.demands import Demands
 from anonfit.algorithms.mondrian import Anonymized, Persons, anonymize
 from anonfit.errors import DataError, RecodingError, RequestError
 from anonfit.recoding.recoding import Recoding
 from anonfit.tables.cuts import CutPoints
-from anonfit.tables.schema import Column, ColumnType, Role, Split
+from anonfit.tables.schema import Column, ColumnType, Role, Schema, Split
 from anonfit.tables.taxonomy import Taxonomy
 from strategies import tries
 
@@ -34,7 +35,9 @@ def column(name: str, **declared: Any) -> Column:
 
 
 def made(frame: pl.DataFrame, *columns: Column, k: int = 2, points: CutPoints = CutPoints.SIMPLEST) -> Anonymized:
-    return anonymize(columns, frame, persons=Persons(len(frame)), k=k, cut_points=points, threads=1)
+    return anonymize(
+        Schema(columns), frame, persons=Persons(len(frame)), demands=Demands(k), cut_points=points, threads=1
+    )
 
 
 def applied(recoding: Recoding, table: dict[str, Any], **words: Any) -> dict[str, list[Any]]:

@@ -183,6 +183,13 @@ EDITS: dict[str, Edit] = {
     "a set holds a negative cell": put("nodes", "sets", 0, to=[-1, 0]),
     "a set is empty": put("nodes", "sets", 0, to=[]),
     "a set is everything": put("nodes", "sets", 0, to=[0, 1, 2, 3]),
+    "a set is a number": put("nodes", "sets", 0, to=2),
+    "a set is a table": put("nodes", "sets", 0, to={"0": 0}),
+    "a set holds a fraction": put("nodes", "sets", 0, to=[0, 2.0]),
+    "a set holds a truth": put("nodes", "sets", 0, to=[0, True]),
+    "a set holds a huge cell": put("nodes", "sets", 0, to=[0, 2**40]),
+    "a set divides words of an order": put("nodes", "column", 1, to=1),
+    "a set divides numbers": put("nodes", "column", 1, to=0),
     "there are no nodes": put("nodes", to={"column": [], "children": [], "start": [], "set": [], "sets": []}),
     "nodes go round": put("nodes", to={"column": [0, 0], "children": [0, 1], "start": [0, 0], "set": [], "sets": []}),
     "a name is there twice": put("columns", 1, "name", to="age"),
@@ -201,6 +208,36 @@ EDITS: dict[str, Edit] = {
 def test_a_damaged_recoding_is_refused(edit: Edit) -> None:
     with pytest.raises(RecodingError, match="damaged"):
         Recoding.from_json(edited(edit))
+
+
+@pytest.mark.parametrize("cells", [[1, 3], [0, 2], [1, 0, 2], [3]], ids=str)
+def test_a_set_must_divide_what_its_node_holds(cells: list[int]) -> None:
+    """The first split leaves a and c to node 1: a set of all or none of them leaves a part without cells."""
+    column = NominalCells("x", Taxonomy.flat(list("abcd")), False)
+    tree = Tree(
+        column=np.array([0, 0, -1, -1, -1], np.int32),
+        children=np.array([2, 2, 0, 0, 0], np.int32),
+        start=np.array([0, 0, 1, 0, 2], np.int32),
+        before=np.full(5, -1, np.int32),
+        set_of=np.array([0, 1, -1, -1, -1], np.int32),
+        sets=(np.array([0, 2], np.int32), np.array(cells, np.int32)),
+    )
+    with pytest.raises(RecodingError, match="do not tile"):
+        Recoding.from_json(Recoding((column,), tree).to_json())
+
+
+def test_a_set_may_hold_cells_that_its_node_has_not_and_divide_several_nodes() -> None:
+    column = NominalCells("x", Taxonomy.flat(list("abcd")), False)
+    tree = Tree(
+        column=np.array([0, 0, 0, -1, -1, -1, -1], np.int32),
+        children=np.array([2, 2, 2, 0, 0, 0, 0], np.int32),
+        start=np.array([0, 0, 1, 0, 2, 1, 3], np.int32),
+        before=np.full(7, -1, np.int32),
+        set_of=np.array([0, 1, 1, -1, -1, -1, -1], np.int32),
+        sets=(np.array([0, 2], np.int32), np.array([1, 0], np.int32)),
+    )
+    back = Recoding.from_json(Recoding((column,), tree).to_json())
+    assert [back.boxes.cells(node, 0) for node in range(3, 7)] == [(0,), (2,), (1,), (3,)]
 
 
 def test_sets_may_stand_in_any_order() -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -43,6 +44,96 @@ def planted() -> pl.DataFrame:
         schema=frame.schema,
     )
     return pl.concat([frame, odd])
+
+
+PURPOSES: dict[str, dict[str, Any]] = {
+    "classes": {"targets": ["outcome"]},
+    "numbers": {"targets": ["score"]},
+    "both": {"targets": ["outcome", "score"], "max_confidence": 0.99},
+    "a quasi-identifier": {"targets": ["outcome", "income", {"column": "size", "equal_width": 3}]},
+    "selections": {
+        "selections": [
+            "place = 'ZQXPLACE'",
+            "income >= 987654.321 or size = 777123",
+            "born < date '1901-02-03' or illness = 'ZQXILLNESS'",
+            {"each": "place"},
+            {"each": "born"},
+            {"each": "illness"},
+        ],
+    },
+    "selections and classes": {"selections": ["size between 160 and 777123"], "targets": ["outcome"]},
+    "weights": {"weights": {"income": 3.0, "place": 0.5}, "weight_rule": "product"},
+    "denoised": {"targets": ["outcome"], "denoise": True},
+}
+DEMANDS: dict[str, dict[str, Any]] = {
+    "distinct-l": {"illness": {"model": "distinct-l", "l": 2}},
+    "t-closeness": {"illness": {"model": "t-closeness", "t": 0.5}, "wage": {"model": "t-closeness", "t": 0.6}},
+    "variance": {"illness": None, "wage": {"model": "variance", "variance": 1.0}},
+    "beta-likeness": {"illness": [{"model": "beta-likeness", "beta": 5.0}, {"model": "alpha-k", "alpha": 0.9}]},
+}
+RAW_MARKS = ("ZQXILLNESS", "ZQXOUTCOME", "864213.5", "975318.25")
+
+
+def planted_raw() -> pl.DataFrame:
+    """The planted table with columns that are released as they are, in which one record is odd as well."""
+    frame = planted()
+    odd = pl.int_range(pl.len()) == ROWS
+    born = pl.col("born").dt.year()
+    return frame.with_columns(
+        illness=pl.when(odd).then(pl.lit("ZQXILLNESS")).otherwise("illness"),
+        outcome=pl.when(odd).then(pl.lit("ZQXOUTCOME")).when(born > 1975).then(pl.lit("yes")).otherwise(pl.lit("no")),
+        score=pl.when(odd).then(864213.5).otherwise((pl.col("size") // 5).cast(pl.Float64)),
+        wage=pl.when(odd).then(975318.25).otherwise((born // 3).cast(pl.Float64)),
+    )
+
+
+def other_files(folder: Path) -> str:
+    """Everything in a folder but the data file."""
+    return "\n".join(path.read_text(encoding="utf-8") for path in folder.iterdir() if not path.name.startswith("data."))
+
+
+@pytest.mark.parametrize("demand", DEMANDS)
+@pytest.mark.parametrize("purpose", PURPOSES)
+def test_planted_values_are_nowhere_whatever_the_purpose_and_the_demands(
+    tmp_path: Path, purpose: str, demand: str
+) -> None:
+    words = PURPOSES[purpose]
+    named = {one if isinstance(one, str) else one["column"] for one in words.get("targets", ())}
+    sensitive = {"illness": None, "wage": None, **DEMANDS[demand]}
+    release = af.anonymize(
+        planted_raw(),
+        quasi_identifiers=["place", "income", "born", "size"],
+        k=7,
+        sensitive=sensitive,
+        identifiers=["name"],
+        insensitive=sorted({"outcome", "score"} - named),
+        **words,
+    )
+    release.save(tmp_path / "out", format="csv")
+    text = folder_text(tmp_path / "out")
+    for mark in MARKS:
+        assert mark not in text
+    others = other_files(tmp_path / "out")
+    for mark in RAW_MARKS:
+        assert mark not in others
+        assert mark in (tmp_path / "out" / "data.csv").read_text()
+    for query in (one for one in words.get("selections", ()) if isinstance(one, str)):
+        assert query not in others
+
+
+def test_one_odd_record_changes_no_public_figure_of_selections() -> None:
+    """What is told of selections would be the same without the record that nobody is like."""
+    words = {
+        "quasi_identifiers": ["size"],
+        "k": 7,
+        "identifiers": ["name", "place", "income", "born"],
+        "sensitive": ["illness"],
+        "selections": ["size >= 175", "size >= 777123", "size < 160", {"each": "size"}],
+        "domains": {"size": [0, 1_000_000]},
+    }
+    told = [af.anonymize(frame, **words).report["selections"]["answers"] for frame in (planted(), planted()[:ROWS])]
+    assert told[0] == told[1]
+    assert [line["imprecision"] is None for line in told[0]] == [False, True, False, False]
 
 
 def folder_text(folder: Path) -> str:

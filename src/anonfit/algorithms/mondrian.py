@@ -11,22 +11,27 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.errors import DataError, Infeasible
-from anonfit.privacy.k_anonymity import KAnonymity
+from anonfit.algorithms.demands import Demands, guard, refuse_infeasible
+from anonfit.errors import DataError
 from anonfit.progress import Stage, silent
 from anonfit.recoding.building import build_recoding, cells_of_codes
 from anonfit.recoding.recoding import Recoding
-from anonfit.tables.codebook import code_column
+from anonfit.tables.codebook import CodedValues, code_column
 from anonfit.tables.coded import CodedTable
 from anonfit.tables.cuts import CutPoints
-from anonfit.tables.domains import Domain
-from anonfit.tables.schema import Column
+from anonfit.tables.domains import OrderedDomain
+from anonfit.tables.schema import Column, Schema
 from anonfit.threads import thread_count
+from anonfit.workload.purposes import make_purpose
+from anonfit.workload.request import NOTHING, Workload
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Anonymized", "Persons", "anonymize", "persons_of"]
+    from anonfit.utility.imprecision import Answers
+    from anonfit.workload.selections import Selections
+
+__all__ = ["Anonymized", "Persons", "SelectionAnswers", "anonymize", "persons_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +61,22 @@ class Persons:
 
 
 @dataclass(frozen=True, slots=True)
+class SelectionAnswers:
+    """How well each selection of a workload can be answered, and what should be known of some of them."""
+
+    names: tuple[str, ...]
+    answers: Answers
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Anonymized:
     """A recoding, and for the rows it was made from, region by region: their numbers and nodes."""
 
     recoding: Recoding
     numbers: NDArray[np.uint32]  # (place,)
     nodes: NDArray[np.int32]  # (place,)
+    answers: SelectionAnswers | None = None
 
 
 def persons_of(rows: int, counts: pl.Series | None, entities: pl.Series | None) -> Persons:
@@ -95,44 +110,109 @@ def persons_of(rows: int, counts: pl.Series | None, entities: pl.Series | None) 
 
 def _coded(
     columns: Sequence[Column], frame: pl.DataFrame, persons: Persons, k: int, threads: int | None = None
-) -> tuple[list[Domain], CodedTable]:
-    """Domains of the quasi-identifiers and the coded table."""
+) -> list[CodedValues]:
+    """Domains and codes of the quasi-identifiers."""
     with ThreadPoolExecutor(thread_count(threads)) as pool:
-        coded = list(
+        return list(
             pool.map(lambda column: code_column(column, frame[column.name], persons=persons.of_groups, k=k), columns)
         )
-    domains = [column.domain for column in coded]
-    described = tuple(domain.coded() for domain in domains)
-    return domains, CodedTable(
-        described, tuple(column.codes for column in coded), persons.rows, persons.counts, persons.entities
-    )
+
+
+def _with_faces(
+    coded: list[CodedValues], workload: Workload, columns: Sequence[Column], frame: pl.DataFrame
+) -> list[CodedValues]:
+    """Domains that have the faces of the selections, so that they can be cut there."""
+    from anonfit.workload.coding import faces, with_faces
+    from anonfit.workload.selections import predicates_of
+
+    predicates = predicates_of(workload.used_selections, columns, frame)
+    found = []
+    for one in coded:
+        if not isinstance(one.domain, OrderedDomain):
+            found.append(one)
+            continue
+        domain, places = with_faces(one.domain, faces(predicates, one.domain))
+        found.append(CodedValues(domain, places[one.codes]))
+    return found
 
 
 def anonymize(
-    columns: Sequence[Column],
+    schema: Schema,
     frame: pl.DataFrame,
     *,
     persons: Persons,
-    k: int,
+    demands: Demands,
+    workload: Workload = NOTHING,
     cut_points: CutPoints,
     threads: int | None = None,
     stage: Stage = silent,
 ) -> Anonymized:
-    """Make a k-anonymous recoding of a frame's quasi-identifiers by Median Mondrian."""
-    model = KAnonymity(k)
-    whole = np.array([persons.total()], dtype=np.int64)
-    if not model.allows(whole):
-        raise Infeasible(model.why_not(whole))
+    """Make a recoding of a frame's quasi-identifiers by Mondrian: what the demands ask, as good for the workload as
+    can be.
+    """
+    k = demands.k
+    guarded = guard(demands, schema, frame, counts=persons.counts, entities=persons.entities)
+    refuse_infeasible(demands, persons.total(), guarded)
     stage("Coding")
-    domains, table = _coded(columns, frame, persons, k, threads)
+    coded = _coded(schema.quasi_identifiers, frame, persons, k, threads)
+    selections = None
+    if workload.used_selections:
+        from anonfit.workload.selections import code_selections
+
+        coded = _with_faces(coded, workload, schema.columns, frame)
+        selections = code_selections(workload.used_selections, schema.columns, [one.domain for one in coded], frame)
+    domains = [one.domain for one in coded]
+    table = CodedTable(
+        tuple(domain.coded() for domain in domains),
+        tuple(one.codes for one in coded),
+        persons.rows,
+        persons.counts,
+        persons.entities,
+    )
+    if workload.denoise and workload.used_targets:
+        stage("Fitting models of the targets")
+    purpose = make_purpose(
+        workload,
+        schema.columns,
+        frame,
+        table,
+        selections=None if selections is None else selections.coded,
+        threads=threads,
+    )
     stage("Growing regions")
     from anonfit.engines.memory.engine import grow
     from anonfit.engines.memory.routing import make_routes, route_packed
 
-    growth = grow(table, model, threads=threads)
+    growth = grow(table, k, purpose, guarded=guarded, threads=threads)
     stage("Routing rows")
     recoding = build_recoding(growth.tree, domains, points=cut_points)
     sizes = [column.size for column in recoding.columns]
-    routes = make_routes(recoding.tree, cells_of_codes(recoding, domains), sizes)
-    nodes = route_packed(growth.rows, growth.columns, routes, threads=threads)
-    return Anonymized(recoding, growth.numbers, nodes)
+    cells = cells_of_codes(recoding, domains)
+    nodes = route_packed(growth.rows, growth.columns, make_routes(recoding.tree, cells, sizes), threads=threads)
+    numbers = growth.numbers
+    answers = None
+    if selections is not None:
+        answers = _answers(selections, recoding, cells, frame, persons, numbers=numbers, nodes=nodes)
+    return Anonymized(recoding, numbers, nodes, answers)
+
+
+def _answers(
+    selections: Selections,
+    recoding: Recoding,
+    cells: list[NDArray[np.int32]],
+    frame: pl.DataFrame,
+    persons: Persons,
+    *,
+    numbers: NDArray[np.uint32],
+    nodes: NDArray[np.int32],
+) -> SelectionAnswers:
+    """How well the selections can be answered from the regions."""
+    from anonfit.utility.imprecision import answer
+    from anonfit.workload.truth import Rows
+
+    of_row = np.empty(persons.rows, np.int32)
+    of_row[numbers] = nodes
+    counts = None if persons.counts is None else persons.counts.astype(np.int64)
+    true = Rows(frame).count(selections.predicates, counts=counts)
+    found = answer(selections.coded, recoding.boxes, of_row, cells=cells, true=true, counts=counts)
+    return SelectionAnswers(selections.coded.names, found, selections.warnings)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from anonfit.auditing.diversity import read_demand
+from anonfit.auditing.demands import read_demand, read_sensitive, read_targets
 from anonfit.auditing.meanings import Meaning, read_meaning
 from anonfit.auditing.measuring import run_audit
 from anonfit.auditing.region_tree import RegionTree, read_region_tree
@@ -24,13 +24,15 @@ def audit(
     data: object,
     *,
     quasi_identifiers: Sequence[str],
-    sensitive: Sequence[str] = (),
+    sensitive: Sequence[str] | Mapping[str, object] = (),
     k: int | None = None,
     entity: str | None = None,
     count: str | None = None,
     columns: Mapping[str, Mapping[str, Any]] | None = None,
     quasi_identifier_sets: Sequence[object] | None = None,
     diversity: Sequence[Mapping[str, Any]] = (),
+    targets: Sequence[object] = (),
+    max_confidence: float | None = None,
     max_risk: str | float | None = None,
     attacker: Attacker = "prosecutor",
     thresholds: Sequence[str | float | Threshold] = THRESHOLDS,
@@ -50,14 +52,20 @@ def audit(
     Args:
         data: A path (.csv, .csv.gz, .csv.zst, .parquet, .arrow) or a polars, pandas or Arrow frame; of any tool.
         quasi_identifiers: What an attacker may know. A column `age` may stand as `age_lower` and `age_upper`.
-        sensitive: Raw columns whose diversity is measured.
+        sensitive: Raw columns whose diversity is measured; or a mapping from each to a demand, such as
+            {"diagnosis": {"model": "entropy-l", "l": 3}}, or to a list of demands.
         k: The persons asked of the smallest group.
         entity: The column, of the data or of the source, whose different values are the persons.
         count: The column with the number of persons a row stands for.
         columns: What the labels of each quasi-identifier mean, as in the columns of recoding.json. Without it, labels
             are compared for equality; with a source their meaning is guessed from it.
         quasi_identifier_sets: Several quasi-identifiers, each a list of columns or a mapping with `columns` and `k`.
-        diversity: Demands such as {"column": "diagnosis", "model": "distinct-l", "l": 3}.
+        diversity: The same demands as a list: {"column": "diagnosis", "model": "distinct-l", "l": 3}. Beside the
+            parameters of its model (docs/spec.md), a demand may say of its column: `type`, `order` (the words, lowest
+            first), `date_format`, `taxonomy` (nested mappings with `name` and `children`), `distance` (t-closeness).
+        targets: Raw columns that groups must not make too certain: names, or mappings with `column` and `classes`
+            (thresholds) or `equal_width` (their number). Numbers without classes are not checked.
+        max_confidence: The largest share of a group that may have one value or class of a target.
         max_risk: The highest acceptable risk of the `attacker`: a number or the name of a preset.
         attacker: Whose risk `max_risk` is about.
         thresholds: The shares of persons above these are reported.
@@ -85,18 +93,22 @@ def audit(
         (2, False)
     """
     # Longer than a function should be only because every option is named and described once.
+    if isinstance(quasi_identifiers, str):
+        raise DataError("The quasi-identifiers are a list of columns.")
+    names, demands = read_sensitive(sensitive)
     meanings = None if columns is None else {name: read_meaning(name, entry) for name, entry in columns.items()}
     return run_audit(
         Request(
             data=data,
             quasi_identifiers=tuple(quasi_identifiers),
-            sensitive=tuple(sensitive),
+            sensitive=names,
             k=k,
             entity=entity,
             count=count,
             meanings=meanings,
             sets=column_sets(quasi_identifier_sets or (), k),
-            diversity=tuple(read_demand(entry) for entry in diversity),
+            diversity=(*demands, *(read_demand(entry) for entry in diversity)),
+            targets=() if max_confidence is None else read_targets(targets, max_confidence),
             max_risk=None if max_risk is None else read_threshold(max_risk),
             attacker=attacker,
             thresholds=tuple(read_threshold(one) for one in thresholds),

@@ -10,7 +10,17 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-__all__ = ["Coded", "IntArray", "as_numbers", "coded", "coded_values", "dense", "integers", "join_codes"]
+__all__ = [
+    "Coded",
+    "IntArray",
+    "as_numbers",
+    "coded",
+    "coded_in_order",
+    "coded_values",
+    "dense",
+    "integers",
+    "join_codes",
+]
 
 IntArray = npt.NDArray[np.int64]
 _KEY_LIMIT = 2**62
@@ -48,6 +58,12 @@ def coded(series: pl.Series) -> Coded:
     if whole is None:
         return coded(series.cast(pl.String))
     return _offset(whole, series)
+
+
+def coded_in_order(series: pl.Series) -> Coded:
+    """The codes of a column of numbers, dates or times, in their order."""
+    whole = None if series.dtype.is_float() else integers(series)
+    return _ranked(series) if whole is None else _offset(whole, series)
 
 
 def coded_values(series: pl.Series) -> Coded:

@@ -1,72 +1,99 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Diversity models measured on groups: a model turns the counts of a sensitive column into one number per group.
-A new model is one more small class here and one more entry in MODELS."""
+"""Holds the demands on a raw column against what its groups hold: the figure of the worst group, and whether every
+group is as asked."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from anonfit.auditing.demands import DiversityDemand
+from anonfit.auditing.evidence import Evidence
 from anonfit.auditing.figures import Figure
-from anonfit.auditing.groups import ValueCounts
+from anonfit.auditing.groups import ValueCounts, count_values
 from anonfit.auditing.result import Diversity
-from anonfit.errors import SpecError, did_you_mean
+from anonfit.auditing.spread import Spread, spread_of
+from anonfit.auditing.values import RawValues, Reading, Reads, Values, read_values, type_of
 
-__all__ = ["MODELS", "DistinctL", "DiversityDemand", "DiversityModel", "measure_diversity", "read_demand"]
+__all__ = ["PERSONS_UNKNOWN", "generalized_target", "measure_demands"]
 
-
-class DiversityModel(Protocol):
-    """How diverse the values of a sensitive column are in a group; more is better."""
-
-    parameter: str  # the key that holds what is asked
-
-    def of_groups(self, counts: ValueCounts) -> npt.NDArray[Any]:
-        """One number per group."""
-        ...
+PERSONS_UNKNOWN = "Not checked: persons are told apart by their entities, which are only in the source."
+_NO_ROWS = "Not checked: there are no rows."
+_NOT_ASKED = "Nothing was asked."
+_NO_CLASSES = "Not checked: the target holds numbers or dates, and no classes of them are stated."
+_GENERALIZED = "Not checked: the target is a quasi-identifier, so the file does not hold its values."
 
 
-class DistinctL:
-    """The number of different values in the group; missing is a value."""
-
-    parameter = "l"
-
-    def of_groups(self, counts: ValueCounts) -> npt.NDArray[Any]:
-        """One number per group."""
-        return np.bincount(counts.group, minlength=len(counts.sizes))
+def generalized_target(demand: DiversityDemand) -> Diversity:
+    """What is said of a target that is released generalized."""
+    return _unmeasured(demand, _GENERALIZED)
 
 
-MODELS: Mapping[str, DiversityModel] = {"distinct-l": DistinctL()}
+def measure_demands(
+    demands: Sequence[DiversityDemand], raw: RawValues, *, counts: ValueCounts, evidence: Evidence
+) -> list[Diversity]:
+    """Every demand on one column, whose values are counted as they stand; demands that read them otherwise count anew,
+    once for each way.
+    """
+    shared: dict[tuple[Reads, Reading], tuple[Spread, Values]] = {}
+    found = []
+    for demand in demands:
+        reason = _reason(demand, raw, evidence)
+        if reason is not None:
+            found.append(_unmeasured(demand, reason))
+            continue
+        key = (demand.measure.reads, demand.reading)
+        if key not in shared:
+            shared[key] = _spread(key, raw, counts=counts, evidence=evidence)
+        found.append(_measured(demand, *shared[key], evidence=evidence))
+    return found
 
 
-@dataclass(frozen=True, slots=True)
-class DiversityDemand:
-    """At least `least` of a model in every group."""
-
-    column: str
-    model: str
-    least: float | None
-
-
-def read_demand(entry: Mapping[str, Any]) -> DiversityDemand:
-    """A demand as in the spec: {"column": …, "model": "distinct-l", "l": 3}."""
-    name = str(entry.get("model"))
-    if name not in MODELS:
-        raise SpecError([f"The audit cannot measure the diversity model '{name}': {did_you_mean(name, MODELS)}"])
-    least = entry.get(MODELS[name].parameter)
-    if "column" not in entry or not isinstance(least, (int, float)):
-        raise SpecError([f"A diversity demand needs a column and '{MODELS[name].parameter}', a number."])
-    return DiversityDemand(str(entry["column"]), name, float(least))
+def _reason(demand: DiversityDemand, raw: RawValues, evidence: Evidence) -> str | None:
+    """Why a demand cannot be checked; None if it can."""
+    if not len(raw.series):
+        return _NO_ROWS
+    if evidence.persons_unknown and not demand.measure.by_rows:
+        return PERSONS_UNKNOWN
+    reading = demand.reading
+    if demand.model == "max_confidence" and reading.classes is None and reading.equal_width is None:
+        return _NO_CLASSES if type_of(raw, reading) in ("continuous", "date") else None
+    return None
 
 
-def measure_diversity(demand: DiversityDemand, counts: ValueCounts) -> Diversity:
-    """The demanded model in the worst group."""
-    found = MODELS[demand.model].of_groups(counts)
-    if not len(found):
-        return Diversity(demand.column, demand.model, None, demand.least)
-    worst = int(np.argmin(found))
-    figure = Figure(found[worst].item(), int(counts.sizes[worst]))
-    return Diversity(demand.column, demand.model, figure, demand.least)
+def _spread(
+    key: tuple[Reads, Reading], raw: RawValues, *, counts: ValueCounts, evidence: Evidence
+) -> tuple[Spread, Values]:
+    """The spread of a column's values, read in one way."""
+    column, values = read_values(raw, key[1], reads=key[0])
+    if column is not raw.column:
+        counts = count_values(evidence.persons, evidence.grouping, column, sizes=evidence.sizes)
+    return spread_of(evidence.persons, column, counts=counts), values
+
+
+def _measured(demand: DiversityDemand, spread: Spread, values: Values, *, evidence: Evidence) -> Diversity:
+    """The worst group's figure, and whether all groups are as asked."""
+    model = demand.measure
+    figures, met = model.measure(spread, values, demand.parameters)
+    worst = int(np.argmin(figures) if model.worst == "smallest" else np.argmax(figures))
+    figure = Figure(figures[worst].item(), int(evidence.sizes[spread.groups[worst]]))
+    if not demand.is_asked:
+        return replace(_unmeasured(demand, _NOT_ASKED), found=figure)
+    good = bool(met.all())
+    found = replace(_unmeasured(demand, model.good if good else model.bad), found=figure, met=good)
+    return (
+        replace(found, settings=found.settings | {"distance": values.distance}) if model.reads == "distance" else found
+    )
+
+
+def _unmeasured(demand: DiversityDemand, sentence: str) -> Diversity:
+    """A demand that nothing was found about."""
+    reading = demand.reading
+    settings = {name: value for name, value in demand.parameters.items() if name != demand.measure.asked}
+    if reading.classes is not None:
+        settings["classes"] = [float(begin) for begin in reading.classes]
+    if reading.equal_width is not None:
+        settings["equal_width"] = reading.equal_width
+    return Diversity(demand.column, demand.model, None, demand.asked, None, sentence, settings)

@@ -48,6 +48,8 @@ class Evidence:
     sizes: IntArray  # (group) persons
     names: tuple[str, ...]  # raw columns
     columns: Callable[[Sequence[str]], Iterator[list[pl.Series]]]
+    text_file: bool  # nothing tells numbers from texts of digits
+    persons_unknown: bool = False  # rows were counted though persons are entities
 
 
 def open_source(released: Released, request: Request, *, raw: Sequence[str]) -> Table | None:
@@ -91,7 +93,8 @@ def gather_evidence(
         names = [name for name in (entity, request.count) if name]
         persons = read_persons(table.frame(names), entity=entity, count=request.count)
         sizes = persons_in_groups(persons, grouping.of_row, grouping.count)
-        return Evidence(grouping, persons, sizes, tuple(raw), table.columns)
+        unknown = request.entities_lost or (request.entity is not None and entity is None)
+        return Evidence(grouping, persons, sizes, tuple(raw), table.columns, table.is_text, persons_unknown=unknown)
     if source is None or located is None or entity not in source.schema:
         raise DataError(f"The entity column '{entity}' is neither in the data nor in the source.")
     inside = located.found.group >= 0
@@ -104,7 +107,8 @@ def gather_evidence(
             yield [series.filter(kept) for series in chunk]
 
     sizes = persons_in_groups(persons, grouping.of_row, grouping.count)
-    return Evidence(grouping, persons, sizes, tuple(name for name in raw if name in source.schema), columns)
+    raw = tuple(name for name in raw if name in source.schema)
+    return Evidence(grouping, persons, sizes, raw, columns, rows.is_text)
 
 
 def source_persons(source: Table, request: Request) -> Persons:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, is_dataclass
+from math import isinf
 from typing import Any
 
 __all__ = ["PERSONS", "Figure", "Share", "few", "plain"]
@@ -43,7 +44,7 @@ def plain(value: Any, k: int = 0) -> Any:
     if isinstance(value, Share):
         return _plain_share(value, k)
     if isinstance(value, Figure):
-        return f"fewer than {k}" if few(value.persons, k) or few(value.rest, k) else value.value
+        return f"fewer than {k}" if few(value.persons, k) or few(value.rest, k) else plain(value.value)
     if is_dataclass(value) and not isinstance(value, type):
         return {
             one.name: f"fewer than {k}" if hidden else plain(part, k)
@@ -54,7 +55,7 @@ def plain(value: Any, k: int = 0) -> Any:
         }
     if isinstance(value, (list, tuple)):
         return [plain(part, k) for part in value]
-    return value
+    return "infinite" if isinstance(value, float) and isinf(value) else value  # JSON has no such number
 
 
 def _plain_share(value: Share, k: int) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from anonfit.auditing.diversity import PERSONS_UNKNOWN
 from anonfit.auditing.figures import Figure, Share
 from anonfit.auditing.request import Request, SetDemand
 from anonfit.auditing.result import Audit, Diversity, Finding, GroupSizes, LabelCheck, SetSizes, SourceCheck
@@ -15,17 +16,21 @@ __all__ = ["all_findings"]
 def all_findings(audit: Audit, request: Request, *, names: Sequence[str]) -> list[Finding]:
     """Every demand of the request against the figures of the audit; `names` are the columns of the file."""
     found = list(request.findings)
+    if not audit.rows:
+        sentence = "The table has no rows: it protects nobody, and what was asked cannot be checked."
+        found.append(Finding("rows", None, 0, met=False, sentence=sentence))
     if request.expected_columns is not None:
         found.extend(_columns(names, request.expected_columns))
+    lost = request.entities_lost or (request.entity is not None and audit.counted != "entities")
     if request.k is not None and not request.sets:
-        found.append(_k(audit.sizes, request.k))
-    found.extend(_sets(audit.sets, request.sets))
+        found.append(_k(audit.sizes, request.k, lost=lost))
+    found.extend(_sets(audit.sets, request.sets, lost=lost))
     found.extend(_diversity(measured) for measured in audit.diversity if measured.asked is not None)
-    if request.entity is not None and audit.counted != "entities":
+    if lost and not request.entities_lost:
         sentence = "Persons were counted as rows: entities cannot be found in labels that are not understood."
         found.append(Finding("entities", request.entity, None, None, sentence))
-    if request.max_risk is not None:
-        found.append(_risk(audit, request))
+    if request.max_risk is not None and audit.rows:
+        found.append(_risk(audit, request, lost=lost))
     if audit.labels is not None:
         found.extend(_labels(audit.labels, request))
         found.extend([] if request.tree is None else [_regions(audit.labels)])
@@ -58,17 +63,23 @@ def _columns(names: Sequence[str], expected: Sequence[str]) -> list[Finding]:
     ]
 
 
-def _k(sizes: GroupSizes, k: int, *, where: str | None = None) -> Finding:
-    """Every group holds at least k persons; there is none to refuse in a table without rows."""
-    met = sizes.smallest is None or sizes.smallest >= k
+def _k(sizes: GroupSizes, k: int, *, lost: bool, where: str | None = None) -> Finding:
+    """Every group holds at least k persons. Where persons were lost there are at most as many as rows, so too few rows
+    are too few persons, but enough rows say nothing.
+    """
+    met = None if sizes.smallest is None else sizes.smallest >= k
     sentence = "Every group holds the persons asked for." if met else "Some groups hold fewer persons than asked for."
+    if met is None:
+        sentence = "Not checked: there are no rows."
+    elif met and lost:
+        met, sentence = None, PERSONS_UNKNOWN
     return Finding("k", k, sizes.smallest, met, sentence, where, persons=sizes.smallest)
 
 
-def _sets(sets: Sequence[SetSizes], demands: Sequence[SetDemand]) -> list[Finding]:
+def _sets(sets: Sequence[SetSizes], demands: Sequence[SetDemand], *, lost: bool) -> list[Finding]:
     """The k of every set of quasi-identifiers that has one."""
     return [
-        _k(measured.sizes, demand.k, where=", ".join(demand.columns))
+        _k(measured.sizes, demand.k, lost=lost, where=", ".join(demand.columns))
         for measured, demand in zip(sets, demands, strict=True)
         if demand.k is not None
     ]
@@ -77,13 +88,12 @@ def _sets(sets: Sequence[SetSizes], demands: Sequence[SetDemand]) -> list[Findin
 def _diversity(measured: Diversity) -> Finding:
     """A diversity model holds in every group."""
     value, persons = (None, None) if measured.found is None else (measured.found.value, measured.found.persons)
-    met = value is None or measured.asked is None or value >= measured.asked
-    sentence = "Every group is as diverse as asked." if met else "Some groups are less diverse than asked."
-    return Finding(measured.model, measured.asked, value, met, sentence, measured.column, persons=persons)
+    asked, met, sentence = measured.asked, measured.met, measured.sentence
+    return Finding(measured.model, asked, value, met, sentence, measured.column, persons=persons)
 
 
-def _risk(audit: Audit, request: Request) -> Finding:
-    """The risk of the named attacker stays within the asked threshold."""
+def _risk(audit: Audit, request: Request, *, lost: bool) -> Finding:
+    """The risk of the named attacker stays within the asked threshold; where persons were lost it may be higher."""
     asked = request.max_risk
     assert asked is not None
     figure = audit.marketer
@@ -91,8 +101,10 @@ def _risk(audit: Audit, request: Request) -> Finding:
         known = audit.journalist if request.attacker == "journalist" else audit.prosecutor
         assert known is not None
         figure = known.highest
-    met = figure.value <= max(asked.value, 1 / asked.size)  # presets are rounded: 0.09 stands for 1/11
+    met: bool | None = figure.value <= max(asked.value, 1 / asked.size)  # presets are rounded: 0.09 stands for 1/11
     sentence = "The risk is within the threshold." if met else "The risk is above the threshold."
+    if lost and (met or request.attacker == "marketer"):
+        met, sentence = None, PERSONS_UNKNOWN
     return Finding(f"{request.attacker} risk", asked.value, figure.value, met, sentence, persons=figure.persons)
 
 

@@ -30,6 +30,7 @@ class Folder:
     spec: Mapping[str, Any]
     recoding: Mapping[str, Any]
     columns: tuple[str, ...]  # that the file has, as stated
+    texts: tuple[str, ...]  # those of them that hold texts, as stated
     released: tuple[int, ...]  # its rows, as stated more than once
     withheld: int | range  # rows of the source that it has not
     files: Mapping[str, str]  # name -> hash
@@ -54,6 +55,7 @@ def open_folder(folder: Path) -> Folder:
         spec=manifest.get("spec", dict),
         recoding=_json(folder, "recoding.json"),
         columns=data.texts("columns"),
+        texts=data.texts("texts", ()),
         released=(rows.get("released", int), data.get("rows", int)),
         withheld=_withheld(rows),
         files={name: files.get(name, str).lower() for name in files.entries},

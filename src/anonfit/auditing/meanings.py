@@ -14,10 +14,10 @@ from anonfit.auditing.scalars import moment, number
 from anonfit.auditing.settings import Settings
 from anonfit.errors import RecodingError, did_you_mean
 
-__all__ = ["ColumnType", "Meaning", "Tree", "read_meaning"]
+__all__ = ["TYPES", "ColumnType", "Meaning", "Tree", "read_meaning"]
 
 ColumnType = Literal["continuous", "date", "ordinal", "nominal"]
-_TYPES = ("continuous", "date", "ordinal", "nominal")
+TYPES = ("continuous", "date", "ordinal", "nominal")
 Ends = tuple[Decimal | None, Decimal | None]
 
 
@@ -52,8 +52,8 @@ def read_meaning(name: str, entry: Mapping[str, Any]) -> Meaning:
     """One column's meaning from its mapping; faults are errors that name the column."""
     given = Settings(entry, f"the meaning of column '{name}'", RecodingError)
     kind = entry.get("type")
-    if kind not in _TYPES:
-        hint = did_you_mean(str(kind), _TYPES)
+    if kind not in TYPES:
+        hint = did_you_mean(str(kind), TYPES)
         raise RecodingError(f"The meaning of column '{name}' has an unknown type: {hint}")
     shell = Meaning(name, cast("ColumnType", kind))
     order = tuple(str(word) for word in given.get("order", list, None) or ())

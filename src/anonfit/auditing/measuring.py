@@ -12,7 +12,8 @@ import polars as pl
 
 from anonfit.auditing.boxes import Boxes
 from anonfit.auditing.coding import IntArray, coded_values
-from anonfit.auditing.diversity import DiversityDemand, measure_diversity
+from anonfit.auditing.demands import DiversityDemand
+from anonfit.auditing.diversity import generalized_target, measure_demands
 from anonfit.auditing.evidence import (
     Evidence,
     Space,
@@ -36,6 +37,7 @@ from anonfit.auditing.risk import journalist_risk, marketer_risk, prosecutor_ris
 from anonfit.auditing.row_order import rows_are_sorted
 from anonfit.auditing.sizes import group_sizes
 from anonfit.auditing.source import check_source
+from anonfit.auditing.values import RawValues
 from anonfit.errors import DataError
 
 __all__ = ["run_audit"]
@@ -88,25 +90,34 @@ def _everyone(evidence: Evidence) -> int:
 
 def _raw_columns(evidence: Evidence, request: Request) -> tuple[list[RawColumn], list[Diversity]]:
     """Inference and diversity of the raw columns, some columns at a time on all cores."""
-    asked = {demand.column for demand in request.diversity}
-    plain = [DiversityDemand(name, "distinct-l", None) for name in request.sensitive if name not in asked]
-    demands = [*request.diversity, *plain]
+    generalized = [demand for demand in request.targets if demand.column in request.quasi_identifiers]
+    demands = [*_sensitive(request), *(demand for demand in request.targets if demand not in generalized)]
     unknown = [demand.column for demand in demands if demand.column not in evidence.names]
     if unknown:
-        raise DataError(f"Diversity is asked of '{unknown[0]}', which is no raw column of the data and the source.")
+        raise DataError(f"Something is asked of '{unknown[0]}', which is no raw column of the data and the source.")
+    sensitive = {demand.column for demand in _sensitive(request)}
 
     def measure(series: pl.Series) -> tuple[RawColumn, list[Diversity]]:
         column = coded_values(series)
         counts = count_values(evidence.persons, evidence.grouping, column, sizes=evidence.sizes)
-        sensitive = series.name in request.sensitive or series.name in asked
-        inferred = measure_raw_column(series.name, column, counts=counts, sensitive=sensitive)
-        return inferred, [measure_diversity(demand, counts) for demand in demands if demand.column == series.name]
+        inferred = measure_raw_column(series.name, column, counts=counts, sensitive=series.name in sensitive)
+        asked = [demand for demand in demands if demand.column == series.name]
+        raw = RawValues(series, column, evidence.text_file)
+        return inferred, measure_demands(asked, raw, counts=counts, evidence=evidence)
 
     measured: list[tuple[RawColumn, list[Diversity]]] = []
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for chunk in evidence.columns(evidence.names):
             measured.extend(pool.map(measure, chunk))
-    return [one for one, _ in measured], [one for _, several in measured for one in several]
+    diversity = [one for _, several in measured for one in several]
+    return [one for one, _ in measured], [*diversity, *map(generalized_target, generalized)]
+
+
+def _sensitive(request: Request) -> list[DiversityDemand]:
+    """The demands on sensitive columns; of one without any, the different values are counted."""
+    asked = {demand.column for demand in request.diversity}
+    plain = [name for name in request.sensitive if name not in asked]
+    return [*request.diversity, *(DiversityDemand(name, "distinct-l", {"l": 1}, is_asked=False) for name in plain)]
 
 
 def _journalist(

@@ -17,7 +17,7 @@ import polars as pl
 from anonfit.auditing.coding import IntArray, integers
 from anonfit.auditing.meanings import Meaning
 
-__all__ = ["Cells", "Placed", "as_moments", "distinct_texts", "placed_on_line"]
+__all__ = ["Cells", "Placed", "as_moments", "distinct_texts", "on_line", "placed_on_line"]
 
 Cells = npt.NDArray[np.int32]
 Values = npt.NDArray[np.int64] | npt.NDArray[np.float64]
@@ -36,7 +36,7 @@ class Placed:
 
 def placed_on_line(series: pl.Series, meaning: Meaning, *, ends: list[Decimal]) -> Placed:
     """The cells of an ordered column (see `axes.py`); values beyond a declared domain go to its end intervals."""
-    numbers, scale = _numbers(series, meaning)
+    numbers, scale = on_line(series, meaning)
     lost, missing = numbers.is_null().to_numpy(), series.is_null().to_numpy()
     low, high = (None if end is None else Fraction(end) * scale for end in meaning.domain)
     scaled = [Fraction(end) * scale for end in ends]
@@ -87,7 +87,7 @@ def as_moments(series: pl.Series, date_format: str | None = None) -> pl.Series:
     return pl.select(pl.coalesce(day.cast(pl.Datetime(unit), strict=False), *moments, zoned)).to_series()
 
 
-def _numbers(series: pl.Series, meaning: Meaning) -> tuple[pl.Series, Fraction]:
+def on_line(series: pl.Series, meaning: Meaning) -> tuple[pl.Series, Fraction]:
     """A column as numbers on its line, and how many of them make one unit of the labels' ends; null: not understood."""
     kind = series.dtype
     if meaning.type == "ordinal":

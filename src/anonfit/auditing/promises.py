@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from anonfit.auditing.diversity import MODELS, DiversityDemand, read_demand
+from anonfit.auditing.demands import DiversityDemand, demand_settings, read_demand, read_targets
+from anonfit.auditing.meanings import TYPES
+from anonfit.auditing.models import MODELS
 from anonfit.auditing.request import SetDemand
 from anonfit.auditing.settings import Settings
 from anonfit.errors import ReleaseError
@@ -32,7 +34,7 @@ class Promise:
     k: int
     sets: tuple[SetDemand, ...]
     diversity: tuple[DiversityDemand, ...]
-    max_confidence: float
+    targets: tuple[DiversityDemand, ...]
     values: Literal["labels", "bounds", "representative"]
     regions: Literal["domain", "observed"]
     order: Literal["sorted", "original"]
@@ -54,9 +56,11 @@ def read_promise(spec: object) -> Promise:
     found = Settings(spec, "the spec of the manifest", ReleaseError).known(_SECTIONS)
     if found.get("version", int, 1) != 1:
         raise ReleaseError("The spec of the manifest is of a version this audit does not know: use a newer anonfit.")
-    for name in ("method", "engine", "workload"):  # how the file was made, which is not for the audit to judge
+    for name in ("method", "engine"):  # how the file was made, which is not for the audit to judge
         found.part(name, {})
     columns = _columns(found)
+    privacy = found.part("privacy")
+    diversity, targets = _diversity(privacy), _targets(privacy, found.part("workload", {}), columns)
     data = found.part("data", {}).known(("missing", "missing_policy", "default_role"))
     data.word("default_role", _ROLES, None)  # it gave columns their roles when the file was made; here all have one
     policy = data.word("missing_policy", ("category", "drop", "error"), "category")
@@ -65,7 +69,9 @@ def read_promise(spec: object) -> Promise:
         {name: column.get("date_format", str, None) for name, column in columns.items()},
         missing=data.texts("missing", ("",)),
         drops_missing=policy == "drop",
-        **_demands(found.part("privacy")),
+        diversity=tuple(_declared(demand, columns) for demand in diversity),
+        targets=tuple(_declared(demand, columns) for demand in targets),
+        **_demands(privacy),
         **_output(found.part("output", {})),
     )
 
@@ -86,15 +92,36 @@ def _demands(privacy: Settings) -> dict[str, Any]:
     return {
         "k": k,
         "sets": _sets(privacy.parts("quasi_identifiers", ()), k),
-        "diversity": tuple(_diversity(entry) for entry in privacy.parts("diversity", ())),
-        "max_confidence": privacy.get("max_confidence", float, 1.0),
     }
 
 
-def _diversity(entry: Settings) -> DiversityDemand:
-    demand = read_demand(entry.entries)
-    entry.known(("column", "model", MODELS[demand.model].parameter))
-    return demand
+def _diversity(privacy: Settings) -> list[DiversityDemand]:
+    """The demands on sensitive columns."""
+    found = []
+    for entry in privacy.parts("diversity", ()):
+        if entry.entries.get("model") in MODELS:
+            entry.known(demand_settings(entry.entries["model"]))
+        found.append(read_demand(entry.entries))
+    return found
+
+
+def _targets(privacy: Settings, workload: Settings, columns: Mapping[str, Settings]) -> tuple[DiversityDemand, ...]:
+    """The demands on targets, if the spec limits what groups may tell of them: those of the workload, else all."""
+    most = privacy.get("max_confidence", float, 1.0)
+    if most == 1:
+        return ()
+    every = [name for name, column in columns.items() if column.entries.get("role") == "target"]
+    return read_targets(workload.get("targets", list, every), most)
+
+
+def _declared(demand: DiversityDemand, columns: Mapping[str, Settings]) -> DiversityDemand:
+    """A demand with what the spec declares of its column."""
+    if demand.column not in columns:
+        raise ReleaseError(
+            f"The spec of the manifest asks something of '{demand.column}', which is none of its columns."
+        )
+    column = columns[demand.column]
+    return demand.with_type(column.word("type", TYPES, None), column.get("date_format", str, None))
 
 
 def _sets(entries: Sequence[Settings], k: int) -> tuple[SetDemand, ...]:

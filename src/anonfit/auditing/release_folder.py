@@ -59,6 +59,7 @@ def audit_release(
         spec=opened.spec,
         recoding=opened.recoding,
         columns=opened.columns,
+        texts=opened.texts,
         released=opened.released,
         withheld=opened.withheld,
         source=source,
@@ -79,6 +80,7 @@ def audit_data(
     spec: Mapping[str, Any],
     recoding: Mapping[str, Any],
     columns: Sequence[str] | None = None,
+    texts: Sequence[str] = (),
     released: Sequence[int] = (),
     withheld: int | range | None = None,
     source: object = None,
@@ -93,13 +95,15 @@ def audit_data(
 ) -> Audit:
     """Audit written data against a spec and a recoding, given as the mappings of manifest.json and recoding.json.
 
-    `columns` is the order of columns that was promised, `released` are numbers of rows that were.
+    `columns` is the order of columns that was promised, `texts` are those that hold texts even if these look like
+    numbers, `released` are numbers of rows that were promised.
     """
     # Longer than a function should be only because every option is named and passed on.
     promise = read_promise(spec)
     recoded = read_recoding(recoding, promise.date_formats)
-    texts = promise.missing if missing is None else tuple(missing)
-    names = open_table(data, missing=texts).names
+    promise = replace(promise, **_with_texts(promise, texts))
+    lost = promise.missing if missing is None else tuple(missing)
+    names = open_table(data, missing=lost).names
     asked = _request(data, promise, recoded, names=names, columns=columns)
     noticed = [*findings, *_stated(data, names, columns=columns, released=released)]
     noticed += [*_roles(promise, recoded), *_consent(promise), *_beyond(promise, source)]
@@ -107,6 +111,7 @@ def audit_data(
         replace(
             asked,
             entity=None if source is None else asked.entity,
+            entities_lost=source is None and asked.entity is not None,
             max_risk=None if max_risk is None else read_threshold(max_risk),
             attacker=attacker,
             thresholds=tuple(read_threshold(one) for one in thresholds),
@@ -115,10 +120,18 @@ def audit_data(
             other=None if other is None else read_other(other, asked.quasi_identifiers, meanings=asked.meanings),
             population=population,
             sampling_fraction=sampling_fraction,
-            missing=texts,
+            missing=lost,
             findings=tuple(noticed),
         )
     )
+
+
+def _with_texts(promise: Promise, texts: Sequence[str]) -> dict[str, Any]:
+    """The demands of a spec, those on columns of texts knowing that these are names."""
+    return {
+        name: tuple(demand.with_type("nominal" if demand.column in texts else None, None) for demand in demands)
+        for name, demands in (("diversity", promise.diversity), ("targets", promise.targets))
+    }
 
 
 def _request(
@@ -139,6 +152,7 @@ def _request(
         meanings=_meanings(promise, recoded),
         sets=promise.sets,
         diversity=promise.diversity,
+        targets=promise.targets,
         order="sorted" if promise.order == "sorted" else None,
         expected_columns=_expected(promise, recoded, columns),
         regions=promise.regions,
@@ -237,6 +251,4 @@ def _beyond(promise: Promise, source: object) -> list[Finding]:
     if entity is not None and source is None:
         sentence = "Persons were counted as rows: their entities are only in the source."
         found.append(Finding("entities", entity, None, None, sentence))
-    if promise.max_confidence < 1.0:
-        found.append(Finding("max_confidence", promise.max_confidence, None, None, "This audit does not check it."))
     return found

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from anonfit.auditing.diversity import DiversityDemand
+from anonfit.auditing.demands import DiversityDemand
 from anonfit.auditing.meanings import Meaning
 from anonfit.auditing.region_tree import RegionTree
 from anonfit.auditing.released import Regions
@@ -46,10 +46,12 @@ class Request:
     sensitive: tuple[str, ...] = ()
     k: int | None = None
     entity: str | None = None
+    entities_lost: bool = False  # persons are entities, but nothing says which rows are whose
     count: str | None = None
     meanings: Mapping[str, Meaning] | None = None  # None: guessed from the source, if there is one
     sets: tuple[SetDemand, ...] = ()
-    diversity: tuple[DiversityDemand, ...] = ()
+    diversity: tuple[DiversityDemand, ...] = ()  # on sensitive columns
+    targets: tuple[DiversityDemand, ...] = ()  # on targets
     max_risk: Threshold | None = None
     attacker: Attacker = "prosecutor"
     thresholds: tuple[Threshold, ...] = ()
@@ -69,6 +71,8 @@ class Request:
 
 def check_request(request: Request) -> None:
     """Raise on demands that contradict each other or cannot mean anything."""
+    if not request.quasi_identifiers:
+        raise DataError("An audit needs quasi-identifiers: name the columns that an attacker may know of a person.")
     for words, purpose in (
         (request.quasi_identifiers, "quasi-identifiers"),
         (request.sensitive, "sensitive columns"),
@@ -94,7 +98,8 @@ def check_request(request: Request) -> None:
 
 def _check_roles(request: Request) -> None:
     inside = set(request.quasi_identifiers)
-    both = [name for name in request.sensitive if name in inside]
+    names = dict.fromkeys([*request.sensitive, *(demand.column for demand in request.diversity)])
+    both = [name for name in names if name in inside]
     if both:
         raise DataError(f"Both quasi-identifier and sensitive: {listed(both)}; a column has one of these roles.")
     for name, role in ((request.entity, "entity"), (request.count, "count")):

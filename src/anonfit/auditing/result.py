@@ -76,12 +76,15 @@ class SetSizes:
 
 @dataclass(frozen=True, slots=True)
 class Diversity:
-    """What a diversity model measures of a sensitive column in its worst group."""
+    """What a diversity model measures of a sensitive column or a target in its worst group."""
 
     column: str
     model: str
-    found: Figure | None  # None: there are no rows
-    asked: float | None
+    found: Figure | None  # None: it could not be measured
+    asked: float | None  # None: it was only measured
+    met: bool | None  # of all groups; None: nothing was asked, or it could not be checked
+    sentence: str
+    settings: dict[str, Any]  # of the demand, beside what was asked
 
 
 @dataclass(frozen=True, slots=True)

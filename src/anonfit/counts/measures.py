@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from anonfit.counts.fixed_point import FixedPoint
 
-__all__ = ["ClassCounts", "Layout", "Measure", "Moments", "Persons", "Sums", "sums_by_code"]
+__all__ = ["ClassCounts", "Layout", "Measure", "Moments", "Persons", "Shares", "Sums", "sums_by_code"]
 
 Sums: TypeAlias = NDArray[np.int64]
 """One integer per sum of a layout, in the last dimension."""
@@ -60,6 +60,24 @@ class ClassCounts:
         """A row's persons, in the place of its class."""
         found = np.zeros((len(weights), self.width), np.int64)
         found[np.arange(len(weights)), self.classes] = weights
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """The sum of each class's share, where rows have a share of every class. shares: (row, class), whole numbers."""
+
+    column: str
+    shares: NDArray[np.int64]
+
+    @property
+    def width(self) -> int:
+        """How many classes there are."""
+        return int(self.shares.shape[1])
+
+    def of_rows(self, weights: NDArray[np.int64]) -> Sums:
+        """A row's persons times its shares."""
+        found: Sums = weights[:, None] * self.shares
         return found
 
 

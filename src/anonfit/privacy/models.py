@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a privacy model is: which sums it needs, whether it is monotone, and whether a group with these sums may
-exist.
+"""What a privacy model is: whether it is monotone, and whether a group may exist. One kind judges the sums of a group,
+the other (diversity) how often each value of a sensitive column occurs in it.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.counts.measures import Measure, Sums
+from anonfit.privacy.sensitive import SensitiveColumn
 
-__all__ = ["PrivacyModel"]
+__all__ = ["DiversityModel", "PrivacyModel"]
 
 
 class PrivacyModel(Protocol):
@@ -31,3 +32,34 @@ class PrivacyModel(Protocol):
 
     def why_not(self, sums: Sums) -> str:
         """For a whole table that may not exist: the sentence that says why, with the table's own figures."""
+
+
+class DiversityModel(Protocol):
+    """May a group with these values of a sensitive column exist?"""
+
+    @property
+    def name(self) -> str:
+        """The word for the model in a spec."""
+
+    @property
+    def column(self) -> SensitiveColumn:
+        """The column whose values it guards."""
+
+    @property
+    def is_monotone(self) -> bool:
+        """Whether a group that is divided into parts which may exist may exist itself, where the persons of the parts
+        add up to its own. (With an entity column they need not: a person may have rows in two parts.)
+        """
+
+    def allows(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether groups with so many persons of each value (…, size) may exist; groups of nobody are not asked
+        about.
+        """
+
+    def figure(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The model's own measure of groups: what `allows` compares with the model's parameter."""
+
+    def why_not(self, counts: NDArray[np.int64]) -> str:
+        """For a whole table that may not exist: why, with the table's own figures and the nearest possible
+        parameter.
+        """

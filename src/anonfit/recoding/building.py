@@ -27,8 +27,7 @@ def _ordered(
     shift = int(domain.has_missing)
     between = before >= shift  # the others part missing from all values: no cut is needed
     pairs, pair_of = np.unique(np.stack([before[between], starts[between]]), axis=1, return_inverse=True)
-    lower, upper = domain.values[pairs[0] - shift], domain.values[pairs[1] - shift]
-    found = cuts_between(lower, upper, domain.dtype, points=points, values=domain.values) if pairs.shape[1] else []
+    found = _cuts(domain, pairs - shift, points)
     on_axis = thresholds(found, domain.dtype)
     # Two texts may be one number on the axis of whole numbers (37.5 and 38): the first text is kept for both.
     axis_cuts, first, cut_of = np.unique(on_axis, return_index=True, return_inverse=True)
@@ -41,6 +40,22 @@ def _ordered(
     if len(axis_cuts):
         at[between] = cut_of[pair_of.ravel()] + 1 + shift
     return cells, at
+
+
+def _cuts(domain: OrderedDomain, pairs: NDArray[np.int32], points: CutPoints) -> list[Cut]:
+    """A cut for each pair of places among the values: above the first and not above the second, or exactly there where
+    both are the same.
+    """
+    found: list[Cut] = [""] * pairs.shape[1]
+    exact = pairs[0] == pairs[1]
+    for chosen, taken in ((exact, CutPoints.VALUE), (~exact, points)):
+        places = np.flatnonzero(chosen)
+        if len(places):
+            lower, upper = domain.values[pairs[0, places]], domain.values[pairs[1, places]]
+            cuts = cuts_between(lower, upper, domain.dtype, points=taken, values=domain.values)
+            for place, cut in zip(places.tolist(), cuts, strict=True):
+                found[place] = cut
+    return found
 
 
 def _column(

@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from anonfit.engines.bits import Bits, bits_of_pairs, blocks_of, unpacked
 from anonfit.recoding import labels
+from anonfit.recoding.covers import Covers
 from anonfit.tables.domains import name_positions, texts_of
 from anonfit.tables.frames import categorized
 from anonfit.tables.scales import Axis, Cut, Scale, cut_text, on_axis, parse_cut, thresholds
@@ -211,45 +213,33 @@ class NominalCells:
         return -1 if self.other is None else self.taxonomy.leaf_position[self.other] + int(self.has_missing)
 
     @cached_property
-    def _deepest(self) -> dict[tuple[int, int], int]:
-        """The deepest node over each run of leaves that some node has."""
-        runs = zip(self.taxonomy.first_leaf, self.taxonomy.last_leaf, strict=True)
-        return {run: node for node, run in enumerate(runs)}
-
-    def names_of(self, cells: Sequence[int]) -> list[str]:
-        """The fewest nodes that together are exactly these cells, in leaf order."""
-        shift = int(self.has_missing)
-        leaves = [cell - shift for cell in cells if cell >= shift]
-        found = []
-        index = 0
-        while index < len(leaves):
-            node = self._largest_from(leaves, index)
-            found.append(
-                self.taxonomy.names[self._deepest[self.taxonomy.first_leaf[node], self.taxonomy.last_leaf[node]]]
-            )
-            index += self.taxonomy.last_leaf[node] - self.taxonomy.first_leaf[node] + 1
-        return found
-
-    def _largest_from(self, leaves: Sequence[int], index: int) -> int:
-        """The largest node that begins with a leaf and holds none that is not listed."""
-        taxonomy = self.taxonomy
-        node = taxonomy.leaf_nodes[leaves[index]]
-        while node > 0:
-            parent = taxonomy.parents[node]
-            last = index + taxonomy.last_leaf[parent] - taxonomy.first_leaf[parent]
-            is_within = last < len(leaves) and leaves[last] == taxonomy.last_leaf[parent]
-            if taxonomy.first_leaf[parent] != leaves[index] or not is_within:
-                break
-            node = parent
-        return node
+    def _covers(self) -> Covers:
+        return Covers(self.taxonomy)
 
     def label(self, cells: Sequence[int]) -> str:
         """The names of the cells."""
+        none = np.zeros(len(cells), np.int64)
+        return self.labels(bits_of_pairs(none, np.array(cells, np.int64), 1, self.size))[0]
+
+    def labels(self, sets: Bits) -> list[str]:
+        """The labels of many sets of cells, none of them empty. sets: (set, byte)."""
         shift = int(self.has_missing)
-        known = [cell for cell in cells if cell >= shift]
-        whole = len(known) == self.size - shift
-        text = labels.NOT_MISSING if whole else (labels.names_label(self.names_of(known)) if known else labels.MISSING)
-        return _label(self, cells, text)
+        found = []
+        for block in blocks_of(len(sets), self.size):
+            held = unpacked(sets[block], self.size)
+            texts = self._covers.labels(held[:, shift:])
+            missing = held[:, 0].tolist() if self.has_missing else [False] * len(held)
+            counts = held[:, shift:].sum(axis=1).tolist()
+            found += [self._label(*one) for one in zip(texts, missing, counts, strict=True)]
+        return found
+
+    def _label(self, names: str, missing: bool, known: int) -> str:
+        """The label of so many known cells, whose names are given, and perhaps of missing."""
+        if known == self.size - int(self.has_missing):
+            return labels.EVERYTHING if missing or not self.has_missing else labels.NOT_MISSING
+        if not missing:
+            return names
+        return labels.with_missing(names) if known else labels.MISSING
 
 
 def _places(values: pl.Series, distinct: pl.Series) -> NDArray[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 __all__ = [
     "EVERYTHING",
@@ -13,7 +13,8 @@ __all__ = [
     "NOT_MISSING",
     "interval_label",
     "name_label",
-    "names_label",
+    "only_name_label",
+    "set_label",
     "with_missing",
 ]
 
@@ -34,13 +35,14 @@ def name_label(name: str) -> str:
     return name
 
 
-def names_label(names: Sequence[str]) -> str:
-    """One name, or a set of names. A name that is an interval stands alone as it is: no other nominal label begins
-    like it.
-    """
-    if len(names) == 1:
-        return names[0] if _INTERVAL.fullmatch(names[0]) else name_label(names[0])
-    return "{" + ", ".join(name_label(name) for name in names) + "}"
+def only_name_label(name: str) -> str:
+    """A name that stands alone. One that is an interval stands as it is: no other nominal label begins like it."""
+    return name if _INTERVAL.fullmatch(name) else name_label(name)
+
+
+def set_label(names: Iterable[str]) -> str:
+    """A set of names, each written as `name_label` writes it."""
+    return "{" + ", ".join(names) + "}"
 
 
 def interval_label(low: str | None, high: str | None, *, closed: bool = False) -> str:

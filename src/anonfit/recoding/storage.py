@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -95,17 +95,28 @@ def _column(entry: dict[str, Any]) -> RecodedColumn:
 
 
 def _array(entries: Any, length: int, name: str) -> NDArray[np.int32]:
-    _require(all(type(entry) is int for entry in entries), f"list '{name}' holds other things than whole numbers")
+    _require(set(map(type, entries)) <= {int}, f"list '{name}' holds other things than whole numbers")
     found = np.array(entries, dtype=np.int32)
     _require(found.shape == (length,), f"list '{name}' has not one entry per node")
     return found
 
 
-def _tree(entry: dict[str, Any], sizes: list[int]) -> Tree:
+def _sets(entries: Any) -> tuple[NDArray[np.int32], ...]:
+    """The cells of each set; all are read as one list, since there may be many."""
+    _require(
+        isinstance(entries, list) and set(map(type, entries)) <= {list}, "list 'sets' holds other things than lists"
+    )
+    lengths = [len(cells) for cells in entries]
+    cells = _array(list(chain.from_iterable(entries)), sum(lengths), "sets")
+    ends = np.cumsum(lengths, dtype=np.int64).tolist()
+    return tuple(cells[end - length : end] for end, length in zip(ends, lengths, strict=True))
+
+
+def _tree(entry: dict[str, Any], columns: tuple[RecodedColumn, ...]) -> Tree:
     length = len(entry["column"])
     column, children = _array(entry["column"], length, "column"), _array(entry["children"], length, "children")
     set_of = _array(entry["set"], length, "set") if entry["set"] else np.full(length, -1, np.int32)
-    sets = tuple(_array(cells, len(cells), "sets") for cells in entry["sets"])
+    sets = _sets(entry["sets"])
     tree = Tree(column, children, _array(entry["start"], length, "start"), np.full(length, -1, np.int32), set_of, sets)
     is_leaf = column == LEAF
     holds = (
@@ -114,17 +125,31 @@ def _tree(entry: dict[str, Any], sizes: list[int]) -> Tree:
         and bool((children >= 0).all())
         and bool(((children > 0) == ~is_leaf).all())
         and bool((column[~is_leaf] >= 0).all())
-        and bool((column < len(sizes)).all())
+        and bool((column < len(columns)).all())
         and bool((tree.first_child[~is_leaf] > np.flatnonzero(~is_leaf)).all())
         and bool((set_of >= -1).all() and (set_of < len(sets)).all())
         and bool((children[set_of >= 0] == 2).all())
     )
     _require(holds, "its nodes are not a tree")
-    for node in np.flatnonzero(set_of >= 0):
-        cells = sets[set_of[node]]
-        known = len(cells) > 0 and cells.min() >= 0 and cells.max() < sizes[column[node]]
-        _require(bool(known), "a set holds cells that its column has not")
+    _check_sets(tree, columns)
     return tree
+
+
+def _check_sets(tree: Tree, columns: tuple[RecodedColumn, ...]) -> None:
+    """A set divides a nominal column, and holds cells of it and of no other."""
+    divided = np.flatnonzero(tree.set_of >= 0)
+    for index in np.unique(tree.column[divided]).tolist():
+        _require(
+            isinstance(columns[index], NominalCells),
+            f"a set divides column '{columns[index].name}', whose cells are in order",
+        )
+    lengths = np.fromiter(map(len, tree.sets), np.int64, len(tree.sets))
+    cells = np.concatenate([np.zeros(0, np.int32), *tree.sets])
+    sizes = np.array([column.size for column in columns], np.int64)
+    limit = np.full(len(tree.sets), np.iinfo(np.int32).max, np.int64)
+    np.minimum.at(limit, tree.set_of[divided], sizes[tree.column[divided]])
+    known = (cells >= 0) & (cells < np.repeat(limit, lengths))
+    _require(bool(known.all()), "a set holds cells that its column has not")
 
 
 def _check_tiling(recoding: Recoding) -> None:
@@ -160,7 +185,7 @@ def from_json(text: str) -> Recoding:
         columns = tuple(_column(entry) for entry in found["columns"])
         names = [column.name for column in columns]
         _require(len(set(names)) == len(names), "a column stands in it twice")
-        recoding = Recoding(columns, _tree(found["nodes"], [column.size for column in columns]))
+        recoding = Recoding(columns, _tree(found["nodes"], columns))
         _check_tiling(recoding)
     except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
         raise RecodingError(f"the recoding is damaged: {error}.") from None

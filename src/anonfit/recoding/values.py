@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anonfit.recoding.boxes import Parts
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
 from anonfit.recoding.recoding import Recoding
 from anonfit.tables.scales import Cut, Scale
@@ -29,30 +30,6 @@ class Values(StrEnum):
     REPRESENTATIVE = "representative"
 
 
-Parts = tuple[list[tuple[int, ...]], NDArray[np.int64]]
-"""The distinct parts of a column, and which of them each node has."""
-
-
-def _parts(recoding: Recoding, nodes: NDArray[np.int32], column: int) -> Parts:
-    """The distinct cell sets that nodes have of a column."""
-    boxes = recoding.boxes
-    first, last = boxes.first[nodes, column].astype(np.int64), boxes.last[nodes, column].astype(np.int64)
-    keys = first << 32 | last
-    if boxes.sets:
-        numbers: dict[tuple[int, ...], int] = {}
-        for index, node in enumerate(nodes.tolist()):
-            if (node, column) in boxes.sets:
-                keys[index] = -1 - numbers.setdefault(boxes.sets[node, column], len(numbers))
-        sets = list(numbers)
-    else:
-        sets = []
-    distinct, which = np.unique(keys, return_inverse=True)
-    parts = [
-        sets[-1 - key] if key < 0 else tuple(range(key >> 32, (key & 0xFFFFFFFF) + 1)) for key in distinct.tolist()
-    ]
-    return parts, which
-
-
 def label_series(name: str, texts: Sequence[str], which: NDArray[Any]) -> pl.Series:
     """A column of labels, kept as categories in the order of their texts (by code point, as UTF-8 orders bytes)."""
     import polars as pl
@@ -63,15 +40,19 @@ def label_series(name: str, texts: Sequence[str], which: NDArray[Any]) -> pl.Ser
     return pl.Series(name, lookup[which]).cat.to(pl.Enum(distinct))
 
 
-def _each(name: str, parts: Parts, make: Callable[[tuple[int, ...]], Any], dtype: Any = None) -> pl.Series:
+def _each(name: str, parts: Parts, make: Callable[[Sequence[int]], Any], dtype: Any = None) -> pl.Series:
     import polars as pl
 
-    made = pl.Series(name, [make(part) for part in parts[0]], dtype=dtype, strict=False)
-    return made.gather(parts[1])
+    made = pl.Series(name, [make(part) for part in parts.cells()], dtype=dtype, strict=False)
+    return made.gather(parts.of_node)
 
 
 def _labels(column: RecodedColumn, parts: Parts) -> list[pl.Series]:
-    return [label_series(column.name, [column.label(part) for part in parts[0]], parts[1])]
+    if isinstance(column, NominalCells):
+        texts = column.labels(parts.bits(column.size))
+    else:
+        texts = [column.label(part) for part in parts.cells()]
+    return [label_series(column.name, texts, parts.of_node)]
 
 
 def _moment(cut: Cut | None, scale: Scale) -> Any:
@@ -99,10 +80,9 @@ def _bounds(column: RecodedColumn, parts: Parts) -> list[pl.Series]:
     scale = column.scale if isinstance(column, OrderedCells) else Scale.NUMBER
     dtype = _dtype(column) if isinstance(column, OrderedCells) else pl.String
 
-    def end(side: int) -> Callable[[tuple[int, ...]], Any]:
-        def make(part: tuple[int, ...]) -> Any:
-            only_missing = column.has_missing and part == (0,)
-            return None if only_missing else _moment(column.ends(part)[side], scale)
+    def end(side: int) -> Callable[[Sequence[int]], Any]:
+        def make(part: Sequence[int]) -> Any:
+            return None if column.has_missing and part[-1] == 0 else _moment(column.ends(part)[side], scale)
 
         return make
 
@@ -115,10 +95,10 @@ def _bounds(column: RecodedColumn, parts: Parts) -> list[pl.Series]:
     return found
 
 
-def _missing_word(part: tuple[int, ...]) -> str:
+def _missing_word(part: Sequence[int]) -> str:
     if part[0] > 0:
         return "no"
-    return "only" if part == (0,) else "possible"
+    return "only" if part[-1] == 0 else "possible"
 
 
 def _representatives(column: RecodedColumn, parts: Parts) -> list[pl.Series]:
@@ -129,7 +109,7 @@ def _representatives(column: RecodedColumn, parts: Parts) -> list[pl.Series]:
         return _labels(column, parts)
     if isinstance(column, OrdinalCells):
 
-        def word(part: tuple[int, ...]) -> str | None:
+        def word(part: Sequence[int]) -> str | None:
             if column.has_missing and part[0] == 0:
                 return None
             return column.order[part[(len(part) - 1) // 2] - int(column.has_missing)]
@@ -138,7 +118,7 @@ def _representatives(column: RecodedColumn, parts: Parts) -> list[pl.Series]:
     assert isinstance(column, OrderedCells)
     ordered = column
 
-    def middle(part: tuple[int, ...]) -> Any:
+    def middle(part: Sequence[int]) -> Any:
         if ordered.has_missing and part[0] == 0:
             return None
         low, high = (_moment(end, ordered.scale) for end in ordered.ends(part))
@@ -156,4 +136,6 @@ def _representatives(column: RecodedColumn, parts: Parts) -> list[pl.Series]:
 def region_values(recoding: Recoding, nodes: NDArray[np.int32], values: Values) -> dict[str, list[pl.Series]]:
     """For each quasi-identifier the columns that are released in its place, with one row per node."""
     make = {Values.LABELS: _labels, Values.BOUNDS: _bounds, Values.REPRESENTATIVE: _representatives}[values]
-    return {column.name: make(column, _parts(recoding, nodes, index)) for index, column in enumerate(recoding.columns)}
+    return {
+        column.name: make(column, recoding.boxes.parts(nodes, index)) for index, column in enumerate(recoding.columns)
+    }

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from anonfit.recoding.recoding import Recoding
+from anonfit.report.diversity import diversity_content
 from anonfit.tables.schema import Role, Schema
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ATTACKER", "CONSENTED", "NOT_COVERED", "Disclosed", "Facts", "disclosed", "report_content"]
+__all__ = ["ATTACKER", "CONSENTED", "Disclosed", "Facts", "disclosed", "report_content"]
 
 ATTACKER = (
     "The assumed attacker knows that a person is in the table, knows all of the person's quasi-identifiers "
@@ -21,14 +22,29 @@ ATTACKER = (
     "the person's record or learn more about the person from it."
 )
 
-NOT_COVERED = (
-    "What the attacker knows beyond the quasi-identifiers, such as a raw column's value.",
-    "What all or nearly all members of a group have in common: k-anonymity does not hide it (see the columns below).",
-    "Several releases of the same table, or of tables about the same persons, put side by side.",
-    "What can be concluded from the fact that regions were made as small as the demand allows.",
-    "A person's several rows linked to each other by outside knowledge.",
+KNOWLEDGE = "What the attacker knows beyond the quasi-identifiers, such as a raw column's value."
+IN_COMMON = (
+    "What all or nearly all members of a group have in common: k-anonymity does not hide it (see the columns below)."
 )
-
+SEVERAL_RELEASES = "Several releases of the same table, or of tables about the same persons, put side by side."
+LINKED_ROWS = "A person's several rows linked to each other by outside knowledge."
+AS_SMALL_AS_ALLOWED = "What can be concluded from the fact that regions were made as small as the demand allows."
+MINIMALITY = (
+    "Minimality: a group that was left whole although its parts had enough persons tells that a demand on their values "
+    "stood against dividing it. Who knows the method, the demands and the quasi-identifiers of the whole group can "
+    "sometimes conclude from that more than the group by itself tells."
+)
+COLUMNS_TOGETHER = "Several sensitive columns together: each demand looks at its own column, and one may tell another."
+TARGETS = (
+    "What groups tell of the targets: regions were made to tell these apart, so they can be inferred from a person's "
+    "region more or less surely (see the columns below)."
+)
+CAPPED_TARGETS = (
+    "What groups tell of the targets within the cap on their classes: regions were made to tell these apart."
+)
+CHOSEN_SELECTIONS = (
+    "Who chose the selections and knows their texts: the figures of many that are nearly equal tell more than one."
+)
 CONSENTED = {
     ("order", "original"): "The order of the rows: it is the input's; who knows that knows which row is whose.",
     ("regions", "observed"): "The ends of labels: they are values of records, the smallest and largest of their group.",
@@ -56,22 +72,43 @@ def disclosed(rows: int, persons: int, k: int) -> Disclosed:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a report is made of."""
+    """What a report is made of: `asked` is of `asking.asked_content`, `selections` of `selections.public_selections`,
+    `settings` say how the file was written.
+    """
 
     schema: Schema
     recoding: Recoding
     table: pl.DataFrame
-    k: int
     read: int
     dropped: Disclosed
     withheld: Disclosed
     audit: Mapping[str, Any]
+    asked: Mapping[str, Any]
     settings: Mapping[str, Any]
+    selections: Mapping[str, Any] | None = None
+
+
+def _not_covered(facts: Facts) -> list[str]:
+    """What the evidence says nothing about: what was consented to first, then what this release's settings bring."""
+    found = [text for (key, word), text in CONSENTED.items() if facts.settings.get(key) == word]
+    found += [KNOWLEDGE, IN_COMMON]
+    asked = facts.asked
+    is_capped = asked["max_confidence"] < 1
+    guarded = {demand["column"] for demand in asked["diversity"]}
+    if any(target["used"] for target in asked["targets"]):
+        found.append(CAPPED_TARGETS if is_capped else TARGETS)
+    if len(guarded) > 1:
+        found.append(COLUMNS_TOGETHER)
+    found.append(MINIMALITY if guarded or is_capped else AS_SMALL_AS_ALLOWED)
+    if facts.selections is not None and facts.selections["answers"]:
+        found.append(CHOSEN_SELECTIONS)
+    return [*found, SEVERAL_RELEASES, LINKED_ROWS]
 
 
 def _columns(facts: Facts) -> list[dict[str, Any]]:
     """One line per column: its role, what was done to it, and how many different values the release has."""
     recoded = {column.name: column for column in facts.recoding.columns}
+    generalized_targets = {target["column"] for target in facts.asked["targets"]} & set(recoded)
     lines = []
     for column in facts.schema.columns:
         line: dict[str, Any] = {
@@ -79,6 +116,8 @@ def _columns(facts: Facts) -> list[dict[str, Any]]:
             "role": str(column.role),
             "technique": TECHNIQUE[column.role],
         }
+        if column.name in generalized_targets:
+            line["technique"] = "generalized (target)"
         if column.name in recoded:
             line["type"] = str(recoded[column.name].type)
             line["different"] = _different(facts.table, column.name)
@@ -98,15 +137,13 @@ def _different(table: pl.DataFrame, name: str) -> int | None:
 
 def report_content(facts: Facts) -> dict[str, Any]:
     """The public report: every figure is of the released file, or obeys the disclosure rule."""
-    k = facts.k
     small = any(isinstance(number, str) for number in (facts.dropped, facts.withheld))
     return {
         "format": "anonfit report",
         "version": 1,
-        "asked": {"k": k, **facts.settings},
+        "asked": {**facts.asked, **facts.settings},
         "attacker": ATTACKER,
-        "not_covered": [text for (key, word), text in CONSENTED.items() if facts.settings.get(key) == word]
-        + list(NOT_COVERED),
+        "not_covered": _not_covered(facts),
         "rows": {
             "released": len(facts.table),
             "read": f"{len(facts.table)} or slightly more" if small else facts.read,
@@ -114,5 +151,7 @@ def report_content(facts: Facts) -> dict[str, Any]:
             "withheld": facts.withheld,
         },
         "columns": _columns(facts),
+        "diversity": diversity_content(facts.audit),
+        "selections": None if facts.selections is None else dict(facts.selections),
         "audit": dict(facts.audit),
     }

@@ -46,6 +46,12 @@ def _text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
+class _Markup(str):
+    """A text that is HTML already."""
+
+    __slots__ = ()
+
+
 def _table(head: Sequence[str], rows: Iterable[Sequence[Any]], numbers: Sequence[int] = (), wide: int = -1) -> str:
     def cells(entries: Sequence[Any], tag: str) -> str:
         kinds = [' class="number"' if index in numbers else "" for index in range(len(entries))]
@@ -54,7 +60,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[Any]], numbers: Sequence
         return "".join(f"<{tag}{kind}>{entry}</{tag}>" for kind, entry in zip(kinds, entries, strict=True))
 
     body = "".join(
-        f"<tr>{cells([entry if str(entry).startswith('<span') else escape(str(entry)) for entry in row], 'td')}</tr>"
+        f"<tr>{cells([entry if isinstance(entry, _Markup) else escape(str(entry)) for entry in row], 'td')}</tr>"
         for row in rows
     )
     return f'<div class="table"><table><thead><tr>{cells([escape(name) for name in head], "th")}</tr></thead><tbody>{body}</tbody></table></div>'
@@ -69,10 +75,15 @@ def _paragraph(text: str, kind: str = "") -> str:
 
 
 def _findings(audit: Mapping[str, Any]) -> str:
-    """One line per check; checks that were made of every column are told once, with the columns that failed."""
+    """One line per check; checks that were made of every column are told once, with the columns that failed. Those of
+    diversity have a table of their own.
+    """
     words = {True: "holds", False: "does not hold", None: "could not be checked"}
+    elsewhere = {measured["model"] for measured in audit.get("diversity", ())}
     found: dict[tuple[str, Any], list[Mapping[str, Any]]] = {}
     for finding in audit.get("findings", ()):
+        if finding["name"] in elsewhere:
+            continue
         found.setdefault((finding["sentence"], finding["met"]), []).append(finding)
     rows = []
     for (sentence, met), group in found.items():
@@ -82,6 +93,50 @@ def _findings(audit: Mapping[str, Any]) -> str:
         places = [str(finding["where"]) for finding in group if finding.get("where")] if met is not True else []
         rows.append((sentence, words[met], "; ".join(part for part in (figures, ", ".join(places)) if part)))
     return _table(("What was checked in the written file", "", ""), rows)
+
+
+def _list(texts: Iterable[str]) -> str:
+    return f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in texts)}</ul>"
+
+
+def _diversity(report: Mapping[str, Any]) -> str:
+    """What the groups tell of sensitive columns and targets: the worst group's figure of each model."""
+    words = {True: "holds", False: "does not hold", None: ""}
+    rows = [
+        (
+            line["column"],
+            line["model"],
+            line["sentence"].removeprefix(f"{line['column']}: "),
+            words[line["met"]],
+        )
+        for line in report["diversity"]
+    ]
+    return _table(("Column", "Model", "The worst group of the written file", ""), rows)
+
+
+def _selections(found: Mapping[str, Any]) -> str:
+    """How well selections are answered, by number."""
+    unit = found["multiples_of"]
+    note = (
+        "A recipient who asks for the rows of a selection gets all rows of every group that may hold such a row. "
+        "Imprecision counts the rows that were not asked for, precision is the share of those that were. Both are told "
+        f"only where enough persons are asked for and left out, and in multiples of {unit:,} (rounded down)."
+    )
+    hidden = "not told"
+    rows = [
+        (
+            line["number"],
+            hidden if line["imprecision"] is None else _text(line["imprecision"]),
+            hidden if line["precision"] is None else f"{line['precision']:.0%}",
+            "" if line["recall"] is None else f"{line['recall']:.0%}",
+        )
+        for line in found["answers"]
+    ]
+    if not rows:
+        return _paragraph(
+            f"{_text(found['asked'])} asked for; how well they are answered was not measured, or cannot be told."
+        )
+    return _paragraph(note, "soft") + _table(("Selection", "Imprecision", "Precision", "Recall"), rows, (1, 2, 3))
 
 
 def _sizes(audit: Mapping[str, Any]) -> str:
@@ -99,7 +154,7 @@ def _sizes(audit: Mapping[str, Any]) -> str:
                 size,
                 _text(entry["groups"]),
                 _share(entry["persons"]),
-                f'<span class="bar" style="width:{width:.1f}%"></span>',
+                _Markup(f'<span class="bar" style="width:{width:.1f}%"></span>'),
             )
         )
     return _table(("Persons in the group", "Groups", "Persons", ""), rows, (1, 2), wide=3)
@@ -142,30 +197,36 @@ def _columns(report: Mapping[str, Any]) -> str:
     return _table(("Column", "Role", "Technique", "Type", "Different labels"), rows, (4,))
 
 
+def _verdict(report: Mapping[str, Any]) -> str:
+    asked = report["asked"]
+    if not report["audit"]["passed"]:
+        return "The written file does not hold what was asked."
+    guarded = list(dict.fromkeys(demand["column"] for demand in asked["diversity"]))
+    more = f" Every group holds what was asked of {', '.join(guarded)}." if guarded else ""
+    return (
+        f"The written file is {asked['k']}-anonymous: every combination of quasi-identifiers in it is shared by at least "
+        f"{asked['k']} persons.{more}"
+    )
+
+
 def report_page(report: Mapping[str, Any]) -> str:
     """The page of a public report."""
-    audit = report["audit"]
-    asked = report["asked"]
-    passed = audit["passed"]
-    verdict = (
-        f"The written file is {asked['k']}-anonymous: every combination of quasi-identifiers in it is shared by at least {asked['k']} persons."
-        if passed
-        else "The written file does not hold what was asked."
-    )
-    rows = report["rows"]
+    audit, rows = report["audit"], report["rows"]
     told = f"{_text(rows['released'])} rows released, {_text(rows['withheld'])} withheld, {_text(rows['dropped'])} left out for missing values."
-    not_covered = "".join(f"<li>{escape(text)}</li>" for text in report["not_covered"])
     body = [
         "<header><h1>Anonymized release</h1>",
         _paragraph(
             "What was asked, what an independent audit of the written file found, and what is not covered.",
             "soft",
         ),
-        f'<p class="verdict {"good" if passed else "bad"}">{escape(verdict)}</p></header>',
+        f'<p class="verdict {"good" if audit["passed"] else "bad"}">{escape(_verdict(report))}</p></header>',
+        _section("What was asked", _list(report["asked"]["sentences"])),
         _section("Evidence", _paragraph(told), _findings(audit)),
+        _section("Sensitive columns and targets", _diversity(report)) if report["diversity"] else "",
         _section("The assumed attacker", _paragraph(report["attacker"])),
-        _section("Not covered", f"<ul>{not_covered}</ul>"),
+        _section("Not covered", _list(report["not_covered"])),
         _section("Columns", _columns(report)),
+        _section("Selections", _selections(report["selections"])) if report["selections"] else "",
         _section("How many persons share a group", _sizes(audit)),
         _section("Risk of finding a person's record", _risk(audit)),
         _section(

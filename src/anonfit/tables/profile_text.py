@@ -92,7 +92,7 @@ def _generalization(column: ColumnProposal, taxonomy: str | None) -> Iterator[st
     elif column.type == "nominal":
         yield '# taxonomy = "…"  # a file of groups of its values; without it, values are joined freely'
     elif column.type == "continuous":
-        yield "# domain = [lowest, highest]  # closes the end intervals: what is possible, not what occurs"
+        yield "# domain = [0, 120]  # closes the end intervals: put in what is possible, not what occurs"
 
 
 def _privacy(proposal: Proposal) -> Iterator[str]:
@@ -100,17 +100,26 @@ def _privacy(proposal: Proposal) -> Iterator[str]:
     yield f"k = {proposal.k}  # DECIDE: every released group has at least so many persons"
     yield "suppression_limit = 0.0  # fraction of the records that may be withheld"
     for column in proposal.columns:
-        if column.role == "sensitive" and column.type == "nominal":
+        if column.role == "sensitive" and column.type == "nominal" and column.profile.distinct > 1:
             yield from _comment(f"DECIDE: without this a group may all have the same {_plain(column.name)}.")
             yield "# [[privacy.diversity]]"
             yield f"# column = {_string(column.name)}"
             yield '# model = "entropy-l"'
-            yield "# l = 3.0"
+            # No group can be more diverse than its column has values.
+            yield "# l = 3.0" if column.profile.distinct > 3 else "# l = 1.5"
 
 
 def _workload(proposal: Proposal) -> Iterator[str]:
     targets = [_string(column.name) for column in proposal.columns if column.role == "target"]
-    yield from _comment("DECIDE: what the release is for; without it every quasi-identifier counts the same.")
+    if not targets:
+        yield from _comment(
+            "DECIDE: what the release is for. Without a column of role target every quasi-identifier counts the same."
+        )
+        return
+    yield from _comment(
+        "DECIDE: what the release is for. It is made to predict every column of role target, unless those that count "
+        "are listed here."
+    )
     yield "# [workload]"
     yield f"# targets = [{', '.join(targets)}]"
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels that count rows: node histograms, the codes present in a node, and the persons on each side of a cut."""
+"""Kernels that count rows: node histograms, the codes present in a node with their sums, and the persons on each side
+of a cut.
+"""
 
 from __future__ import annotations
 
@@ -7,28 +9,41 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.compiling import kernel
-from anonfit.engines.memory.layout import (
-    BIN,
+from anonfit.compiling import inner, kernel
+from anonfit.engines.memory.guide import (
+    BYTES,
+    CLASS,
+    CLASSES,
+    KIND,
+    LEAN,
+    MASS,
+    NUMBER,
+    SLOT,
+    SLOTS,
+    Guide,
+)
+from anonfit.engines.memory.guide import PLACE as TARGET_PLACE
+from anonfit.engines.memory.layout import BIN, FIELD, SIZE, WIDTH, Columns, Int, Rows
+from anonfit.engines.memory.scratch import (
     CODES,
-    FIELD,
     LEFT,
+    ORDER,
     OWN,
     PERSONS,
+    RANK,
     RIGHT,
-    SIZE,
     STARTS,
-    WIDTH,
-    Columns,
-    Int,
-    Rows,
+    VALUE,
     Scratch,
 )
+from anonfit.engines.memory.scratch import (
+    SLOT as SLOT_VECTOR,
+)
 
-__all__ = ["count_rows", "persons_beside", "persons_within", "present", "read", "run_of"]
+__all__ = ["count_rows", "persons_beside", "persons_of", "persons_within", "present", "read", "run_of"]
 
 
-@kernel
+@inner
 def read(rows: Rows, width: Int, field: Int, row: Int) -> Any:
     """The code in a row's field of so many bytes."""
     if width == 1:
@@ -38,7 +53,7 @@ def read(rows: Rows, width: Int, field: Int, row: Int) -> Any:
     return np.int64(rows.quarters[row, field])
 
 
-@kernel
+@inner
 def run_of(starts: Any, runs: Int, code: Int) -> Any:
     """The run that holds a code: the last one that starts at or below it."""
     low, high = np.int64(0), np.int64(runs - 1)
@@ -51,23 +66,85 @@ def run_of(starts: Any, runs: Int, code: Int) -> Any:
     return low
 
 
+@inner
+def persons_of(guide: Guide, sums: Any, first: Int) -> Any:
+    """The persons among sums that begin at an entry: a sum of their own, or what the first target's classes add up
+    to.
+    """
+    if guide.settings[LEAN] == 0:
+        return sums[first]
+    persons = np.int64(0)
+    for one in range(guide.targets[CLASSES, 0]):
+        persons += sums[first + one]
+    return persons
+
+
+@inner
+def _additions(rows: Rows, columns: Columns, guide: Guide, row: Int, vectors: Any) -> Any:
+    """Fill the vectors SLOT and VALUE with what a row adds to which sums; how many."""
+    settings, targets = guide.settings, guide.targets
+    persons = np.int64(1)
+    if columns.counts >= 0:
+        persons = np.int64(rows.quarters[row, columns.counts])
+    mass = persons
+    count = np.int64(0)
+    if settings[LEAN] == 0:
+        vectors[SLOT_VECTOR, 0], vectors[VALUE, 0] = 0, persons
+        count = np.int64(1)
+        if settings[MASS] >= 0:
+            mass = np.int64(rows.quarters[row, settings[MASS]])
+            vectors[SLOT_VECTOR, 1], vectors[VALUE, 1] = 1, mass
+            count = np.int64(2)
+    for target in range(targets.shape[1]):
+        kind, slot, place = targets[KIND, target], targets[SLOT, target], targets[TARGET_PLACE, target]
+        if kind == CLASS:
+            vectors[SLOT_VECTOR, count] = slot + read(rows, targets[BYTES, target], place, row)
+            vectors[VALUE, count] = mass
+            count += 1
+        elif kind == NUMBER:
+            value = np.int64(rows.quarters[row, place])
+            if value >= 1 << 31:
+                value -= 1 << 32
+            vectors[SLOT_VECTOR, count], vectors[VALUE, count] = slot, mass * value
+            vectors[SLOT_VECTOR, count + 1], vectors[VALUE, count + 1] = slot + 1, mass * value * value
+            count += 2
+        else:
+            for one in range(targets[CLASSES, target]):
+                vectors[SLOT_VECTOR, count] = slot + one
+                vectors[VALUE, count] = mass * np.int64(rows.halves[row, place + one])
+                count += 1
+    return count
+
+
 @kernel
-def count_rows(rows: Rows, columns: Columns, start: Int, stop: Int, sign: Int, histogram: Any) -> None:
-    """Add (sign 1) or take away (sign -1) the persons of rows start..stop in the histogram of the narrow columns."""
+def count_rows(
+    rows: Rows, columns: Columns, guide: Guide, start: Int, stop: Int, sign: Int, histogram: Any, vectors: Any
+) -> None:
+    """Add (sign 1) or take away (sign -1) the sums of rows start..stop in the histogram of the narrow columns."""
     bins, codes, first = columns.narrow, rows.bytes, columns.byte
-    width = bins.shape[0]
-    if columns.counts < 0:
+    width, slots = bins.shape[0], guide.settings[SLOTS]
+    targets = guide.targets
+    if columns.counts < 0 and slots == 1:
         for row in range(start, stop):
             for index in range(width):
                 histogram[bins[index] + codes[row, first + index]] += sign
         return
+    if columns.counts < 0 and guide.settings[LEAN] == 1 and targets.shape[1] == 1 and targets[BYTES, 0] == 1:
+        place = targets[TARGET_PLACE, 0]
+        for row in range(start, stop):
+            slot = np.int64(codes[row, place])
+            for index in range(width):
+                histogram[(bins[index] + codes[row, first + index]) * slots + slot] += sign
+        return
     for row in range(start, stop):
-        persons = np.int64(rows.quarters[row, columns.counts]) * sign
+        count = _additions(rows, columns, guide, row, vectors)
         for index in range(width):
-            histogram[bins[index] + codes[row, first + index]] += persons
+            bin_ = (bins[index] + codes[row, first + index]) * slots
+            for entry in range(count):
+                histogram[bin_ + vectors[SLOT_VECTOR, entry]] += sign * vectors[VALUE, entry]
 
 
-@kernel
+@inner
 def _sort_keys(keys: Any, count: Int, size: Int) -> Any:
     """Sort keys by their upper half (codes below size), least digit first; returns the row of `keys` that holds
     them.
@@ -91,37 +168,58 @@ def _sort_keys(keys: Any, count: Int, size: Int) -> Any:
     return source
 
 
-@kernel
-def _present_dense(histogram: Any, first: Int, low: Int, high: Int, lists: Any) -> Any:
-    """The non-empty counters of codes low..high."""
+@inner
+def _present_dense(guide: Guide, histogram: Any, first: Int, low: Int, high: Int, scratch: Scratch) -> Any:
+    """The codes low..high that somebody has."""
+    lists, sums, slots = scratch.lists, scratch.sums, guide.settings[SLOTS]
     found = np.int64(0)
     for code in range(low, high + 1):
-        if histogram[first + code] != 0:
+        place = (first + code) * slots
+        persons = persons_of(guide, histogram, place)
+        if persons != 0:
             lists[CODES, found] = code
-            lists[PERSONS, found] = histogram[first + code]
+            lists[PERSONS, found] = persons
+            if guide.targets.shape[1] > 0:
+                for slot in range(slots):
+                    sums[0, found, slot] = histogram[place + slot]
             found += 1
     return found
 
 
-@kernel
-def _present_sorted(keys: Any, source: Int, count: Int, lists: Any) -> Any:
-    """The distinct codes of sorted keys."""
+@inner
+def _present_sorted(
+    rows: Rows, columns: Columns, guide: Guide, start: Int, source: Int, count: Int, scratch: Scratch
+) -> Any:
+    """The distinct codes of sorted keys, each a code and the row that has it."""
+    lists, sums, keys, vectors = scratch.lists, scratch.sums, scratch.keys, scratch.vectors
+    slots = guide.settings[SLOTS]
     found = np.int64(0)
     last = np.int64(-1)
     for index in range(count):
         code = np.int64(keys[source, index] >> np.uint64(32))
+        row = start + np.int64(keys[source, index] & np.uint64(0xFFFFFFFF))
         if code != last:
             lists[CODES, found], lists[PERSONS, found] = code, 0
+            if guide.targets.shape[1] > 0:
+                for slot in range(slots):
+                    sums[0, found, slot] = 0
             found += 1
             last = code
-        lists[PERSONS, found - 1] += np.int64(keys[source, index] & np.uint64(0xFFFFFFFF))
+        persons = np.int64(1)
+        if columns.counts >= 0:
+            persons = np.int64(rows.quarters[row, columns.counts])
+        lists[PERSONS, found - 1] += persons
+        if guide.targets.shape[1] > 0:
+            for entry in range(_additions(rows, columns, guide, row, vectors)):
+                sums[0, found - 1, vectors[SLOT_VECTOR, entry]] += vectors[VALUE, entry]
     return found
 
 
-@kernel
+@inner
 def present(
     rows: Rows,
     columns: Columns,
+    guide: Guide,
     column: Int,
     start: Int,
     stop: Int,
@@ -130,72 +228,69 @@ def present(
     high: Int,
     scratch: Scratch,
 ) -> Any:
-    """Fill the lists CODES and PERSONS with the codes between low and high that the node's rows have; how many."""
+    """Fill the lists CODES and PERSONS, and the sums of codes, with the codes between low and high that the node's
+    rows have; how many.
+    """
     if columns.facts[BIN, column] >= 0:
-        return _present_dense(histogram, columns.facts[BIN, column], low, high, scratch.lists)
+        return _present_dense(guide, histogram, columns.facts[BIN, column], low, high, scratch)
     width, field = columns.facts[WIDTH, column], columns.facts[FIELD, column]
     count = stop - start
-    dense, keys = scratch.dense, scratch.keys
-    if count * 4 > high - low or count > keys.shape[1]:
+    dense, keys, vectors, slots = scratch.dense, scratch.keys, scratch.vectors, guide.settings[SLOTS]
+    if count * 4 > (high - low) * slots or count > keys.shape[1]:
         for row in range(start, stop):
-            persons = np.int64(1)
-            if columns.counts >= 0:
-                persons = np.int64(rows.quarters[row, columns.counts])
-            dense[read(rows, width, field, row)] += persons
-        found = _present_dense(dense, np.int64(0), low, high, scratch.lists)
-        for code in range(low, high + 1):
-            dense[code] = 0
+            place = read(rows, width, field, row) * slots
+            for entry in range(_additions(rows, columns, guide, row, vectors)):
+                dense[place + vectors[SLOT_VECTOR, entry]] += vectors[VALUE, entry]
+        found = _present_dense(guide, dense, np.int64(0), low, high, scratch)
+        for place in range(low * slots, (high + 1) * slots):
+            dense[place] = 0
         return found
     for row in range(start, stop):
-        persons = np.int64(1)
-        if columns.counts >= 0:
-            persons = np.int64(rows.quarters[row, columns.counts])
-        keys[0, row - start] = np.uint64(read(rows, width, field, row) << 32 | persons)
+        keys[0, row - start] = np.uint64(read(rows, width, field, row) << 32 | (row - start))
     source = _sort_keys(keys, count, columns.facts[SIZE, column])
-    return _present_sorted(keys, source, count, scratch.lists)
+    return _present_sorted(rows, columns, guide, start, source, count, scratch)
 
 
-@kernel
+@inner
 def persons_beside(rows: Rows, columns: Columns, column: Int, start: Int, stop: Int, elements: Int, lists: Any) -> None:
-    """Fill the lists LEFT and RIGHT: the persons with a row in elements up to each one, and above it.
+    """Fill the lists LEFT and RIGHT: the persons with a row in elements up to each place of the order, and above it.
 
     Persons are not additive where a person has several rows: one may stand on both sides. The rows of a person are
-    together, so its
-    lowest and highest element are found in one pass, and counting those is additive.
+    together, so its lowest and highest place are found in one pass, and counting those is additive.
     """
     if columns.entity < 0:
         total = np.int64(0)
-        for element in range(elements):
-            total += lists[OWN, element]
-            lists[LEFT, element] = total
-        for element in range(elements):
-            lists[RIGHT, element] = total - lists[LEFT, element]
+        for place in range(elements):
+            total += lists[OWN, lists[ORDER, place]]
+            lists[LEFT, place] = total
+        for place in range(elements):
+            lists[RIGHT, place] = total - lists[LEFT, place]
         return
     width, field = columns.facts[WIDTH, column], columns.facts[FIELD, column]
-    for element in range(elements):
-        lists[LEFT, element] = 0
-        lists[RIGHT, element] = 0
+    for place in range(elements):
+        lists[LEFT, place] = 0
+        lists[RIGHT, place] = 0
     row = np.int64(start)
     while row < stop:
         person = rows.quarters[row, columns.entity]
         lowest, highest = np.int64(elements), np.int64(-1)
         while row < stop and rows.quarters[row, columns.entity] == person:
-            element = run_of(lists[STARTS], elements, read(rows, width, field, row))
-            lowest = min(lowest, element)
-            highest = max(highest, element)
+            place = lists[RANK, run_of(lists[STARTS], elements, read(rows, width, field, row))]
+            lowest = min(lowest, place)
+            highest = max(highest, place)
             row += 1
         lists[LEFT, lowest] += 1
         lists[RIGHT, highest] += 1
-    for element in range(1, elements):
-        lists[LEFT, element] += lists[LEFT, element - 1]
+    for place in range(1, elements):
+        lists[LEFT, place] += lists[LEFT, place - 1]
     above = np.int64(0)
-    for element in range(elements - 1, -1, -1):
-        here = lists[RIGHT, element]
-        lists[RIGHT, element] = above
+    for place in range(elements - 1, -1, -1):
+        here = lists[RIGHT, place]
+        lists[RIGHT, place] = above
         above += here
 
 
-@kernel
+@inner
 def persons_within(rows: Rows, columns: Columns, column: Int, start: Int, stop: Int, elements: Int, lists: Any) -> None:
     """Fill the list LEFT with the persons of each element alone (RIGHT remembers the last person seen there)."""
     for element in range(elements):

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import local
@@ -12,17 +12,23 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.engines.memory import growing
+from anonfit.criteria.purpose import BLIND, Purpose
+from anonfit.engines.memory import growing, guard, guide, layout
 from anonfit.engines.memory.counting import count_rows
-from anonfit.engines.memory.layout import MISSING, SIZE, SIZES, Columns, Rows, describe, make_scratch, pack, rows_of
-from anonfit.engines.memory.splitting import FROM, GAP, HIGH, LOW, SPAN, TO, choose_split
+from anonfit.engines.memory.elements import FROM, GAP, HIGH, LOW, SPAN, TO
+from anonfit.engines.memory.guard import Guarded
+from anonfit.engines.memory.guide import SLOTS
+from anonfit.engines.memory.layout import MISSING, SIZE, Columns, Packing, Rows, pack, rows_of
+from anonfit.engines.memory.scratch import SIZES, VECTORS, make_scratch
+from anonfit.engines.memory.selecting import Node, Selector, Shared, Split
+from anonfit.engines.memory.splitting import choose_split
+from anonfit.engines.memory.structs import shared
 from anonfit.engines.memory.trees import breadth_first, settle
 from anonfit.engines.tree import Tree
-from anonfit.privacy.k_anonymity import KAnonymity
-from anonfit.tables.coded import CodedTable
+from anonfit.tables.coded import CodedTable, SplitMode
 from anonfit.threads import thread_count
 
-__all__ = ["Growth", "grow"]
+__all__ = ["Growth", "Guarded", "grow"]
 
 SUBTREE = 1 << 16
 """Nodes of fewer rows are grown by one thread, each with all nodes below it."""
@@ -30,32 +36,42 @@ SUBTREE = 1 << 16
 Result = TypeVar("Result")
 
 
-class _Node:
-    """A node that waits to be split by all threads together."""
-
-    __slots__ = ("buffer", "histogram", "number", "span", "start", "stop")
-
-    def __init__(self, number: int, start: int, stop: int, buffer: int, span: Any, histogram: Any) -> None:
-        self.number, self.start, self.stop, self.buffer = number, start, stop, buffer
-        self.span, self.histogram = span, histogram
+def _tiled(purpose: Purpose) -> set[SplitMode]:
+    """The modes whose columns are divided into sets, so that nodes must keep the codes they hold."""
+    modes = {SplitMode.BINARY} if purpose.targets else set()
+    return modes if purpose.selections is None else {SplitMode.BINARY, SplitMode.SUBSET}
 
 
 class _Grower:
     """Grows one tree: the top with all threads on one node at a time, then whole subtrees, one per thread."""
 
-    def __init__(self, table: CodedTable, k: int, threads: int, subtree: int) -> None:
-        self.columns, words = describe(table)
-        self.rows = table.rows
-        first = pack(table, self.columns, words, threads=threads)
-        self.buffers = (first, rows_of(np.empty_like(first.words)))
+    def __init__(
+        self, table: CodedTable, k: int, purpose: Purpose, guarded: Sequence[Guarded], threads: int, subtree: int
+    ) -> None:
+        packing = Packing()
+        fields = layout.add_fields(table, packing)
+        guide_fields, guard_fields = guide.add_fields(purpose, packing), guard.add_fields(guarded, packing)
+        packing.settle()
+        self.columns = layout.describe(table, packing, fields, tiled=_tiled(purpose))
+        self.guide = guide.make_guide(purpose, table, packing, guide_fields)
+        self.guard = guard.make_guard(guarded, packing, guard_fields) if guarded else None
         self.k = k
+        self.rows = table.rows
+        first = pack(packing, table.rows, entities=table.entities, threads=threads)
+        self.buffers = (first, rows_of(np.empty_like(first.words)))
+        # What kernels are given in place of these tuples.
+        self.shared_rows = (shared(self.buffers[0]), shared(self.buffers[1]))
+        self.shared_columns, self.shared_guide = shared(self.columns), shared(self.guide)
+        self.shared_guard = None if self.guard is None else shared(self.guard)
         self.subtree_rows = subtree
         self.threads = threads
         self.pool = ThreadPoolExecutor(threads) if threads > 1 else None
         self.own = local()
-        self.scratch = make_scratch(self.columns, table.rows)
-        self.nodes = growing.new_nodes()
-        self.used = 1
+        self.scratch = make_scratch(self.columns, self.guide, self.guard, table.rows)
+        self.shared_scratch = shared(self.scratch)
+        self.nodes, self.used = growing.new_nodes(), 1
+        self.members, self.filled = np.empty(64, np.int64), 0
+        self.selector = None if purpose.selections is None else Selector(table, k, purpose, guarded, self.columns)
 
     def each(self, task: Callable[..., Result], *arguments: Iterable[Any]) -> list[Result]:
         return list(self.pool.map(task, *arguments) if self.pool else map(task, *arguments))
@@ -67,137 +83,194 @@ class _Grower:
 
     def count(self, buffer: int, start: int, stop: int) -> NDArray[np.int64]:
         """The histogram of some rows, counted by all threads."""
+        slots = int(self.guide.settings[SLOTS])
 
         def task(begin: int, end: int) -> NDArray[np.int64]:
-            histogram = np.zeros(self.columns.bins, np.int64)
-            count_rows(self.buffers[buffer], self.columns, begin, end, 1, histogram)
+            histogram = np.zeros(self.columns.bins * slots, np.int64)
+            vectors = np.zeros((VECTORS, slots + 2), np.int64)
+            count_rows(
+                self.shared_rows[buffer], self.shared_columns, self.shared_guide, begin, end, 1, histogram, vectors
+            )
             return histogram
 
         total: NDArray[np.int64] = np.sum(self.each(task, *self.bounds(start, stop)), axis=0)
         return total
 
-    def root(self) -> _Node:
+    def root(self) -> Node:
         """The node of all rows."""
         facts = self.columns.facts
         span = np.zeros((SPAN, facts.shape[1]), np.int64)
         span[FROM], span[TO] = 0, facts[SIZE] - 1
         span[LOW], span[HIGH], span[GAP] = facts[MISSING], facts[SIZE] - 1, facts[MISSING]
-        return _Node(0, 0, self.rows, 0, span, self.count(0, 0, self.rows))
+        tile = np.ones(self.columns.tile, np.uint8)
+        return Node(0, 0, self.rows, 0, span, tile, self.count(0, 0, self.rows), self.selector is not None)
 
-    def partition(self, node: _Node, column: int, parts: int) -> list[tuple[int, int]]:
+    def partition(self, node: Node, split: Split) -> list[tuple[int, int]]:
         """Move a node's rows to their parts with two threads; the run of each part in the other buffer."""
-        source, target = self.buffers[node.buffer], self.buffers[1 - node.buffer]
-        lists = self.scratch.lists
-        sizes = lists[SIZES, :parts].copy()
+        source, target = self.shared_rows[node.buffer], self.shared_rows[1 - node.buffer]
+        column, parts, _, by_set = split
+        columns, scratch = self.shared_columns, self.shared_scratch
+        sizes = self.scratch.lists[SIZES, :parts].copy()
         if self.columns.counts >= 0:
-            growing.count_parts(source, self.columns, column, parts, node.start, node.stop, lists, sizes)
+            growing.count_parts(source, columns, column, parts, by_set, node.start, node.stop, scratch, sizes)
         edges = node.start + np.concatenate([[0], np.cumsum(sizes)])
         middle = (node.start + node.stop) // 2
 
         def move(start: int, stop: int, step: int, places: NDArray[np.int64]) -> None:
-            growing.scatter(source, target, self.columns, column, parts, start, stop, step, lists, places)
+            growing.scatter(source, target, columns, column, parts, by_set, start, stop, step, scratch, places)
 
         self.each(move, (node.start, node.stop - 1), (middle, middle - 1), (1, -1), (edges[:-1].copy(), edges[1:] - 1))
         return [(int(edges[part]), int(edges[part + 1])) for part in range(parts)]
 
-    def split(self, node: _Node) -> list[_Node]:
-        """Split a large node; its parts that have rows, or nothing if it is a region."""
-        rows = self.buffers[node.buffer]
-        column, parts, below = choose_split(
-            rows, self.columns, node.start, node.stop, node.histogram, self.k, node.span, self.scratch
+    def choose(self, node: Node) -> Split:
+        """A large node's split: by selections as long as they gain, then by the targets or the median."""
+        rows = self.shared_rows[node.buffer]
+        if node.selecting:
+            assert self.selector is not None
+            found = self.selector.choose(
+                node,
+                self.buffers[node.buffer],
+                self.scratch,
+                Shared(rows, self.shared_columns, self.shared_guide, self.shared_scratch),
+            )
+            if found is not None:
+                return found
+            node.selecting = False
+        chosen: Split = choose_split(
+            rows,
+            self.shared_columns,
+            self.shared_guide,
+            self.k,
+            self.shared_guard,
+            node.start,
+            node.stop,
+            node.histogram,
+            node.span,
+            node.tile,
+            self.shared_scratch,
         )
+        return chosen
+
+    def split(self, node: Node) -> list[Node]:
+        """Split a large node; its parts that have rows, or nothing if it is a region."""
+        split = self.choose(node)
+        column, parts, before, by_set = split
         if column < 0:
             self.nodes, self.used = growing.finish(
                 self.nodes,
                 self.used,
                 node.number,
-                rows,
-                self.columns,
+                self.shared_rows[node.buffer],
+                self.shared_columns,
+                self.shared_guide,
                 node.start,
                 node.stop,
                 node.buffer,
                 node.span,
+                node.tile,
             )
             return []
-        self.nodes, self.used, first = growing.attach(
+        self.nodes, self.used, first, self.members, self.filled = growing.attach(
             self.nodes,
             self.used,
             node.number,
-            self.columns,
+            self.shared_columns,
             column,
             parts,
-            below,
+            before,
+            by_set,
+            self.members,
+            self.filled,
             node.span,
-            self.scratch.lists,
+            node.tile,
+            self.shared_scratch,
         )
-        runs = self.partition(node, column, parts)
+        return self.parts(node, split, first)
+
+    def parts(self, node: Node, split: Split, first: int) -> list[Node]:
+        """The parts of a split that have rows; the largest gets what is left of the node's histogram."""
+        column, parts, _, by_set = split
+        scratch = self.scratch
+        runs = self.partition(node, split)
         largest = max(range(parts), key=lambda part: runs[part][1] - runs[part][0])
         rest = node.histogram
         found = []
         for part, (start, stop) in enumerate(runs):
             if start == stop:
                 continue
-            span = np.empty_like(node.span)
-            growing.child_span(node.span, column, part, parts, self.scratch.lists, span)
+            span, tile = np.empty_like(node.span), node.tile.copy()
+            if by_set:
+                growing.child_tile(self.shared_columns, node.span, node.tile, column, part, scratch.side, span, tile)
+            else:
+                growing.child_span(self.columns, node.span, node.tile, column, part, parts, scratch.lists, span, tile)
             histogram = None
             if part != largest:
                 histogram = self.count(1 - node.buffer, start, stop)
                 rest = rest - histogram
-            found.append(_Node(first + part, start, stop, 1 - node.buffer, span, histogram))
+            found.append(Node(first + part, start, stop, 1 - node.buffer, span, tile, histogram, node.selecting))
         for child in found:
             if child.histogram is None:
                 child.histogram = rest
         return found
 
-    def subtree(self, node: _Node) -> NDArray[np.int64]:
+    def subtree(self, node: Node) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         if not hasattr(self.own, "scratch"):
-            self.own.scratch = make_scratch(self.columns, self.rows)
-        found: NDArray[np.int64] = growing.grow_subtree(
-            *self.buffers,
-            self.columns,
+            self.own.scratch = shared(make_scratch(self.columns, self.guide, self.guard, self.largest))
+        found: tuple[NDArray[np.int64], NDArray[np.int64]] = growing.grow_subtree(
+            *self.shared_rows,
+            self.shared_columns,
+            self.shared_guide,
+            self.k,
+            self.shared_guard,
             node.start,
             node.stop,
             node.buffer,
             node.histogram,
-            self.k,
             node.span,
+            node.tile,
             self.own.scratch,
         )
         return found
 
-    def grow(self) -> NDArray[np.int64]:
-        """All nodes of the tree, in no particular order but with the root first."""
+    def grow(self) -> Tree:
+        """The tree of all nodes."""
         limit = max(self.subtree_rows, self.rows // (4 * self.threads)) if self.pool else self.rows
         waiting, small = [self.root()], []
         while waiting:
             node = waiting.pop()
-            if node.stop - node.start <= limit:
+            if node.stop - node.start <= limit and not node.selecting:
                 small.append(node)
             else:
                 waiting.extend(self.split(node))
         small.sort(key=lambda node: node.start - node.stop)
+        self.largest = max((node.stop - node.start for node in small), default=1)
+        subtrees = self.each(self.subtree, small)
+        nodes, members = self.join([node.number for node in small], subtrees)
+        settle(nodes, self.buffers[0].words, self.buffers[1].words)
+        return breadth_first(nodes, members)
+
+    def join(
+        self, numbers: list[int], subtrees: list[tuple[NDArray[np.int64], NDArray[np.int64]]]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Hang subtrees on the nodes of the top that they grew from; all nodes and the members of their sets."""
         top = self.nodes[: self.used]
-        return _join(top, [node.number for node in small], self.each(self.subtree, small))
+        blocks, sets = [top], [self.members[: self.filled]]
+        used, filled = self.used, self.filled
+        for number, (subtree, members) in zip(numbers, subtrees, strict=True):
+            subtree[subtree[:, growing.CHILDREN] > 0, growing.CHILD] += used - 1
+            subtree[subtree[:, growing.SET] >= 0, growing.SET] += filled
+            kept = top[number, [growing.START, growing.BEFORE]]
+            top[number] = subtree[0]
+            top[number, [growing.START, growing.BEFORE]] = kept
+            blocks.append(subtree[1:])
+            sets.append(members)
+            used += len(subtree) - 1
+            filled += len(members)
+        return np.concatenate(blocks), np.concatenate(sets)
 
     def close(self) -> None:
         if self.pool:
             self.pool.shutdown()
-
-
-def _join(top: NDArray[np.int64], numbers: list[int], subtrees: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Hang subtrees on the nodes of the top that they grew from."""
-    used = len(top)
-    blocks = [top]
-    for number, subtree in zip(numbers, subtrees, strict=True):
-        shift = used - 1
-        splits = subtree[:, growing.CHILDREN] > 0
-        subtree[splits, growing.CHILD] += shift
-        kept = top[number, [growing.START, growing.BEFORE]]
-        top[number] = subtree[0]
-        top[number, [growing.START, growing.BEFORE]] = kept
-        blocks.append(subtree[1:])
-        used += len(subtree) - 1
-    return np.concatenate(blocks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,15 +287,22 @@ class Growth:
         return self.rows.quarters[:, self.columns.number]
 
 
-def grow(table: CodedTable, model: KAnonymity, *, threads: int | None = None, subtree: int = SUBTREE) -> Growth:
-    """Grow a Median Mondrian tree in which the model allows every region that has rows.
+def grow(
+    table: CodedTable,
+    k: int,
+    purpose: Purpose = BLIND,
+    *,
+    guarded: Sequence[Guarded] = (),
+    threads: int | None = None,
+    subtree: int = SUBTREE,
+) -> Growth:
+    """Grow a Mondrian tree in which every region that has rows has k persons and what the guarding models ask.
 
     Nodes of at most `subtree` rows are left to one thread.
     """
-    grower = _Grower(table, model.k, thread_count(threads), subtree)
+    grower = _Grower(table, k, purpose, guarded, thread_count(threads), subtree)
     try:
-        nodes = grower.grow()
+        tree = grower.grow()
     finally:
         grower.close()
-    settle(nodes, *grower.buffers)
-    return Growth(breadth_first(nodes), grower.buffers[0], grower.columns)
+    return Growth(tree, grower.buffers[0], grower.columns)

@@ -9,28 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.compiling import kernel
+from anonfit.compiling import inner, kernel
 from anonfit.engines.memory.counting import count_rows, read, run_of
-from anonfit.engines.memory.layout import FIELD, MODE, PARTS, SIZES, WIDTH, Columns, Int, Rows, Scratch
-from anonfit.engines.memory.splitting import (
-    FROM,
-    GAP,
-    HIGH,
-    LOW,
-    SPAN,
-    TO,
-    choose_split,
-    inner_range,
-    tighten,
-)
+from anonfit.engines.memory.elements import FROM, GAP, HIGH, LOW, SPAN, TO, inner_range, tighten
+from anonfit.engines.memory.guard import Guard
+from anonfit.engines.memory.guide import Guide
+from anonfit.engines.memory.layout import FIELD, MODE, SIZE, TILE, WIDTH, Columns, Int, Rows
+from anonfit.engines.memory.scratch import PARTS, SIZES, Scratch
+from anonfit.engines.memory.splitting import choose_split
 from anonfit.tables.coded import SplitMode
 
-__all__ = ["attach", "child_span", "count_parts", "finish", "grow_subtree", "new_nodes", "scatter"]
+__all__ = ["attach", "child_span", "child_tile", "count_parts", "finish", "grow_subtree", "new_nodes", "scatter"]
 
 # One row per node of the tree being grown. START and BEFORE are as in Tree; the rows of a node that is a region are
-# BEGIN..END
-# of buffer BUFFER (none for an empty region).
-CHILD, CHILDREN, COLUMN, START, BEFORE, BEGIN, END, BUFFER, FACTS = 0, 1, 2, 3, 4, 5, 6, 7, 8
+# BEGIN..END of buffer BUFFER (none for an empty region). SET is where a node's set stands among the members of sets
+# (-1: it has none): how many codes, then the codes.
+CHILD, CHILDREN, COLUMN, START, BEFORE, BEGIN, END, BUFFER, SET, FACTS = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
 
 # One row per node that waits to be split: its number, its rows and their buffer, and its histogram.
 NODE, ROW, STOP, SIDE, HISTOGRAM, WAITING = 0, 1, 2, 3, 4, 5
@@ -39,9 +33,11 @@ TOO_SMALL, UNCOUNTED = -1, -2
 BINARY = int(SplitMode.BINARY)
 HISTOGRAMS = 64
 """Histograms a subtree keeps at once: enough for two-way splits of any depth; wider splits may count a node again."""
+ENTRIES = 1 << 22
+"""Entries that these histograms may have in all."""
 
 
-@kernel
+@inner
 def _room(table: Any, needed: Int) -> Any:
     """The table, or a larger copy of it, with at least so many rows."""
     if needed <= table.shape[0]:
@@ -57,27 +53,27 @@ def _room(table: Any, needed: Int) -> Any:
 def new_nodes() -> Any:
     """A tree of one region."""
     nodes = np.zeros((64, FACTS), np.int64)
-    nodes[0, COLUMN], nodes[0, BEFORE] = -1, -1
+    nodes[0, COLUMN], nodes[0, BEFORE], nodes[0, SET] = -1, -1, -1
     return nodes
 
 
-@kernel
+@inner
 def _add_children(nodes: Any, used: Int, parent: Int, column: Int, count: Int) -> None:
     """Give a node children that are, for now, empty regions."""
     nodes[parent, CHILD], nodes[parent, CHILDREN], nodes[parent, COLUMN] = used, count, column
     for child in range(used, used + count):
         for fact in range(FACTS):
             nodes[child, fact] = 0
-        nodes[child, COLUMN], nodes[child, BEFORE] = -1, -1
+        nodes[child, COLUMN], nodes[child, BEFORE], nodes[child, SET] = -1, -1, -1
 
 
-@kernel
-def _narrow(nodes: Any, used: Int, node: Int, columns: Columns, column: Int, span: Any) -> Any:
+@inner
+def _narrow(nodes: Any, used: Int, node: Int, columns: Columns, column: Int, span: Any, tile: Any) -> Any:
     """Free descent: cut the tile to what the taxonomy node over the rows holds; the rest are empty regions.
 
     Returns the nodes in use and the node that holds the rows.
     """
-    low, high, _ = inner_range(columns, column, span)
+    low, high, _ = inner_range(columns, column, span, tile)
     first, last = span[FROM, column], span[TO, column]
     parts = np.int64(1) + np.int64(low > first) + np.int64(high < last)
     if parts == 1:
@@ -91,7 +87,29 @@ def _narrow(nodes: Any, used: Int, node: Int, columns: Columns, column: Int, spa
     if high < last:
         nodes[inside + 1, START] = high + 1
     span[FROM, column], span[TO, column] = low, high
+    held = columns.facts[TILE, column]
+    if held >= 0:
+        for code in range(columns.facts[SIZE, column]):
+            if code < low or code > high:
+                tile[held + code] = 0
     return used + parts, inside
+
+
+@inner
+def _write_members(members: Any, filled: Int, size: Int, side: Any) -> Any:
+    """Add the codes of a set to the members of sets (moved if they needed room), and how many entries are filled."""
+    if filled + size + 1 > members.shape[0]:
+        larger = np.empty(2 * members.shape[0] + size + 1, np.int64)
+        for entry in range(filled):
+            larger[entry] = members[entry]
+        members = larger
+    count = np.int64(0)
+    for code in range(size):
+        if side[code] == 0:
+            count += 1
+            members[filled + count] = code
+    members[filled] = count
+    return members, filled + count + 1
 
 
 @kernel
@@ -103,21 +121,29 @@ def attach(
     column: Int,
     parts: Int,
     before: Int,
+    by_set: Int,
+    members: Any,
+    filled: Int,
     span: Any,
-    lists: Any,
+    tile: Any,
+    scratch: Scratch,
 ) -> Any:
-    """Write a chosen split into the tree: the nodes (moved if they needed room), how many are used, and the first
-    part's node.
+    """Write a chosen split into the tree: the nodes and the members of sets (moved if they needed room), how many are
+    used, and the first part's node.
     """
     nodes = _room(nodes, used + parts + 3)
     if columns.facts[MODE, column] >= BINARY:
-        used, node = _narrow(nodes, used, node, columns, column, span)
+        used, node = _narrow(nodes, used, node, columns, column, span, tile)
     _add_children(nodes, used, node, column, parts)
-    for part in range(parts):
-        nodes[used + part, START] = lists[PARTS, part]
-    if before >= 0:
-        nodes[used + 1, BEFORE] = before
-    return nodes, used + parts, used
+    if by_set == 1:
+        nodes[node, SET] = filled
+        members, filled = _write_members(members, filled, columns.facts[SIZE, column], scratch.side)
+    else:
+        for part in range(parts):
+            nodes[used + part, START] = scratch.lists[PARTS, part]
+        if before >= 0:
+            nodes[used + 1, BEFORE] = before
+    return nodes, used + parts, used, members, filled
 
 
 @kernel
@@ -127,26 +153,47 @@ def finish(
     node: Int,
     rows: Rows,
     columns: Columns,
+    guide: Guide,
     start: Int,
     stop: Int,
     side: Int,
     span: Any,
+    tile: Any,
 ) -> Any:
     """Make a node a region: free descents once more, then its rows. Returns the nodes and how many are used."""
     width = columns.facts.shape[1]
     nodes = _room(nodes, used + 3 * width)
     nothing = np.empty(0, np.int64)
     for column in range(width):
-        if columns.facts[MODE, column] >= BINARY and span[FROM, column] < span[TO, column]:
-            tighten(rows, columns, column, start, stop, nothing, span)
-            used, node = _narrow(nodes, used, node, columns, column, span)
+        if (
+            columns.facts[MODE, column] >= BINARY
+            and span[FROM, column] < span[TO, column]
+            and guide.weights[column] >= 0
+        ):
+            tighten(rows, columns, guide, column, start, stop, nothing, span)
+            used, node = _narrow(nodes, used, node, columns, column, span, tile)
     nodes[node, BEGIN], nodes[node, END], nodes[node, BUFFER] = start, stop, side
     return nodes, used
 
 
+@inner
+def _fit_span(columns: Columns, column: Int, span: Any, tile: Any) -> None:
+    """Bring FROM and TO of a column to the first and last code of its tile."""
+    held = columns.facts[TILE, column]
+    first, last = np.int64(-1), np.int64(-1)
+    for code in range(columns.facts[SIZE, column]):
+        if tile[held + code] == 1:
+            last = np.int64(code)
+            if first < 0:
+                first = np.int64(code)
+    span[FROM, column], span[TO, column] = first, last
+
+
 @kernel
-def child_span(span: Any, column: Int, part: Int, parts: Int, lists: Any, child: Any) -> None:
-    """The span of a part of a split, written to `child`."""
+def child_span(
+    columns: Columns, span: Any, tile: Any, column: Int, part: Int, parts: Int, lists: Any, child: Any, inner_tile: Any
+) -> None:
+    """The span and the tile of a part of a split by runs, written to `child` and `inner_tile`."""
     for fact in range(SPAN):
         for other in range(span.shape[1]):
             child[fact, other] = span[fact, other]
@@ -157,18 +204,56 @@ def child_span(span: Any, column: Int, part: Int, parts: Int, lists: Any, child:
     child[HIGH, column] = min(last, span[HIGH, column])
     if first > 0:
         child[GAP, column] = 0
+    for entry in range(tile.shape[0]):
+        inner_tile[entry] = tile[entry]
+    held = columns.facts[TILE, column]
+    if held >= 0:
+        for code in range(columns.facts[SIZE, column]):
+            if code < first or code > last:
+                inner_tile[held + code] = 0
+        _fit_span(columns, column, child, inner_tile)
+
+
+@kernel
+def child_tile(
+    columns: Columns, span: Any, tile: Any, column: Int, part: Int, sides: Any, child: Any, inner_tile: Any
+) -> None:
+    """The span and the tile of a part of a split by a set, written to `child` and `inner_tile`."""
+    for fact in range(SPAN):
+        for other in range(span.shape[1]):
+            child[fact, other] = span[fact, other]
+    for entry in range(tile.shape[0]):
+        inner_tile[entry] = tile[entry]
+    held = columns.facts[TILE, column]
+    if held >= 0:
+        for code in range(columns.facts[SIZE, column]):
+            if sides[code] != part:
+                inner_tile[held + code] = 0
+        _fit_span(columns, column, child, inner_tile)
 
 
 @kernel
 def count_parts(
-    rows: Rows, columns: Columns, column: Int, parts: Int, start: Int, stop: Int, lists: Any, sizes: Any
+    rows: Rows,
+    columns: Columns,
+    column: Int,
+    parts: Int,
+    by_set: Int,
+    start: Int,
+    stop: Int,
+    scratch: Scratch,
+    sizes: Any,
 ) -> None:
     """Count the rows start..stop that go to each part."""
     width, field = columns.facts[WIDTH, column], columns.facts[FIELD, column]
     for part in range(parts):
         sizes[part] = 0
     for row in range(start, stop):
-        sizes[run_of(lists[PARTS], parts, read(rows, width, field, row))] += 1
+        code = read(rows, width, field, row)
+        if by_set == 1:
+            sizes[np.int64(scratch.side[code])] += 1
+        else:
+            sizes[run_of(scratch.lists[PARTS], parts, code)] += 1
 
 
 @kernel
@@ -178,10 +263,11 @@ def scatter(
     columns: Columns,
     column: Int,
     parts: Int,
+    by_set: Int,
     start: Int,
     stop: Int,
     step: Int,
-    lists: Any,
+    scratch: Scratch,
     places: Any,
 ) -> None:
     """Move rows start, start + step, … before stop to their parts; `places` holds the next free row of each part.
@@ -190,19 +276,20 @@ def scatter(
     within every part, whose rows keep their order.
     """
     width, field = columns.facts[WIDTH, column], columns.facts[FIELD, column]
-    old, new = source.words, target.words
+    old, new, side = source.words, target.words, scratch.side
     words = old.shape[1]
     if parts > 2:
         for row in range(start, stop, step):
-            part = run_of(lists[PARTS], parts, read(source, width, field, row))
+            part = run_of(scratch.lists[PARTS], parts, read(source, width, field, row))
             for word in range(words):
                 new[places[part], word] = old[row, word]
             places[part] += step
         return
-    second = lists[PARTS, 1]
+    second = scratch.lists[PARTS, 1]
     low, high = places[0], places[1]
     for row in range(start, stop, step):
-        below = read(source, width, field, row) < second
+        code = read(source, width, field, row)
+        below = side[code] == 0 if by_set == 1 else code < second
         place = low if below else high
         if words == 2:
             new[place, 0], new[place, 1] = old[row, 0], old[row, 1]
@@ -214,7 +301,7 @@ def scatter(
     places[0], places[1] = low, high
 
 
-@kernel
+@inner
 def _persons(rows: Rows, columns: Columns, start: Int, stop: Int) -> Any:
     """Persons of rows start..stop, each row counted on its own."""
     if columns.counts < 0:
@@ -225,37 +312,40 @@ def _persons(rows: Rows, columns: Columns, start: Int, stop: Int) -> Any:
     return persons
 
 
-@kernel
+@inner
 def _divide(
     source: Rows,
     target: Rows,
     columns: Columns,
     column: Int,
     parts: Int,
+    by_set: Int,
     start: Int,
     stop: Int,
-    lists: Any,
+    scratch: Scratch,
     edges: Any,
 ) -> Any:
     """Move a node's rows to their parts; fills `edges` (part, first row and row after the last) and returns the
     largest part.
     """
+    lists = scratch.lists
     if columns.counts >= 0:
-        count_parts(source, columns, column, parts, start, stop, lists, lists[SIZES])
+        count_parts(source, columns, column, parts, by_set, start, stop, scratch, lists[SIZES])
     place, largest = start, np.int64(0)
     for part in range(parts):
         edges[0, part], edges[1, part] = place, place
         place += lists[SIZES, part]
         if lists[SIZES, part] > lists[SIZES, largest]:
             largest = np.int64(part)
-    scatter(source, target, columns, column, parts, start, stop, np.int64(1), lists, edges[1])
+    scatter(source, target, columns, column, parts, by_set, start, stop, np.int64(1), scratch, edges[1])
     return largest
 
 
-@kernel
+@inner
 def _pass_histogram(
     rows: Rows,
     columns: Columns,
+    guide: Guide,
     start: Int,
     stop: Int,
     k: Int,
@@ -264,6 +354,7 @@ def _pass_histogram(
     slot: Int,
     free: Int,
     slots: Any,
+    vectors: Any,
 ) -> Any:
     """The histogram a part gets: the largest takes its parent's, from which the others are taken away."""
     enough = _persons(rows, columns, start, stop) >= 2 * k
@@ -271,13 +362,13 @@ def _pass_histogram(
         return slot if enough else np.int64(TOO_SMALL)
     if not enough:
         if large:
-            count_rows(rows, columns, start, stop, np.int64(-1), slots[slot])
+            count_rows(rows, columns, guide, start, stop, np.int64(-1), slots[slot], vectors)
         return np.int64(TOO_SMALL)
-    for index in range(columns.bins):
+    for index in range(slots.shape[1]):
         slots[free, index] = 0
-    count_rows(rows, columns, start, stop, np.int64(1), slots[free])
+    count_rows(rows, columns, guide, start, stop, np.int64(1), slots[free], vectors)
     if large:
-        for index in range(columns.bins):
+        for index in range(slots.shape[1]):
             slots[slot, index] -= slots[free, index]
     return free
 
@@ -287,25 +378,31 @@ def grow_subtree(
     first_rows: Rows,
     second_rows: Rows,
     columns: Columns,
+    guide: Guide,
+    k: Int,
+    guard: Guard | None,
     start: Int,
     stop: Int,
     side: Int,
     histogram: Any,
-    k: Int,
     span: Any,
+    tile: Any,
     scratch: Scratch,
 ) -> Any:
-    """Grow the tree below one node, depth first; returns its nodes."""
+    """Grow the tree below one node, depth first; returns its nodes and the members of their sets."""
     width = columns.facts.shape[1]
-    lists = scratch.lists
-    nodes = new_nodes()
-    used = np.int64(1)
-    slots = np.empty((HISTOGRAMS, columns.bins), np.int64)
-    for index in range(columns.bins):
+    lists, vectors = scratch.lists, scratch.vectors
+    nodes, members = new_nodes(), np.empty(64, np.int64)
+    used, filled = np.int64(1), np.int64(0)
+    length = histogram.shape[0]
+    kept_histograms = max(np.int64(4), min(np.int64(HISTOGRAMS), np.int64(ENTRIES) // max(length, np.int64(1))))
+    slots = np.empty((kept_histograms, length), np.int64)
+    for index in range(length):
         slots[0, index] = histogram[index]
     edges = np.empty((2, lists.shape[1]), np.int64)
     waiting = np.empty((64, WAITING), np.int64)
     spans = np.empty((64, SPAN * width), np.int64)
+    tiles = np.empty((64, columns.tile), np.uint8)
     waiting[0, NODE], waiting[0, ROW], waiting[0, STOP], waiting[0, SIDE], waiting[0, HISTOGRAM] = (
         0,
         start,
@@ -315,7 +412,10 @@ def grow_subtree(
     )
     for index in range(SPAN * width):
         spans[0, index] = span[index // width, index % width]
+    for index in range(columns.tile):
+        tiles[0, index] = tile[index]
     here = np.empty((SPAN, width), np.int64)
+    held = np.empty(columns.tile, np.uint8)
     count, highest = np.int64(1), np.int64(0)
     while count > 0:
         count -= 1
@@ -328,22 +428,32 @@ def grow_subtree(
         slot = waiting[count, HISTOGRAM]
         for index in range(SPAN * width):
             here[index // width, index % width] = spans[count, index]
+        for index in range(columns.tile):
+            held[index] = tiles[count, index]
         rows, other = (first_rows, second_rows) if side == 0 else (second_rows, first_rows)
         if slot <= UNCOUNTED:
             slot = UNCOUNTED - slot
-            for index in range(columns.bins):
+            for index in range(length):
                 slots[slot, index] = 0
-            count_rows(rows, columns, start, stop, np.int64(1), slots[slot])
-        column, parts, before = np.int64(-1), np.int64(0), np.int64(-1)
+            count_rows(rows, columns, guide, start, stop, np.int64(1), slots[slot], vectors)
+        column, parts, before, by_set = np.int64(-1), np.int64(0), np.int64(-1), np.int64(0)
         if slot >= 0:
-            column, parts, before = choose_split(rows, columns, start, stop, slots[slot], k, here, scratch)
+            column, parts, before, by_set = choose_split(
+                rows, columns, guide, k, guard, start, stop, slots[slot], here, held, scratch
+            )
         if column < 0:
-            nodes, used = finish(nodes, used, node, rows, columns, start, stop, side, here)
+            nodes, used = finish(nodes, used, node, rows, columns, guide, start, stop, side, here, held)
             continue
-        nodes, used, first = attach(nodes, used, node, columns, column, parts, before, here, lists)
-        largest = _divide(rows, other, columns, column, parts, start, stop, lists, edges)
-        waiting, spans = _room(waiting, count + parts), _room(spans, count + parts)
-        crowded = slot + parts >= HISTOGRAMS
+        nodes, used, first, members, filled = attach(
+            nodes, used, node, columns, column, parts, before, by_set, members, filled, here, held, scratch
+        )
+        largest = _divide(rows, other, columns, column, parts, by_set, start, stop, scratch, edges)
+        waiting, spans, tiles = (
+            _room(waiting, count + parts),
+            _room(spans, count + parts),
+            _room(tiles, count + parts),
+        )
+        crowded = slot + parts >= kept_histograms
         large = _persons(other, columns, edges[0, largest], edges[1, largest]) >= 2 * k
         highest = slot
         for turn in range(parts):
@@ -354,10 +464,27 @@ def grow_subtree(
                 continue
             kept = UNCOUNTED - slot
             if not crowded:
-                kept = _pass_histogram(other, columns, start, stop, k, part == largest, large, slot, highest + 1, slots)
+                kept = _pass_histogram(
+                    other,
+                    columns,
+                    guide,
+                    start,
+                    stop,
+                    k,
+                    part == largest,
+                    large,
+                    slot,
+                    highest + 1,
+                    slots,
+                    vectors,
+                )
                 highest = max(highest, kept)
             waiting[count, NODE], waiting[count, ROW], waiting[count, STOP] = first + part, start, stop
             waiting[count, SIDE], waiting[count, HISTOGRAM] = 1 - side, kept
-            child_span(here, column, part, parts, lists, spans[count].reshape(SPAN, width))
+            child = spans[count].reshape(SPAN, width)
+            if by_set == 1:
+                child_tile(columns, here, held, column, part, scratch.side, child, tiles[count])
+            else:
+                child_span(columns, here, held, column, part, parts, lists, child, tiles[count])
             count += 1
-    return nodes[:used]
+    return nodes[:used], members[:filled]

@@ -6,6 +6,7 @@ Kernels compile faster the fewer arrays they are given, so facts of one kind sha
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeAlias
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from anonfit.tables.coded import CodedColumn, CodedTable, SplitMode, code_dtype
 from anonfit.tables.taxonomy import Taxonomy
 
-__all__ = ["Columns", "Int", "Rows", "Scratch", "describe", "make_scratch", "pack", "rows_of"]
+__all__ = ["Columns", "Int", "Packing", "Rows", "TableFields", "add_fields", "describe", "pack", "rows_of"]
 
 Int: TypeAlias = int | np.int64
 """A whole number of a kernel: what Python calls int, compiled code has in 64 bits."""
@@ -35,21 +36,13 @@ FIELD = 4  # its place in the row, in units of its width
 BIN = 5  # first bin in a node's histogram, -1 for wide columns
 PLACE = 6  # first entry in Columns.positions
 ROOT = 7  # first entry in Columns.taxonomy, -1 without one
+TILE = 8  # first entry in a node's tile, -1 where a node holds a run of codes
+FACTS = 9
 
 # Rows of Columns.taxonomy, one entry per taxonomy node, depth first.
 FIRST = 0  # first code below the node
 LAST = 1
 AFTER = 2  # the next node that is not below it
-
-# Rows of Scratch.lists.
-CODES = 0  # codes present in the node, ascending
-PERSONS = 1  # persons of each
-STARTS = 2  # first code of each element that may be cut off
-OWN = 3  # persons of each element, every row counted on its own
-LEFT = 4  # persons of this and lower elements
-RIGHT = 5  # persons of higher elements
-PARTS = 6  # first code of each part of the chosen split
-SIZES = 7  # persons of each part, every row counted on its own
 
 
 class Rows(NamedTuple):
@@ -65,8 +58,7 @@ class Columns(NamedTuple):
     """What the kernels know of the columns.
 
     `counts`, `entity` and `number` are fields of 4 bytes: how many persons a row stands for (-1: one), whose row it
-    is (-1: each row
-    is another person's), and the row's number.
+    is (-1: each row is another person's), and the row's number.
     """
 
     facts: NDArray[np.int64]  # (fact, column)
@@ -76,35 +68,43 @@ class Columns(NamedTuple):
     narrow: NDArray[np.int64]  # (narrow column,) first bin; their codes are bytes that stand together
     byte: int  # the first of these bytes
     bins: int
+    tile: int  # entries of a node's tile
     counts: int
     entity: int
     number: int
 
 
-class Scratch(NamedTuple):
-    """Working memory of one thread, so that no node allocates any."""
+class Packing:
+    """Gives fields of packed rows their places: the widest first, so that every field is aligned."""
 
-    lists: NDArray[np.int64]  # (list, entry)
-    dense: NDArray[np.int64]  # one counter per code of the widest column; all zero between uses
-    keys: NDArray[np.uint64]  # (2, row) keys and their sorted copy
-    spread: NDArray[np.float64]  # (column,) normalized range in the node, -1 where it cannot be split
+    def __init__(self) -> None:
+        self.fields: list[tuple[int, NDArray[Any]]] = []
+        self.places: list[int] = []
+        self.words = 1
+
+    def add(self, values: NDArray[Any], width: int) -> int:
+        """A field of so many bytes, by its number."""
+        self.fields.append((width, values))
+        return len(self.fields) - 1
+
+    def place(self, field: int) -> int:
+        """Where a field stands, in units of its width; -1 for no field (-1)."""
+        return -1 if field < 0 else self.places[field]
+
+    def settle(self) -> None:
+        """Fix the places of all fields; fields of one width stand together in the order they were added."""
+        used = 0
+        self.places = [0] * len(self.fields)
+        for field in sorted(range(len(self.fields)), key=lambda field: -self.fields[field][0]):
+            width = self.fields[field][0]
+            self.places[field] = used // width
+            used += width
+        self.words = max(1, -(-used // 8))
 
 
 def rows_of(words: NDArray[np.uint64]) -> Rows:
     """The views of a block of words."""
     return Rows(words, words.view(np.uint8), words.view(np.uint16), words.view(np.uint32))
-
-
-def make_scratch(columns: Columns, rows: int) -> Scratch:
-    """Working memory for nodes of at most `rows` rows."""
-    size = columns.facts[SIZE]
-    wide = size[columns.facts[BIN] < 0]
-    return Scratch(
-        lists=np.zeros((8, int(size.max(initial=1)) + 2), np.int64),
-        dense=np.zeros(int(wide.max(initial=1)), np.int64),
-        keys=np.empty((2, max(1, min(rows, 1 << 20)) if len(wide) else 1), np.uint64),
-        spread=np.empty(size.shape[0], np.float64),
-    )
 
 
 def _normalizer(column: CodedColumn) -> float:
@@ -129,42 +129,69 @@ def _taxonomy_facts(taxonomy: Taxonomy, shift: int, before: int) -> NDArray[np.i
     return np.stack([first + shift, np.asarray(taxonomy.last_leaf, dtype=np.int64) + shift, after + before])
 
 
-def describe(table: CodedTable) -> tuple[Columns, int]:
-    """The kernels' description of a table's columns, and the words a packed row needs."""
-    extra = 1 + (table.counts is not None) + (table.entities is not None)
-    facts = np.full((8, len(table.columns)), -1, dtype=np.int64)
+class TableFields(NamedTuple):
+    """The numbers of a table's fields in packed rows; -1 where there is none."""
+
+    number: int
+    counts: int
+    entity: int
+    codes: tuple[int, ...]
+
+
+def add_fields(table: CodedTable, packing: Packing) -> TableFields:
+    """Add a table's rows to a packing. They come first: kernels read codes of one byte in one go."""
+    return TableFields(
+        number=packing.add(np.arange(table.rows, dtype=np.uint32), 4),
+        counts=-1 if table.counts is None else packing.add(table.counts, 4),
+        entity=-1 if table.entities is None else packing.add(table.entities, 4),
+        codes=tuple(
+            packing.add(codes, code_dtype(column.size).itemsize)
+            for column, codes in zip(table.columns, table.codes, strict=True)
+        ),
+    )
+
+
+def describe(table: CodedTable, packing: Packing, fields: TableFields, *, tiled: Iterable[SplitMode] = ()) -> Columns:
+    """The kernels' description of a table's columns, once the packing is settled.
+
+    Columns split in the modes `tiled` may be divided into any sets of codes, so nodes keep the codes they hold.
+    """
+    facts = np.full((FACTS, len(table.columns)), -1, dtype=np.int64)
     for index, column in enumerate(table.columns):
-        width = code_dtype(column.size).itemsize
-        facts[[SIZE, MODE, MISSING, WIDTH], index] = column.size, column.mode, column.has_missing, width
+        field = fields.codes[index]
+        facts[[SIZE, MODE, MISSING], index] = column.size, column.mode, column.has_missing
+        facts[WIDTH, index], facts[FIELD, index] = packing.fields[field][0], packing.places[field]
     facts[PLACE] = np.cumsum(facts[SIZE]) - facts[SIZE]
-    used = 4 * extra
-    # Widest first, so that every field is aligned.
-    for index in np.argsort(-facts[WIDTH], kind="stable"):
-        facts[FIELD, index] = used // facts[WIDTH, index]
-        used += int(facts[WIDTH, index])
     narrow = facts[SIZE] <= NARROW
     facts[BIN, narrow] = np.cumsum(facts[SIZE, narrow]) - facts[SIZE, narrow]
+    held = np.isin(facts[MODE], [int(mode) for mode in tiled])
+    facts[TILE, held] = np.cumsum(facts[SIZE, held]) - facts[SIZE, held]
+    return Columns(
+        facts=facts,
+        scale=np.array([_normalizer(column) for column in table.columns], dtype=np.float64),
+        positions=np.concatenate([np.zeros(0), *(_positions(column) for column in table.columns)]),
+        taxonomy=_taxonomies(table.columns, facts),
+        narrow=facts[BIN, narrow],
+        byte=int(facts[FIELD, narrow].min() if narrow.any() else 0),
+        bins=int(facts[SIZE, narrow].sum()),
+        tile=int(facts[SIZE, held].sum()),
+        counts=packing.place(fields.counts),
+        entity=packing.place(fields.entity),
+        number=packing.place(fields.number),
+    )
+
+
+def _taxonomies(columns: Sequence[CodedColumn], facts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The taxonomies of all columns one after another; each column's first node is written to its facts."""
     trees = [np.zeros((3, 1), np.int64)]
     nodes = 1
-    for index, column in enumerate(table.columns):
+    for index, column in enumerate(columns):
         if column.mode in (SplitMode.BINARY, SplitMode.MULTIWAY):
             assert column.taxonomy is not None
             facts[ROOT, index] = nodes
             trees.append(_taxonomy_facts(column.taxonomy, int(column.has_missing), nodes))
             nodes += trees[-1].shape[1]
-    described = Columns(
-        facts=facts,
-        scale=np.array([_normalizer(column) for column in table.columns], dtype=np.float64),
-        positions=np.concatenate([np.zeros(0), *(_positions(column) for column in table.columns)]),
-        taxonomy=np.concatenate(trees, axis=1),
-        narrow=facts[BIN, narrow],
-        byte=int(facts[FIELD, narrow].min() if narrow.any() else 0),
-        bins=int(facts[SIZE, narrow].sum()),
-        counts=1 if table.counts is not None else -1,
-        entity=extra - 1 if table.entities is not None else -1,
-        number=0,
-    )
-    return described, max(1, -(-used // 8))
+    return np.concatenate(trees, axis=1)
 
 
 def _positions(column: CodedColumn) -> NDArray[np.float64]:
@@ -173,25 +200,20 @@ def _positions(column: CodedColumn) -> NDArray[np.float64]:
     return np.zeros(column.size, dtype=np.float64)
 
 
-def pack(table: CodedTable, columns: Columns, words: int, *, threads: int = 1) -> Rows:
-    """The table's rows, packed; rows of one person stand together."""
-    rows = rows_of(np.empty((table.rows, words), dtype=np.uint64))
-    order = None if table.entities is None else np.argsort(table.entities, kind="stable")
-    views: dict[int, NDArray[Any]] = {1: rows.bytes, 2: rows.halves, 4: rows.quarters}
+def pack(packing: Packing, rows: int, *, entities: NDArray[np.uint32] | None = None, threads: int = 1) -> Rows:
+    """The rows, packed; rows of one person stand together."""
+    packed = rows_of(np.empty((rows, packing.words), dtype=np.uint64))
+    order = None if entities is None else np.argsort(entities, kind="stable")
+    views: dict[int, NDArray[Any]] = {1: packed.bytes, 2: packed.halves, 4: packed.quarters}
 
     def fill(start: int) -> None:
         """Pack a block of rows: small enough to stay in the cache while its fields are written."""
-        stop = min(start + BLOCK, table.rows)
+        stop = min(start + BLOCK, rows)
         wanted: Any = slice(start, stop) if order is None else order[start:stop]
-        rows.words[start:stop] = 0
-        rows.quarters[start:stop, columns.number] = np.arange(start, stop) if order is None else wanted
-        if table.entities is not None:
-            rows.quarters[start:stop, columns.entity] = table.entities[wanted]
-        if table.counts is not None:
-            rows.quarters[start:stop, columns.counts] = table.counts[wanted]
-        for index, codes in enumerate(table.codes):
-            views[int(columns.facts[WIDTH, index])][start:stop, columns.facts[FIELD, index]] = codes[wanted]
+        packed.words[start:stop] = 0
+        for (width, values), place in zip(packing.fields, packing.places, strict=True):
+            views[width][start:stop, place] = values[wanted]
 
     with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(fill, range(0, table.rows, BLOCK)))
-    return rows
+        list(pool.map(fill, range(0, rows, BLOCK)))
+    return packed

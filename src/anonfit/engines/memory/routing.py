@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.compiling import kernel
+from anonfit.engines.bits import set_bits
 from anonfit.engines.memory.counting import read
-from anonfit.engines.memory.layout import FIELD, PLACE, WIDTH, Columns, Rows, describe, pack
+from anonfit.engines.memory.layout import FIELD, PLACE, WIDTH, Columns, Packing, Rows, add_fields, describe, pack
 from anonfit.engines.tree import Tree
 from anonfit.tables.coded import CodedTable
 from anonfit.threads import thread_count
@@ -21,7 +22,8 @@ from anonfit.threads import thread_count
 __all__ = ["Routes", "make_routes", "route_packed", "route_table"]
 
 # Rows of Routes.nodes.
-COLUMN, CHILD, CHILDREN, START, SET = 0, 1, 2, 3, 4
+COLUMN, CHILD, CHILDREN, START = 0, 1, 2, 3
+SET = 4  # the first byte of its set in Routes.members, -1 without one
 
 UNKNOWN = -1
 """The cell of a value that the recoding does not know: its row stays at the node that asks for it."""
@@ -31,24 +33,22 @@ class Routes(NamedTuple):
     """A tree as the kernel reads it, and the cell of every code of every column."""
 
     nodes: NDArray[np.int32]  # (fact, node)
-    members: NDArray[np.uint8]  # (cell of any set,) 1 where the cell belongs to the set
+    members: NDArray[np.uint8]  # the bits of all sets, one after the other
     cells: NDArray[np.int32]  # (code of any column,)
 
 
 def make_routes(tree: Tree, cells: list[NDArray[np.int32]], sizes: list[int]) -> Routes:
     """Routes for rows whose codes stand for these cells; `sizes` is the number of cells of each column."""
-    splits_by_set = np.flatnonzero(tree.set_of >= 0)
     place = np.full(len(tree.column), -1, np.int32)
-    blocks, used = [], 0
-    for node in splits_by_set:
-        block = np.zeros(sizes[tree.column[node]], np.uint8)
-        block[tree.sets[tree.set_of[node]]] = 1
-        place[node] = used
-        used += len(block)
-        blocks.append(block)
+    members = [np.zeros(0, np.uint8)]
+    used = 0
+    for column in np.unique(tree.column[tree.set_of >= 0]).tolist():
+        divided, which, bits = set_bits(tree, column, sizes[column])
+        place[divided] = used + which * bits.shape[1]
+        used += bits.size
+        members.append(bits.ravel())
     nodes = np.stack([tree.column, tree.first_child, tree.children, tree.start, place]).astype(np.int32)
-    members = np.concatenate([np.zeros(1, np.uint8), *blocks])[1:] if blocks else np.zeros(1, np.uint8)
-    return Routes(nodes, members, np.concatenate([np.zeros(0, np.int32), *cells]))
+    return Routes(nodes, np.concatenate(members), np.concatenate([np.zeros(0, np.int32), *cells]))
 
 
 @kernel
@@ -64,7 +64,8 @@ def _route(rows: Rows, columns: Columns, routes: Routes, start: int, stop: int, 
                 break
             first = np.int64(nodes[CHILD, node])
             if nodes[SET, node] >= 0:
-                node = first + 1 - np.int64(routes.members[nodes[SET, node] + cell])
+                byte = routes.members[nodes[SET, node] + (cell >> 3)]
+                node = first + 1 - np.int64((byte >> (7 - (cell & 7))) & 1)
                 continue
             low, high = first, first + nodes[CHILDREN, node] - 1
             while low < high:
@@ -95,8 +96,11 @@ def route_table(
     table: CodedTable, tree: Tree, cells: list[NDArray[np.int32]], sizes: list[int], *, threads: int | None = None
 ) -> NDArray[np.int32]:
     """The node of each row of a table, in the table's order."""
-    columns, words = describe(table)
-    packed = pack(table, columns, words, threads=thread_count(threads))
+    packing = Packing()
+    fields = add_fields(table, packing)
+    packing.settle()
+    columns = describe(table, packing, fields)
+    packed = pack(packing, table.rows, entities=table.entities, threads=thread_count(threads))
     nodes = np.empty(table.rows, np.int32)
     nodes[packed.quarters[:, columns.number]] = route_packed(
         packed, columns, make_routes(tree, cells, sizes), threads=threads

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.compiling import kernel
-from anonfit.engines.memory.growing import BEFORE, BEGIN, BUFFER, CHILD, CHILDREN, COLUMN, END, START
-from anonfit.engines.memory.layout import Rows
+from anonfit.engines.memory.growing import BEFORE, BEGIN, BUFFER, CHILD, CHILDREN, COLUMN, END, SET, START
 from anonfit.engines.tree import Tree
 
 __all__ = ["breadth_first", "settle"]
@@ -30,22 +29,29 @@ def _breadth_first_order(nodes: Any) -> Any:
 
 
 @kernel
-def settle(nodes: Any, first: Rows, second: Rows) -> None:
-    """Bring the rows of all regions into the first buffer, each run to its own place."""
+def settle(nodes: Any, first: Any, second: Any) -> None:
+    """Bring the rows of all regions into the first buffer, each run to its own place. first, second: (row, word)."""
     for node in range(nodes.shape[0]):
         if nodes[node, COLUMN] < 0 and nodes[node, BUFFER] == 1:
             for row in range(nodes[node, BEGIN], nodes[node, END]):
-                for word in range(first.words.shape[1]):
-                    first.words[row, word] = second.words[row, word]
+                for word in range(first.shape[1]):
+                    first[row, word] = second[row, word]
 
 
-def breadth_first(nodes: NDArray[np.int64]) -> Tree:
-    """The tree of these nodes."""
+def breadth_first(nodes: NDArray[np.int64], members: NDArray[np.int64]) -> Tree:
+    """The tree of these nodes; `members` has the codes of their sets."""
     facts = nodes[_breadth_first_order(nodes)]
+    by_set = facts[:, SET] >= 0
+    places = facts[by_set, SET]
+    set_of = np.full(len(facts), -1, np.int32)
+    set_of[by_set] = np.arange(len(places))
+    codes = members.astype(np.int32)
+    ends = (places + 1 + members[places]).tolist() if len(places) else []
     return Tree(
         column=facts[:, COLUMN].astype(np.int32),
         children=facts[:, CHILDREN].astype(np.int32),
         start=facts[:, START].astype(np.int32),
         before=facts[:, BEFORE].astype(np.int32),
-        set_of=np.full(len(facts), -1, np.int32),
+        set_of=set_of,
+        sets=tuple(codes[begin + 1 : end] for begin, end in zip(places.tolist(), ends, strict=True)),
     )

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every group must hold, bound to a table: its sensitive columns coded, and models over them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.errors import Infeasible
+from anonfit.privacy.catalogue import make_model
+from anonfit.privacy.coding import sensitive_column
+from anonfit.privacy.confidence import confidence_limit
+from anonfit.privacy.k_anonymity import KAnonymity
+from anonfit.privacy.models import DiversityModel
+from anonfit.privacy.sensitive import SensitiveColumn
+from anonfit.tables.schema import Column, Role, Schema
+from anonfit.workload.request import TargetRequest
+from anonfit.workload.targets import classes_of, is_numeric
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from anonfit.engines.memory.guard import Guarded
+
+__all__ = ["Demands", "DiversityRequest", "guard", "refuse_infeasible"]
+
+
+@dataclass(frozen=True, slots=True)
+class DiversityRequest:
+    """A model of a sensitive column, as it was asked."""
+
+    column: str
+    model: str
+    parameters: Mapping[str, float | str | bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Demands:
+    """k persons in every group, diversity of sensitive columns, and a cap on what groups reveal of targets."""
+
+    k: int
+    diversity: tuple[DiversityRequest, ...] = ()
+    max_confidence: float = 1.0
+    targets: tuple[TargetRequest, ...] = ()
+
+
+def guard(
+    demands: Demands,
+    schema: Schema,
+    frame: pl.DataFrame,
+    *,
+    counts: NDArray[np.uint32] | None,
+    entities: NDArray[np.uint32] | None,
+) -> list[Guarded]:
+    """The columns that models guard, coded."""
+    from anonfit.engines.memory.guard import Guarded
+
+    weights = np.ones(len(frame), np.int64) if counts is None else counts.astype(np.int64)
+    declared = {column.name: column for column in schema.columns}
+    found = []
+    for name in dict.fromkeys(request.column for request in demands.diversity):
+        column, codes = _coded(declared[name], frame[name], weights, entities)
+        asked = [request for request in demands.diversity if request.column == name]
+        models = tuple(make_model(column, request.model, request.parameters) for request in asked)
+        found.append(Guarded(column, codes, models))
+    if demands.max_confidence < 1.0:
+        for target in demands.targets:
+            asked_of, values = declared[target.column], frame[target.column]
+            # A number that is estimated has no classes to be sure of; a quasi-identifier is not released as it is.
+            if asked_of.role != Role.QUASI_IDENTIFIER and not is_numeric(target, asked_of, values):
+                column, codes = _target_classes(target, asked_of, values, weights, entities)
+                limit: DiversityModel = confidence_limit(column, demands.max_confidence)
+                found.append(Guarded(column, codes, (limit,)))
+    return found
+
+
+def _coded(
+    column: Column, values: pl.Series, weights: NDArray[np.int64], entities: NDArray[np.uint32] | None
+) -> tuple[SensitiveColumn, NDArray[np.uint32]]:
+    return sensitive_column(
+        values,
+        weights,
+        type=column.type,
+        order=column.order,
+        taxonomy=column.taxonomy,
+        date_format=column.date_format,
+        entities=entities,
+    )
+
+
+def _target_classes(
+    target: TargetRequest,
+    column: Column,
+    values: pl.Series,
+    weights: NDArray[np.int64],
+    entities: NDArray[np.uint32] | None,
+) -> tuple[SensitiveColumn, NDArray[np.uint32]]:
+    """A target's classes as a column that a model can guard."""
+    import polars as pl
+
+    if not (target.classes or target.equal_width):
+        return _coded(replace(column, taxonomy=None), values, weights, entities)
+    classes, _ = classes_of(target, column, values)
+    return sensitive_column(pl.Series(target.column, classes), weights, entities=entities)
+
+
+def refuse_infeasible(demands: Demands, persons: int, guarded: Sequence[Guarded]) -> None:
+    """Refuse a table that does not hold the demands as one group: then no division of it does."""
+    model = KAnonymity(demands.k)
+    whole = np.array([persons], dtype=np.int64)
+    if not model.allows(whole):
+        raise Infeasible(model.why_not(whole))
+    for one in guarded:
+        for asked in one.models:
+            if not bool(asked.allows(one.column.whole)):
+                raise Infeasible(asked.why_not(one.column.whole))

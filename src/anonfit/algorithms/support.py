@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Mondrian supports: ways to choose splits, privacy models, kinds of columns, and what a person is.
+
+Printed as docs/supported.md by `python -m anonfit.algorithms.support`; a test runs every combination that it says is
+supported, and looks at the error of those that are not.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from anonfit.privacy.catalogue import MODELS
+from anonfit.tables.schema import ColumnType
+
+__all__ = ["COLUMNS", "CRITERIA", "LATER", "PERSONS", "PRIVACY", "SENSITIVE", "Choice", "support_page", "supports"]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Something that can be asked: its name, how a spec asks for it, and what that means."""
+
+    name: str
+    asked: str
+    words: str
+
+
+CRITERIA = (
+    Choice("median", 'no workload, or criterion = "median"', "blind: the widest column, at its median"),
+    Choice("infogain", "a target with classes", "the least entropy of the classes is left"),
+    Choice("infogain, all cuts", 'a target with classes, candidates = "all"', "also cuts where the class is the same"),
+    Choice("infogain, several", "several targets with classes", "the least sum of weighted entropies is left"),
+    Choice("infogain, denoised", "a target with classes, denoise = true", "judged by cross-fitted probabilities"),
+    Choice("infogain, predicted", "a target with a fitted model (in Python)", "judged by what the model predicts"),
+    Choice("lsd", "a numeric target", "the least squared deviation of the numbers is left"),
+    Choice("lsd, several", "several numeric targets", "the least sum of standardized squared deviations is left"),
+    Choice("lsd, denoised", "a numeric target, denoise = true", "judged by cross-fitted predictions"),
+    Choice("infogain and lsd", "targets of both kinds", "the least sum of what is left of each target, as shares"),
+    Choice("selection", "selections", "the fewest rows are answered that are not asked for; then median"),
+    Choice("selection then infogain", "selections and a target with classes", "first selections, then the target"),
+    Choice("weighted, first", "weights", "the heaviest column that can be split; then the widest"),
+    Choice("weighted, product", 'weights, weight_rule = "product"', "weight times width"),
+    Choice("weighted, blend", 'weights, weight_rule = "blend"', "a mean of weight and width"),
+    Choice("infogain, weighted", "weights and a target with classes", "a rule of weights over what is gained"),
+)
+"""Ways to choose splits."""
+
+PRIVACY = (
+    Choice("k", "k", "every group has at least k persons"),
+    *(Choice(name, f'model = "{name}"', entry.words) for name, entry in MODELS.items()),
+    Choice("max_confidence", "max_confidence", "no class of a target has a larger share of a group"),
+)
+"""What every group can be held to. k is always asked; the others are asked beside it."""
+
+COLUMNS = (
+    Choice("continuous", 'type = "continuous"', "numbers, cut in two"),
+    Choice("date", 'type = "date"', "days or moments, cut in two"),
+    Choice("ordinal", 'type = "ordinal" with order', "words in an order, cut in two"),
+    Choice("nominal, subset", 'type = "nominal"', "names, divided into two sets"),
+    Choice("taxonomy, multiway", "taxonomy", "one level down, all children at once"),
+    Choice("taxonomy, binary", 'taxonomy, split = "binary"', "one level down, the children in two groups"),
+    Choice("flat, multiway", 'type = "nominal", split = "multiway"', "names, all at once"),
+    Choice("flat, binary", 'type = "nominal", split = "binary"', "names, in two groups"),
+    Choice("numbers in a taxonomy", "taxonomy over intervals", "numbers, generalized by the tree"),
+)
+"""Kinds of quasi-identifiers."""
+
+SENSITIVE = (
+    Choice("nominal", 'type = "nominal"', "names"),
+    Choice("taxonomy", "taxonomy", "names with a tree over them (for t-closeness)"),
+    Choice("ordinal", 'type = "ordinal" with order', "words in an order (for t-closeness)"),
+    Choice("continuous", 'type = "continuous"', "numbers"),
+    Choice("date", 'type = "date"', "days or moments"),
+)
+"""Kinds of sensitive columns."""
+
+PERSONS = (
+    Choice("rows", "no column for it", "a row is a person"),
+    Choice("count", 'role = "count"', "a row stands for so many persons"),
+    Choice("entity", 'role = "entity"', "persons have several rows"),
+    Choice("sample weight", 'role = "sample-weight"', "rows weigh differently in criteria, never in k"),
+)
+"""What is counted."""
+
+LATER = (
+    Choice("clustering", 'criterion = "clustering"', "not in this version"),
+    Choice("tdr", 'algorithm = "tdr"', "not in this version"),
+    Choice("score", 'criterion = "score"', "not in this version"),
+    Choice("several quasi-identifiers", "privacy.quasi_identifiers", "for tdr only"),
+    Choice("duckdb", 'engine.name = "duckdb"', "not in this version"),
+    Choice("spark", 'engine.name = "spark"', "not in this version"),
+)
+"""What a spec may name one day, and is refused today."""
+
+
+def supports(model: str, sensitive: str) -> bool:
+    """Whether a model can be asked of a kind of sensitive column. Every other combination is supported.
+
+    Args:
+        model: A name of PRIVACY.
+        sensitive: A name of SENSITIVE.
+    """
+    if model not in MODELS:
+        return True
+    # A tree or an order is declared for a distance only; elsewhere it would be published for nothing.
+    if sensitive in ("taxonomy", "ordinal"):
+        return model == "t-closeness"
+    return ColumnType(sensitive) in MODELS[model].suits
+
+
+def _table(corner: str, rows: Sequence[Choice], columns: Sequence[Choice], holds: Callable[[str, str], bool]) -> str:
+    lines = [f"| {corner} | " + " | ".join(column.name for column in columns) + " |", "|---" * (len(columns) + 1) + "|"]
+    for row in rows:
+        cells = ["yes" if holds(row.name, column.name) else "–" for column in columns]
+        lines.append(f"| {row.name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _meanings(title: str, choices: Sequence[Choice]) -> str:
+    lines = [f"| {title} | asked by | meaning |", "|---|---|---|"]
+    lines += [f"| {choice.name} | {choice.asked} | {choice.words} |" for choice in choices]
+    return "\n".join(lines)
+
+
+def support_page() -> str:
+    """The page docs/supported.md."""
+
+    def every(_row: str, _column: str) -> bool:
+        return True
+
+    return f"""# What is supported
+
+Printed from the code by `python -m anonfit.algorithms.support > docs/supported.md`. A test runs every combination that
+says *yes*, and checks that every other is an error of one sentence.
+
+## Criteria
+
+{_meanings("criterion", CRITERIA)}
+
+`denoise` needs the extra `learn`, a fitted model the extra `pandas`, selections the extra `sql`.
+
+### with privacy models
+
+{_table("criterion", CRITERIA, PRIVACY, every)}
+
+### with kinds of quasi-identifiers
+
+{_table("criterion", CRITERIA, COLUMNS, every)}
+
+### with what a person is
+
+{_table("criterion", CRITERIA, PERSONS, every)}
+
+## Privacy models
+
+{_meanings("model", PRIVACY)}
+
+### with kinds of sensitive columns
+
+{_table("model", [choice for choice in PRIVACY if choice.name in MODELS], SENSITIVE, supports)}
+
+A taxonomy or an order of a sensitive column is for the distance of t-closeness only, since it is published with the
+release; without it the column is nominal, and every model but the two for numbers can be asked of it.
+
+### with what a person is
+
+{_table("model", PRIVACY, PERSONS, every)}
+
+## Kinds of quasi-identifiers
+
+{_meanings("kind", COLUMNS)}
+
+## What a person is
+
+{_meanings("person", PERSONS)}
+
+## Not supported by this version
+
+{_meanings("what", LATER)}
+"""
+
+
+if __name__ == "__main__":
+    sys.stdout.write(support_page())

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The diversity models: what each measures of a group, and whether that is what was asked.
+
+A model turns a spread into one figure per group; in the worst group the figure is what the table reaches. A new model
+is one more function here and one more entry in MODELS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from anonfit.auditing.closeness import closeness
+from anonfit.auditing.spread import BoolArray, FloatArray, Spread
+from anonfit.auditing.values import Values
+
+__all__ = ["MAX_CONFIDENCE", "MODELS", "Model", "Parameter"]
+
+TIE = 1e-9  # figures this near to what is asked count as equal to it
+Asked = Mapping[str, Any]
+Measured = tuple[npt.NDArray[Any], BoolArray]  # (group) the figure, and whether it is what was asked
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A number that a demand states: from `least` (above it, if `above`) to `most`."""
+
+    least: float
+    most: float | None = None
+    above: bool = False
+    whole: bool = False
+
+    def holds(self, value: object) -> bool:
+        """Whether a value is such a number."""
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not np.isfinite(value):
+            return False
+        inside = value > self.least if self.above else value >= self.least
+        return inside and (self.most is None or value <= self.most) and (not self.whole or value == int(value))
+
+    def __str__(self) -> str:
+        """What it may be, in words."""
+        kind = "a whole number" if self.whole else "a number"
+        begin = f"above {self.least:g}" if self.above else f"of at least {self.least:g}"
+        return f"{kind} {begin}" + ("" if self.most is None else f" and at most {self.most:g}")
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A way to say how diverse a group is."""
+
+    asked: str  # the parameter that the figure is held against
+    parameters: Mapping[str, Parameter]
+    worst: Literal["smallest", "largest"]  # which figure is the worst group's
+    measure: Callable[[Spread, Values, Asked], Measured]
+    good: str  # what is said of a table that holds what was asked
+    bad: str
+    reads: Literal["values", "distance", "numbers"] = "values"
+    by_rows: bool = False  # the same whether rows or persons are counted
+
+
+def _distinct(spread: Spread, _values: Values, asked: Asked) -> Measured:
+    """The number of different values."""
+    return spread.distinct, spread.distinct >= asked["l"]
+
+
+def _entropy(spread: Spread, _values: Values, asked: Asked) -> Measured:
+    """The l that the entropy reaches: as many values, all as frequent, have the same entropy."""
+    entropy = np.log(spread.total) - spread.sums(spread.count * np.log(spread.count)) / spread.total
+    return np.exp(entropy), entropy >= np.log(asked["l"]) - TIE
+
+
+def _recursive(spread: Spread, _values: Values, asked: Asked) -> Measured:
+    """The c that is just too small: the most frequent value by all from the l-th on; infinite without an l-th."""
+    counts = spread.count[np.lexsort((-spread.count, spread.group))]
+    before = np.append(0, np.cumsum(counts))
+    end = np.append(spread.begin[1:], len(counts))
+    rest = before[end] - before[np.minimum(spread.begin + int(asked["l"]) - 1, end)]
+    most = counts[spread.begin]
+    figures = np.where(rest > 0, most / np.maximum(rest, 1), np.inf)
+    return figures, most < asked["c"] * rest
+
+
+def _closeness(spread: Spread, values: Values, asked: Asked) -> Measured:
+    """The distance between the group's values and the whole table's."""
+    figures = closeness(spread, values)
+    return figures, figures <= asked["t"] + TIE
+
+
+def _confidence(name: str) -> Callable[[Spread, Values, Asked], Measured]:
+    """The share of the most frequent value, held against the parameter of this name."""
+
+    def measure(spread: Spread, _values: Values, asked: Asked) -> Measured:
+        figures = spread.most(spread.count) / spread.total
+        return figures, figures <= asked[name] + TIE
+
+    return measure
+
+
+def _likeness(spread: Spread, _values: Values, asked: Asked) -> Measured:
+    """The largest relative gain of a value's share; infinite where no beta would allow it (enhanced likeness)."""
+    known = spread.table_share[spread.value]
+    gain = spread.share / known - 1
+    if asked["enhanced"]:
+        gain = np.where(gain <= -np.log(known) + TIE, gain, np.inf)
+    figures = spread.most(gain)
+    return figures, figures <= asked["beta"] + TIE
+
+
+def _disclosure(spread: Spread, _values: Values, asked: Asked) -> Measured:
+    """The largest change of a value's share, as a logarithm; infinite if a value of the table is not in the group."""
+    changes = np.abs(np.log(spread.share / spread.table_share[spread.value]))
+    figures = np.where(spread.distinct < np.count_nonzero(spread.table), np.inf, spread.most(changes))
+    return figures, figures < asked["delta"] + TIE
+
+
+def _squares(spread: Spread, values: Values) -> tuple[FloatArray, FloatArray]:
+    """Per group, the sum of squared deviations from the mean, and how many known values there are."""
+    numbers = values.numbers[spread.value]
+    weights = np.where(np.isnan(numbers), 0.0, spread.count)
+    numbers = np.nan_to_num(numbers)
+    known = spread.sums(weights)
+    mean = spread.sums(weights * numbers) / np.maximum(known, 1)
+    away = numbers - mean[spread.group]
+    rest = spread.sums(weights * away)  # not quite zero: the mean is rounded
+    return np.maximum(spread.sums(weights * away**2) - rest**2 / np.maximum(known, 1), 0.0), known
+
+
+def _squared_error(spread: Spread, values: Values, asked: Asked) -> Measured:
+    """The sum of squared deviations from the group's mean."""
+    figures, _ = _squares(spread, values)
+    return figures, figures >= asked["error"] * (1 - TIE)
+
+
+def _variance(spread: Spread, values: Values, asked: Asked) -> Measured:
+    """The mean of squared deviations from the group's mean."""
+    squares, known = _squares(spread, values)
+    figures = squares / np.maximum(known, 1)
+    return figures, figures >= asked["variance"] * (1 - TIE)
+
+
+_SHARE = Parameter(0, 1, above=True)
+
+MODELS: Mapping[str, Model] = {
+    "distinct-l": Model(
+        "l",
+        {"l": Parameter(1)},
+        "smallest",
+        _distinct,
+        "Every group holds as many different values as asked.",
+        "Some groups hold fewer different values than asked.",
+        by_rows=True,
+    ),
+    "entropy-l": Model(
+        "l",
+        {"l": Parameter(1)},
+        "smallest",
+        _entropy,
+        "The values of every group are as evenly spread as asked.",
+        "The values of some groups are less evenly spread than asked.",
+    ),
+    "recursive-cl": Model(
+        "c",
+        {"c": Parameter(0, above=True), "l": Parameter(1, whole=True)},
+        "largest",
+        _recursive,
+        "In no group the most frequent value outweighs the rarer ones more than allowed.",
+        "In some groups the most frequent value outweighs the rarer ones more than allowed.",
+    ),
+    "t-closeness": Model(
+        "t",
+        {"t": Parameter(0, 1)},
+        "largest",
+        _closeness,
+        "The values of every group are distributed as closely to the whole table's as asked.",
+        "The values of some groups are distributed less closely to the whole table's than asked.",
+        reads="distance",
+    ),
+    "alpha-k": Model(
+        "alpha",
+        {"alpha": _SHARE},
+        "largest",
+        _confidence("alpha"),
+        "No value has a larger share of a group than allowed.",
+        "In some groups a value has a larger share than allowed.",
+    ),
+    "beta-likeness": Model(
+        "beta",
+        {"beta": Parameter(0, above=True)},
+        "largest",
+        _likeness,
+        "No group makes a value more likely than allowed.",
+        "Some groups make a value more likely than allowed.",
+    ),
+    "delta-disclosure": Model(
+        "delta",
+        {"delta": Parameter(0, above=True)},
+        "largest",
+        _disclosure,
+        "Every value has about the share in every group that it has in the whole table.",
+        "Some groups lack a value of the table, or its share there differs more than allowed.",
+    ),
+    "squared-error": Model(
+        "error",
+        {"error": Parameter(0)},
+        "smallest",
+        _squared_error,
+        "The numbers of every group differ as much as asked.",
+        "The numbers of some groups differ less than asked.",
+        reads="numbers",
+    ),
+    "variance": Model(
+        "variance",
+        {"variance": Parameter(0)},
+        "smallest",
+        _variance,
+        "The numbers of every group vary as much as asked.",
+        "The numbers of some groups vary less than asked.",
+        reads="numbers",
+    ),
+}
+
+MAX_CONFIDENCE = Model(
+    "max_confidence",
+    {"max_confidence": _SHARE},
+    "largest",
+    _confidence("max_confidence"),
+    "No group makes a value of the target more certain than allowed.",
+    "Some groups make a value of the target more certain than allowed.",
+)

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The values of a raw column as a demand reads them: as they are, in an order, as numbers, as leaves of a taxonomy, or
+in classes. Whatever a demand cannot read is an error that names the column, never a value left out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from anonfit.auditing.axes import axis_of
+from anonfit.auditing.coding import Coded, IntArray, as_numbers, coded, coded_in_order
+from anonfit.auditing.hierarchy import Hierarchy, Nodes, hierarchy_of
+from anonfit.auditing.labels import ValueSet, leaf_interval
+from anonfit.auditing.meanings import ColumnType, Meaning
+from anonfit.auditing.placing import as_moments, distinct_texts, on_line, placed_on_line
+from anonfit.auditing.spread import FloatArray, value_places
+from anonfit.errors import DataError
+
+__all__ = ["Distance", "RawValues", "Reading", "Reads", "Values", "read_values", "type_of"]
+
+Distance = Literal["equal", "ordered", "hierarchical"]
+Reads = Literal["values", "distance", "numbers"]
+_NO_NUMBERS: FloatArray = np.empty(0)
+_IN_ORDER = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.Float32, pl.Float64, pl.Date)
+
+
+@dataclass(frozen=True, slots=True)
+class RawValues:
+    """A raw column, its codes (equal values have equal codes), and whether it is of a text file, without types."""
+
+    series: pl.Series
+    column: Coded
+    text_file: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What is said of a column's values; where nothing is said, its data decides."""
+
+    type: ColumnType | None = None
+    order: tuple[str, ...] = ()
+    date_format: str | None = None
+    taxonomy: Nodes | None = None
+    distance: Distance | None = None
+    classes: tuple[Decimal, ...] | None = None  # where the classes after the first begin
+    equal_width: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """The different values of a column, by their place: what a model needs to know beside how many have each."""
+
+    numbers: FloatArray = field(default_factory=lambda: _NO_NUMBERS)  # nan: missing
+    distance: Distance = "equal"
+    hierarchy: Hierarchy | None = None
+
+
+def read_values(raw: RawValues, reading: Reading, *, reads: Reads) -> tuple[Coded, Values]:
+    """The codes of a column, missing lowest, and its values as a model that reads them so needs them."""
+    if reads == "numbers":
+        return _numbers(raw, reading)
+    if reads == "distance":
+        return _with_distance(raw, reading)
+    if reading.classes is not None or reading.equal_width is not None:
+        return _classes(raw.series, reading), Values()
+    if _is_text(raw.series) and reading.type in ("continuous", "date"):
+        return coded_in_order(_ordered(raw.series, reading)), Values()
+    return (coded(raw.series) if _is_text(raw.series) and reading.type is not None else raw.column), Values()
+
+
+def type_of(raw: RawValues, reading: Reading) -> ColumnType:
+    """What the values are: as was said, else by the column; a text file does not tell numbers from texts of digits."""
+    if reading.type is not None or reading.order:
+        return reading.type or "ordinal"
+    if raw.series.dtype == pl.Boolean or (_is_text(raw.series) and not raw.text_file):
+        return "nominal"
+    return _guessed(raw.series) or "nominal"
+
+
+def _is_text(series: pl.Series) -> bool:
+    return isinstance(series.dtype, (pl.String, pl.Categorical, pl.Enum))
+
+
+def _guessed(series: pl.Series) -> ColumnType | None:
+    """What a column of unknown type holds: numbers, dates, or None of these."""
+    if not _is_text(series):
+        return "date" if isinstance(series.dtype, (pl.Date, pl.Datetime)) else "continuous"
+    texts = series.cast(pl.String)
+    if texts.null_count() == len(texts):
+        return None
+    if as_numbers(texts).dtype != pl.String:
+        return "continuous"
+    return "date" if as_moments(texts).null_count() == texts.null_count() else None
+
+
+def _line_type(series: pl.Series, reading: Reading) -> ColumnType | None:
+    """On what kind of line the values stand; None: on none that is known."""
+    if reading.order:
+        return "ordinal"
+    if series.null_count() == len(series):
+        return "continuous"
+    return reading.type if reading.type in ("continuous", "date") else _guessed(series)
+
+
+def _ordered(series: pl.Series, reading: Reading) -> pl.Series:
+    """The column as numbers in the order of its values."""
+    kind = _line_type(series, reading)
+    if kind is None:
+        raise DataError(f"The values of column '{series.name}' have no order that is known: state it, lowest first.")
+    if series.dtype == pl.Time:
+        series = series.to_physical()
+    found, _ = on_line(series, _meaning(series, kind, reading))
+    if kind == "date" and reading.date_format is not None and found.null_count() > series.null_count():
+        found, _ = on_line(series, Meaning(series.name, kind))  # a date may be written in the ISO form after all
+    if found.null_count() > series.null_count():
+        lacks = {"ordinal": "words of its order", "date": "dates"}.get(kind, "numbers")
+        raise DataError(f"Some values of column '{series.name}' are no {lacks}, so the audit cannot order them.")
+    return found
+
+
+def _meaning(series: pl.Series, kind: ColumnType, reading: Reading) -> Meaning:
+    return Meaning(series.name, kind, order=reading.order, date_format=reading.date_format)
+
+
+def _numbers(raw: RawValues, reading: Reading) -> tuple[Coded, Values]:
+    """The column as numbers, measured from the smallest so that long ones lose nothing."""
+    series = raw.series
+    found, scale = on_line(series, Meaning(series.name, "continuous"))
+    if found.null_count() > series.null_count() or reading.type == "date":
+        raise DataError(f"Some values of column '{series.name}' are no numbers, but a demand is about its numbers.")
+    floats = _from_smallest(found)
+    if not floats.is_finite().all():
+        raise DataError(f"Column '{series.name}' holds infinite numbers, but a demand is about its numbers.")
+    column = _in_order(raw, found)
+    places, different = value_places(column)
+    numbers = np.full(different, np.nan)
+    numbers[places] = floats.fill_null(np.nan).to_numpy() / float(scale)
+    return column, Values(numbers)
+
+
+def _from_smallest(found: pl.Series) -> pl.Series:
+    """Numbers less the smallest of them; of whole ones, exactly, even if they are too long for floats."""
+    least, most = _ends(found)
+    if not found.dtype.is_integer() or most - least >= 2**62:
+        return found.cast(pl.Float64) - float(least)
+    wide = found if found.dtype in (pl.UInt64, pl.Int128) else found.cast(pl.Int64)
+    return (wide - pl.Series([least], dtype=wide.dtype)).cast(pl.Float64)
+
+
+def _ends(found: pl.Series) -> tuple[Any, Any]:
+    """The smallest and the largest of a column of numbers; zeros if it has none."""
+    least, most = found.min(), found.max()
+    return (0, 0) if least is None else (least, most)
+
+
+def _in_order(raw: RawValues, found: pl.Series) -> Coded:
+    """The codes of a column in the order of its numbers; those that it has are so already if it has such a type."""
+    return raw.column if isinstance(raw.series.dtype, _IN_ORDER) else coded_in_order(found)
+
+
+def _with_distance(raw: RawValues, reading: Reading) -> tuple[Coded, Values]:
+    """The column on the ground that distances are measured on: as asked, else by what is known of the column."""
+    series, distance = raw.series, reading.distance or _usual_distance(raw, reading)
+    if distance == "equal":
+        return read_values(raw, reading, reads="values")
+    if distance == "ordered":
+        found = _ordered(series, reading)
+        return coded_in_order(found) if reading.order else _in_order(raw, found), Values(distance=distance)
+    if reading.taxonomy is None:
+        raise DataError(f"The hierarchical distance over column '{series.name}' needs its taxonomy.")
+    leaves = _leaves(series, reading.taxonomy, reading)
+    there = np.unique(leaves)
+    hierarchy = hierarchy_of(reading.taxonomy, [leaf - 1 for leaf in there if leaf], missing=0 in there)
+    return Coded(leaves, len(reading.taxonomy.leaves) + 1), Values(distance=distance, hierarchy=hierarchy)
+
+
+def _usual_distance(raw: RawValues, reading: Reading) -> Distance:
+    if reading.taxonomy is not None:
+        return "hierarchical"
+    return "equal" if type_of(raw, reading) == "nominal" else "ordered"
+
+
+def _leaves(series: pl.Series, nodes: Nodes, reading: Reading) -> IntArray:
+    """The leaf of every row, counted from 1 in depth-first order; 0: missing. Leaves are names, else intervals."""
+    place = {leaf: number for number, leaf in enumerate(nodes.leaves, 1)}
+    codes, texts = distinct_texts(series)
+    if series.dtype == pl.Boolean:
+        place = {leaf.lower(): number for leaf, number in place.items()}
+    if all(text in place for text in texts):
+        return np.array([0, *(place[text] for text in texts)], np.int64)[codes]
+    kind = _line_type(series, reading)
+    found = None if kind is None else _leaves_on_line(series, nodes, _meaning(series, kind, reading))
+    if found is None:
+        raise DataError(f"Some values of column '{series.name}' are no leaves of its taxonomy.")
+    return found
+
+
+def _leaves_on_line(series: pl.Series, nodes: Nodes, meaning: Meaning) -> IntArray | None:
+    """The leaf of every number or date by the intervals that leaves name; None if some value is in none."""
+    intervals = [leaf_interval(leaf, meaning) for leaf in nodes.leaves]
+    sets = [ValueSet() if interval is None else ValueSet(intervals=(interval,)) for interval in intervals]
+    axis = axis_of(meaning, sets)
+    leaf_of = np.full(axis.cells, -1, np.int64)
+    for number, found in enumerate(sets, 1):
+        for low, high in axis.runs(found):
+            leaf_of[low : high + 1] = number
+    leaf_of[0] = 0
+    leaves: IntArray = leaf_of[axis.place(series).cells]
+    return None if (leaves < 0).any() else leaves
+
+
+def _classes(series: pl.Series, reading: Reading) -> Coded:
+    """The class of every number, missing apart: a class begins with its threshold."""
+    meaning = Meaning(series.name, "continuous")
+    begins = list(reading.classes or ()) if reading.equal_width is None else _even(series, reading.equal_width)
+    placed = placed_on_line(series, meaning, ends=begins)
+    if placed.unknown:
+        raise DataError(f"Some values of column '{series.name}' are no numbers, so they have no class.")
+    cells = placed.cells.astype(np.int64)
+    return Coded(np.where(cells == 0, 0, cells // 2 + 1), len(begins) + 2)
+
+
+def _even(series: pl.Series, number: int) -> list[Decimal]:
+    """Thresholds between classes of equal width from the smallest to the largest value: exact, then rounded once."""
+    found, scale = on_line(series, Meaning(series.name, "continuous"))
+    least, most = (Fraction(end) / scale for end in _ends(found))
+    width = (most - least) / number
+    return sorted({Decimal(float(least + width * step)) for step in range(1, number)})

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The purpose of a release as engines see it: what steers the choice of splits, in codes and whole numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.counts.measures import Sums
+from anonfit.criteria.selections import CodedSelections
+from anonfit.criteria.targets import Target, factors
+
+__all__ = ["BLIND", "Purpose", "WeightRule"]
+
+
+class WeightRule(IntEnum):
+    """How attribute weights and the criterion are put together."""
+
+    NONE = 0
+    FIRST = 1
+    PRODUCT = 2
+    BLEND = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Purpose:
+    """What splits are for: with nothing given, Median Mondrian.
+
+    `weights` has a number per quasi-identifier (with `rule` NONE they do not matter); `split_on` the
+    quasi-identifiers that may be split (None: all); `masses` what each row counts in criteria, in units of `unit`
+    persons (None: its persons).
+    """
+
+    targets: tuple[Target, ...] = ()
+    selections: CodedSelections | None = None
+    all_cuts: bool = False
+    weights: tuple[float, ...] = ()
+    rule: WeightRule = WeightRule.NONE
+    alpha: float = 0.5
+    min_gain: float = 0.0
+    split_on: frozenset[int] | None = None
+    masses: NDArray[np.int64] | None = None
+    unit: float = 1.0
+
+    def may_split(self, column: int) -> bool:
+        """Whether a quasi-identifier may be split."""
+        return self.split_on is None or column in self.split_on
+
+    def factors(self, sums: tuple[Sums, ...], mass: int) -> tuple[float, ...]:
+        """The factor of each target, from the whole table's sums of each and its mass."""
+        persons = mass * self.unit
+        whole = tuple(
+            target.impurity(part, self.unit) / persons if persons else 0.0
+            for target, part in zip(self.targets, sums, strict=True)
+        )
+        return factors(self.targets, whole)
+
+    def merit(self, column: int, value: float) -> float:
+        """How much a split of a column is preferred; `value` is its normalized range or its share of the gain that
+        could be had.
+        """
+        if self.rule == WeightRule.PRODUCT:
+            return self.weights[column] * value
+        if self.rule == WeightRule.BLEND:
+            largest = max(self.weights)
+            weight = self.weights[column] / largest if largest > 0 else 0.0
+            return self.alpha * weight + (1.0 - self.alpha) * value
+        return value
+
+
+BLIND = Purpose()
+"""No purpose: regions as even as they can be."""

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Targets as a criterion sees them: what is summed of a target over a group, and how mixed a group with these sums
+is.
+
+An impurity is a total, not a mean: the parts of a split are compared with the whole by adding. It is computed from
+exact integer sums in one fixed order, so that every engine finds the same number.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.counts.fixed_point import FixedPoint
+from anonfit.counts.measures import ClassCounts, Measure, Moments, Shares, Sums
+
+__all__ = ["SHARE_BITS", "ClassTarget", "NumberTarget", "ShareTarget", "Target", "factors"]
+
+SHARE_BITS = 15
+"""Shares of classes are whole multiples of 2**-15; those of a row add up to one."""
+
+
+class Target(Protocol):
+    """A column that splits should tell apart."""
+
+    @property
+    def name(self) -> str:
+        """The column."""
+
+    @property
+    def weight(self) -> float:
+        """How much it counts beside other targets."""
+
+    @property
+    def column(self) -> int:
+        """The quasi-identifier it is itself, by number; -1 if it is none. It is not split to predict itself."""
+
+    @property
+    def measure(self) -> Measure:
+        """What is summed over a group."""
+
+    def impurity(self, sums: Sums, unit: float) -> float:
+        """How mixed a group is: 0 if all its rows are alike. `unit` is what a row's mass of 1 stands for."""
+
+
+def _x_log_x(x: float) -> float:
+    return x * math.log(x) if x > 0 else 0.0
+
+
+def _entropy(sums: Sums, unit: float) -> float:
+    """Persons times the entropy of their classes, in nats."""
+    total = _x_log_x(float(int(sums.sum())) * unit)
+    for one in sums.tolist():
+        total -= _x_log_x(float(one) * unit)
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class ClassTarget:
+    """A nominal target. classes: (row,) 0 .. width - 1."""
+
+    name: str
+    classes: NDArray[np.int64]
+    width: int
+    weight: float = 1.0
+    column: int = -1
+
+    @property
+    def measure(self) -> Measure:
+        """Persons of each class."""
+        return ClassCounts(self.name, self.classes, self.width)
+
+    def impurity(self, sums: Sums, unit: float) -> float:
+        """Persons times entropy."""
+        return _entropy(sums, unit)
+
+
+@dataclass(frozen=True, slots=True)
+class ShareTarget:
+    """A nominal target of which each row has a share of every class. shares: (row, class), each row adds to 2**15."""
+
+    name: str
+    shares: NDArray[np.int64]
+    weight: float = 1.0
+    column: int = -1
+
+    @property
+    def measure(self) -> Measure:
+        """Shares of each class."""
+        return Shares(self.name, self.shares)
+
+    def impurity(self, sums: Sums, unit: float) -> float:
+        """Persons times the entropy of their mean shares."""
+        return _entropy(sums, unit / (1 << SHARE_BITS))
+
+
+@dataclass(frozen=True, slots=True)
+class NumberTarget:
+    """A numeric target in fixed point. multiples: (row,). Standardized unless `scaled` is false."""
+
+    name: str
+    multiples: NDArray[np.int64]
+    scale: FixedPoint
+    weight: float = 1.0
+    column: int = -1
+    scaled: bool = True
+
+    @property
+    def measure(self) -> Measure:
+        """Number, sum and sum of squares."""
+        return Moments(self.name, self.multiples, self.scale)
+
+    def impurity(self, sums: Sums, unit: float) -> float:
+        """The sum of squared deviations from the mean."""
+        number, first, second = (float(int(one)) for one in sums)
+        if number == 0:
+            return 0.0
+        return max(second - first * first / number, 0.0) * (unit * self.scale.step * self.scale.step)
+
+
+def factors(targets: tuple[Target, ...], whole: tuple[float, ...]) -> tuple[float, ...]:
+    """What each target's impurity is multiplied by before they are added; `whole` is the table's mean impurity of
+    each.
+
+    Nominal targets alone are added as they are, in nats. Numeric targets are divided by their variance in the table,
+    those that are not to be standardized all by the same number. Where both kinds are given, nominal ones are divided
+    by their entropy in the table, so that each target's impurity is a share of what there was.
+    """
+    numeric = [isinstance(target, NumberTarget) for target in targets]
+    plain = [index for index, target in enumerate(targets) if isinstance(target, NumberTarget) and not target.scaled]
+    shared = sum(whole[index] for index in plain)
+    found = []
+    for index, target in enumerate(targets):
+        divisor = 1.0
+        if numeric[index]:
+            divisor = shared if index in plain else whole[index]
+        elif any(numeric):
+            divisor = whole[index]
+        found.append(target.weight / divisor if divisor > 0 else 0.0)
+    return tuple(found)

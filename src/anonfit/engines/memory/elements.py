@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels that find what a node's rows have of a column: its span, its spread, and the elements that a split may
+part.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from anonfit.compiling import inner, kernel
+from anonfit.engines.memory.counting import persons_of, present, read
+from anonfit.engines.memory.guide import SLOTS, Guide
+from anonfit.engines.memory.layout import (
+    AFTER,
+    BIN,
+    FIELD,
+    FIRST,
+    LAST,
+    MISSING,
+    MODE,
+    PLACE,
+    ROOT,
+    SIZE,
+    TILE,
+    WIDTH,
+    Columns,
+    Int,
+    Rows,
+)
+from anonfit.engines.memory.scratch import CODES, ENDS, OWN, PERSONS, STARTS, Scratch
+from anonfit.tables.coded import SplitMode
+
+__all__ = ["FROM", "GAP", "HIGH", "LOW", "SPAN", "TO", "find_elements", "inner_range", "spread_of", "tighten"]
+
+# A node's span, one row per fact and one entry per column: the codes its tile holds (FROM..TO), the lowest and
+# highest code its rows have beside the missing one (LOW > HIGH where all are missing), and whether there are missing
+# values among them (GAP).
+FROM, TO, LOW, HIGH, GAP, SPAN = 0, 1, 2, 3, 4, 5
+
+ORDERED = int(SplitMode.ORDERED)
+SUBSET = int(SplitMode.SUBSET)
+BINARY = int(SplitMode.BINARY)
+MULTIWAY = int(SplitMode.MULTIWAY)
+
+
+@kernel
+def tighten(
+    rows: Rows, columns: Columns, guide: Guide, column: Int, start: Int, stop: Int, histogram: Any, span: Any
+) -> None:
+    """Bring LOW, HIGH and GAP of a column to what the node's rows have; an empty histogram means: look at the rows."""
+    low, high = span[LOW, column], span[HIGH, column]
+    missing = columns.facts[MISSING, column]
+    first, slots = columns.facts[BIN, column], guide.settings[SLOTS]
+    if first >= 0 and histogram.shape[0] > 0:
+        span[GAP, column] = 1 if missing == 1 and persons_of(guide, histogram, first * slots) != 0 else 0
+        while low <= high and persons_of(guide, histogram, (first + low) * slots) == 0:
+            low += 1
+        while high >= low and persons_of(guide, histogram, (first + high) * slots) == 0:
+            high -= 1
+        span[LOW, column], span[HIGH, column] = low, high
+        return
+    if low == high and span[GAP, column] == 0:
+        return
+    width, field = columns.facts[WIDTH, column], columns.facts[FIELD, column]
+    low, high, gap = columns.facts[SIZE, column], np.int64(-1), np.int64(0)
+    for row in range(start, stop):
+        code = read(rows, width, field, row)
+        if missing == 1 and code == 0:
+            gap = np.int64(1)
+        else:
+            low = min(low, code)
+            high = max(high, code)
+    span[LOW, column], span[HIGH, column], span[GAP, column] = low, high, gap
+
+
+@kernel
+def inner_range(columns: Columns, column: Int, span: Any, tile: Any) -> Any:
+    """What a free descent in the taxonomy leaves of a node's tile: first code, last code, the taxonomy node.
+
+    Missing is the lowest code, so a taxonomy node and missing are one run of codes only along first children.
+    """
+    taxonomy = columns.taxonomy
+    node = columns.facts[ROOT, column]
+    low, high, gap = span[LOW, column], span[HIGH, column], span[GAP, column]
+    if low > high:
+        return np.int64(0), np.int64(0), node
+    lowest = taxonomy[FIRST, node]
+    found = True
+    while found:
+        found = False
+        child = node + 1
+        while child < taxonomy[AFTER, node]:
+            if taxonomy[FIRST, child] <= low and taxonomy[LAST, child] >= high:
+                if gap == 0 or taxonomy[FIRST, child] == lowest:
+                    node = child
+                    found = True
+                break
+            child = taxonomy[AFTER, child]
+    first = np.int64(0) if gap == 1 else max(taxonomy[FIRST, node], span[FROM, column])
+    last = min(taxonomy[LAST, node], span[TO, column])
+    held = columns.facts[TILE, column]
+    if held >= 0:
+        while tile[held + first] == 0:
+            first += 1
+        while tile[held + last] == 0:
+            last -= 1
+    return first, last, node
+
+
+@kernel
+def spread_of(
+    rows: Rows,
+    columns: Columns,
+    guide: Guide,
+    column: Int,
+    start: Int,
+    stop: Int,
+    histogram: Any,
+    span: Any,
+    tile: Any,
+    scratch: Scratch,
+) -> Any:
+    """The normalized range of a column in a node; -1 where there is nothing to split."""
+    low, high, gap = span[LOW, column], span[HIGH, column], span[GAP, column]
+    if low > high or (low == high and gap == 0) or guide.weights[column] < 0:
+        return -1.0
+    mode = columns.facts[MODE, column]
+    if mode == ORDERED:
+        place = columns.facts[PLACE, column]
+        return (columns.positions[place + high] - columns.positions[place + low]) * columns.scale[column]
+    if mode == SUBSET:
+        first, slots = columns.facts[BIN, column], guide.settings[SLOTS]
+        if first < 0:
+            known = present(rows, columns, guide, column, start, stop, histogram, np.int64(0), high, scratch) - gap
+            return (known - 1) * columns.scale[column]
+        known = np.int64(0)
+        for code in range(low, high + 1):
+            known += np.int64(persons_of(guide, histogram, (first + code) * slots) != 0)
+        return (known - 1) * columns.scale[column]
+    first, last, node = inner_range(columns, column, span, tile)
+    held = columns.facts[TILE, column]
+    first = max(first, columns.taxonomy[FIRST, node])
+    if held < 0:
+        return (last - first) * columns.scale[column]
+    known = np.int64(0)
+    for code in range(first, last + 1):
+        known += np.int64(tile[held + code])
+    return (known - 1) * columns.scale[column]
+
+
+@inner
+def _children(columns: Columns, guide: Guide, column: Int, found: Int, span: Any, tile: Any, scratch: Scratch) -> Any:
+    """Fill the lists STARTS, ENDS and OWN and the sums of elements with missing (if any) and the children of the
+    taxonomy node over the rows; how many.
+
+    Two-way cuts pass over empty children; a multiway split keeps them.
+    """
+    taxonomy, lists, sums, slots = columns.taxonomy, scratch.lists, scratch.sums, guide.settings[SLOTS]
+    mode = columns.facts[MODE, column]
+    low, high, node = inner_range(columns, column, span, tile)
+    elements, index = np.int64(0), np.int64(0)
+    if span[GAP, column] == 1:
+        lists[STARTS, 0], lists[ENDS, 0], lists[OWN, 0] = 0, 0, lists[PERSONS, 0]
+        if guide.targets.shape[1] > 0:
+            for slot in range(slots):
+                sums[1, 0, slot] = sums[0, 0, slot]
+        elements, index = np.int64(1), np.int64(1)
+    child = node + 1
+    if taxonomy[AFTER, node] == child:
+        child = node
+    while child < taxonomy[AFTER, node]:
+        if taxonomy[FIRST, child] >= low and taxonomy[LAST, child] <= high:
+            persons = np.int64(0)
+            if guide.targets.shape[1] > 0:
+                for slot in range(slots):
+                    sums[1, elements, slot] = 0
+            while index < found and lists[CODES, index] <= taxonomy[LAST, child]:
+                persons += lists[PERSONS, index]
+                if guide.targets.shape[1] > 0:
+                    for slot in range(slots):
+                        sums[1, elements, slot] += sums[0, index, slot]
+                index += 1
+            if persons > 0 or mode == MULTIWAY:
+                lists[STARTS, elements], lists[ENDS, elements] = taxonomy[FIRST, child], taxonomy[LAST, child]
+                lists[OWN, elements] = persons
+                elements += 1
+        child = taxonomy[AFTER, child]
+    return elements
+
+
+@inner
+def find_elements(
+    rows: Rows,
+    columns: Columns,
+    guide: Guide,
+    column: Int,
+    start: Int,
+    stop: Int,
+    histogram: Any,
+    span: Any,
+    tile: Any,
+    scratch: Scratch,
+) -> Any:
+    """Fill the lists STARTS, ENDS and OWN with the pieces that a split may part: codes, or children of a taxonomy
+    node; how many, and the plane that holds their sums.
+    """
+    low = np.int64(0) if span[GAP, column] == 1 else span[LOW, column]
+    found = present(rows, columns, guide, column, start, stop, histogram, low, span[HIGH, column], scratch)
+    lists = scratch.lists
+    if columns.facts[MODE, column] >= BINARY:
+        return _children(columns, guide, column, found, span, tile, scratch), np.int64(1)
+    for index in range(found):
+        lists[STARTS, index], lists[ENDS, index] = lists[CODES, index], lists[CODES, index]
+        lists[OWN, index] = lists[PERSONS, index]
+    return found, np.int64(0)

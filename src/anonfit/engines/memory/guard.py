@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Privacy models in the form that kernels read: the demands on the values of sensitive columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.engines.memory.guide import x_log_x
+from anonfit.engines.memory.layout import Packing
+from anonfit.privacy.confidence import AlphaK
+from anonfit.privacy.l_diversity import DistinctL, EntropyL, RecursiveCL
+from anonfit.privacy.likeness import BetaLikeness, DeltaDisclosure
+from anonfit.privacy.models import DiversityModel
+from anonfit.privacy.numeric_diversity import SquaredError, Variance, least_variance
+from anonfit.privacy.sensitive import TIE, SensitiveColumn
+from anonfit.privacy.t_closeness import TCloseness
+from anonfit.tables.coded import code_dtype
+
+__all__ = ["Guard", "Guarded", "add_fields", "make_guard"]
+
+# Rows of Guard.models, one entry per model.
+KIND = 0
+COLUMN = 1  # its sensitive column
+LEAST = 2  # a whole number that it asks for
+BEGIN, END = 3, 4  # its runs of values
+DISTINCT, ENTROPY, RECURSIVE, CLOSENESS, ALPHA, BETA, DELTA, ERROR, VARIANCE = range(9)
+
+# Rows of Guard.sensitive, one entry per sensitive column.
+PLACE = 0  # its field in the row, in units of its width
+BYTES = 1
+SIZE = 2
+VALUE = 3  # the first of its values among those of all columns
+UNKNOWN = 4  # 1 where value 0 is the missing one
+
+LOGS = 1 << 14
+"""Entries of the table of x ln x: most groups have fewer persons."""
+
+
+class Guard(NamedTuple):
+    """What groups must hold beside k persons."""
+
+    models: NDArray[np.int64]  # (fact, model)
+    limits: NDArray[np.float64]  # (model,)
+    sensitive: NDArray[np.int64]  # (fact, sensitive column)
+    shares: NDArray[np.float64]  # (value of any column,) of the whole table
+    bounds: NDArray[np.float64]  # (model, value of any column) how far its share may grow, in proportion
+    numbers: NDArray[np.int64]  # (value of any column,)
+    units: NDArray[np.float64]  # (2, sensitive column) the square of what 1 stands for, and how far numbers are off
+    runs: NDArray[np.int64]  # (first and last, run of values)
+    charges: NDArray[np.float64]  # (run,)
+    logs: NDArray[np.float64]  # x ln x of whole numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """A sensitive column, the code of each row, and the models that guard it. codes: (row,)."""
+
+    column: SensitiveColumn
+    codes: NDArray[np.uint32]
+    models: tuple[DiversityModel, ...]
+
+
+def add_fields(guarded: Sequence[Guarded], packing: Packing) -> tuple[int, ...]:
+    """Add the sensitive columns' codes to packed rows; the numbers of their fields."""
+    return tuple(packing.add(one.codes, code_dtype(one.column.size).itemsize) for one in guarded)
+
+
+def _kind(model: DiversityModel) -> tuple[int, int, float]:
+    """A model's kind, the whole number it asks for, and its limit."""
+    if isinstance(model, DistinctL):
+        return DISTINCT, model.l, 0.0
+    if isinstance(model, EntropyL):
+        return ENTROPY, 0, math.log(model.l) - TIE
+    if isinstance(model, RecursiveCL):
+        return RECURSIVE, model.l, model.c
+    if isinstance(model, TCloseness):
+        return CLOSENESS, 0, model.t + TIE
+    if isinstance(model, AlphaK):
+        return ALPHA, 0, model.alpha + TIE
+    if isinstance(model, BetaLikeness):
+        return BETA, 0, 0.0
+    if isinstance(model, DeltaDisclosure):
+        return DELTA, 0, model.delta + TIE
+    if isinstance(model, SquaredError):
+        return ERROR, 0, math.sqrt(model.error)
+    assert isinstance(model, Variance)
+    return VARIANCE, 0, least_variance(model) * (1 - TIE)
+
+
+def _bounds(model: BetaLikeness) -> NDArray[np.float64]:
+    """How far each value's share may grow. (size,)"""
+    caps = -np.log(model.column.shares) if model.enhanced else np.full(model.column.size, np.inf)
+    found: NDArray[np.float64] = np.minimum(model.beta, caps) + TIE
+    return found
+
+
+def _joined(blocks: list[Any], dtype: Any) -> Any:
+    return np.concatenate([np.zeros(0, dtype), *blocks]).astype(dtype)
+
+
+def make_guard(guarded: Sequence[Guarded], packing: Packing, fields: tuple[int, ...]) -> Guard:
+    """The kernels' form of all models, once the packing is settled."""
+    columns = [one.column for one in guarded]
+    sizes = np.array([column.size for column in columns], np.int64)
+    sensitive = np.zeros((5, len(guarded)), np.int64)
+    sensitive[SIZE], sensitive[VALUE] = sizes, np.cumsum(sizes) - sizes
+    for index, (column, field) in enumerate(zip(columns, fields, strict=True)):
+        sensitive[PLACE, index], sensitive[BYTES, index] = packing.places[field], packing.fields[field][0]
+        sensitive[UNKNOWN, index] = column.has_missing
+    numbers = [np.zeros(column.size, np.int64) if column.numbers is None else column.numbers for column in columns]
+    asked = [(index, model) for index, one in enumerate(guarded) for model in one.models]
+    models = np.zeros((5, len(asked)), np.int64)
+    limits = np.zeros(len(asked))
+    bounds = np.zeros((len(asked), int(sizes.sum())))
+    runs, charges = [np.zeros((2, 0), np.int64)], [np.zeros(0)]
+    used = 0
+    for place, (index, model) in enumerate(asked):
+        models[[KIND, LEAST], place], models[COLUMN, place] = _kind(model)[:2], index
+        limits[place] = _kind(model)[2]
+        if isinstance(model, TCloseness):
+            runs.append(np.stack([model.distance.first, model.distance.last]))
+            charges.append(model.distance.weight)
+            models[[BEGIN, END], place] = used, used + len(model.distance.weight)
+            used += len(model.distance.weight)
+        if isinstance(model, BetaLikeness):
+            first = int(sensitive[VALUE, index])
+            bounds[place, first : first + model.column.size] = _bounds(model)
+    return Guard(
+        models=models,
+        limits=limits,
+        sensitive=sensitive,
+        shares=_joined([column.shares for column in columns], np.float64),
+        bounds=bounds,
+        numbers=_joined(numbers, np.int64),
+        units=np.array(
+            [
+                [1.0 if column.scale is None else column.scale.step**2 for column in columns],
+                [column.rounding for column in columns],
+            ]
+        ),
+        runs=np.concatenate(runs, axis=1),
+        charges=np.concatenate(charges),
+        logs=x_log_x(LOGS),
+    )

@@ -1,0 +1,409 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels that hold groups against the models on sensitive columns. The best split is tested first; only if it fails,
+all cuts of its column are tested in one sweep over the rows, which moves them from the right side to the left.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from anonfit.compiling import inner
+from anonfit.engines.memory.counting import read, run_of
+from anonfit.engines.memory.guard import (
+    ALPHA,
+    BEGIN,
+    BETA,
+    BYTES,
+    CLOSENESS,
+    COLUMN,
+    DELTA,
+    DISTINCT,
+    END,
+    ENTROPY,
+    ERROR,
+    KIND,
+    LEAST,
+    PLACE,
+    RECURSIVE,
+    SIZE,
+    UNKNOWN,
+    VALUE,
+    Guard,
+)
+from anonfit.engines.memory.layout import FIELD, WIDTH, Columns, Int, Rows
+from anonfit.engines.memory.scratch import LEGAL, PARTS, RANK, SPARE, STARTS, Scratch
+
+__all__ = ["parts_allowed", "sweep"]
+
+# Rows of Scratch.totals: persons, values that occur, sum and sum of squares of the known numbers' multiples, and how
+# many are known.
+PERSONS, VALUES, FIRST, SECOND, KNOWN = 0, 1, 2, 3, 4
+
+TIE = 1e-9
+NEARLY = 1e-7
+"""A running sum of logarithms may be this far off; nearer to a limit it is summed anew."""
+
+
+@inner
+def _log(logs: Any, count: Int) -> Any:
+    if count < logs.shape[0]:
+        return logs[count]
+    x = np.float64(count)
+    return x * math.log(x)
+
+
+@inner
+def _add(guard: Guard, side: Int, one: Int, value: Int, persons: Int, scratch: Scratch) -> None:
+    """Add persons with a value of a sensitive column to a side's tally (or take them away)."""
+    tallies, totals = scratch.tallies, scratch.totals
+    place = guard.sensitive[VALUE, one] + value
+    before = tallies[side, place]
+    after = before + persons
+    tallies[side, place] = after
+    totals[side, PERSONS, one] += persons
+    totals[side, VALUES, one] += np.int64(before == 0) - np.int64(after == 0)
+    scratch.logs[side, one] += _log(guard.logs, after) - _log(guard.logs, before)
+    if guard.sensitive[UNKNOWN, one] == 0 or value > 0:
+        number = guard.numbers[place]
+        totals[side, FIRST, one] += persons * number
+        totals[side, SECOND, one] += persons * number * number
+        totals[side, KNOWN, one] += persons
+
+
+@inner
+def _clear(guard: Guard, side: Int, scratch: Scratch) -> None:
+    for place in range(scratch.tallies.shape[1]):
+        scratch.tallies[side, place] = 0
+    for one in range(guard.sensitive.shape[1]):
+        for fact in range(scratch.totals.shape[1]):
+            scratch.totals[side, fact, one] = 0
+        scratch.logs[side, one] = 0.0
+
+
+@inner
+def _entropy_allowed(logs: Any, counts: Any, persons: float, near: float, limit: float) -> Any:
+    found = math.log(persons) - near / persons
+    if abs(found - limit) > NEARLY:
+        return found >= limit
+    exact = 0.0
+    for value in range(counts.shape[0]):
+        exact += _log(logs, counts[value])
+    return math.log(persons) - exact / persons >= limit
+
+
+@inner
+def _recursive_allowed(counts: Any, persons: Int, least: Int, limit: float) -> Any:
+    """The most frequent value against those from the l-th most frequent on."""
+    rest, most = persons, np.int64(0)
+    bound, above = np.int64(-1), np.int64(0)
+    # Values are taken off from the most frequent down; equal ones one at a time.
+    for turn in range(least - 1):
+        if above > 0:
+            above -= 1
+            rest -= bound
+            continue
+        best, equal = np.int64(-1), np.int64(0)
+        for value in range(counts.shape[0]):
+            count = counts[value]
+            if bound < 0 or count < bound:
+                if count > best:
+                    best, equal = count, np.int64(1)
+                elif count == best:
+                    equal += 1
+        if best <= 0:
+            return False
+        if turn == 0:
+            most = best
+        bound, above = best, equal - 1
+        rest -= best
+    if least <= 1:
+        for value in range(counts.shape[0]):
+            most = max(most, counts[value])
+    return np.float64(most) < limit * np.float64(rest)
+
+
+@inner
+def _close(counts: Any, shares: Any, persons: float, runs: Any, charges: Any, first: Int, last: Int) -> Any:
+    """The distance of a distribution from the whole table's, run by run."""
+    found = 0.0
+    for run in range(first, last):
+        excess = 0.0
+        for value in range(runs[0, run], runs[1, run] + 1):
+            excess += np.float64(counts[value]) / persons - shares[value]
+        found += abs(excess) * charges[run]
+    return found
+
+
+@inner
+def _close_along(counts: Any, shares: Any, persons: float, charge: float) -> Any:
+    """The same where the runs are all that begin with the first value: each is the last and one value more."""
+    found, excess = 0.0, 0.0
+    for value in range(counts.shape[0] - 1):
+        excess += np.float64(counts[value]) / persons - shares[value]
+        found += abs(excess) * charge
+    return found
+
+
+@inner
+def _squares(totals: Any, one: Int) -> Any:
+    """Squared deviations from the mean, in squared multiples; see privacy.numeric_diversity."""
+    known, first, second = totals[KNOWN, one], totals[FIRST, one], totals[SECOND, one]
+    if known == 0:
+        return 0.0
+    middle = np.int64(np.rint(np.float64(first) / np.float64(known)))
+    moved = np.float64(first - known * middle)
+    found = np.float64(second - middle * (2 * first - known * middle)) - moved * moved / np.float64(known)
+    return max(found, 0.0)
+
+
+@inner
+def _allowed(guard: Guard, side: Int, scratch: Scratch) -> Any:
+    """Whether every model allows a side's tally."""
+    for model in range(guard.models.shape[1]):
+        kind, one, limit = guard.models[KIND, model], guard.models[COLUMN, model], guard.limits[model]
+        totals = scratch.totals[side]
+        persons = totals[PERSONS, one]
+        place = guard.sensitive[VALUE, one]
+        size = guard.sensitive[SIZE, one]
+        counts = scratch.tallies[side, place : place + size]
+        whole = np.float64(persons)
+        fine = True
+        if kind == DISTINCT:
+            fine = totals[VALUES, one] >= guard.models[LEAST, model]
+        elif kind == ENTROPY:
+            fine = _entropy_allowed(guard.logs, counts, whole, scratch.logs[side, one], limit)
+        elif kind == RECURSIVE:
+            fine = _recursive_allowed(counts, persons, guard.models[LEAST, model], limit)
+        elif kind == CLOSENESS:
+            shares = guard.shares[place : place + size]
+            first, last = guard.models[BEGIN, model], guard.models[END, model]
+            along = last - first == size - 1 and size > 2 and guard.runs[1, last - 1] == size - 2
+            if along and guard.runs[0, last - 1] == 0:
+                fine = _close_along(counts, shares, whole, guard.charges[first]) <= limit
+            else:
+                fine = _close(counts, shares, whole, guard.runs, guard.charges, first, last) <= limit
+        elif kind == ALPHA:
+            for value in range(size):
+                fine = fine and np.float64(counts[value]) / whole <= limit
+        elif kind == BETA:
+            for value in range(size):
+                share = guard.shares[place + value]
+                growth = (np.float64(counts[value]) / whole - share) / share
+                fine = fine and growth <= guard.bounds[model, place + value]
+        elif kind == DELTA:
+            for value in range(size):
+                ratio = np.float64(counts[value]) / whole / guard.shares[place + value]
+                fine = fine and counts[value] > 0 and abs(math.log(ratio)) < limit
+        else:
+            found = _squares(totals, one) * guard.units[0, one]
+            known = np.float64(max(totals[KNOWN, one], np.int64(1)))
+            if kind == ERROR:
+                least = limit + math.sqrt(np.float64(totals[KNOWN, one])) * guard.units[1, one]
+                fine = found >= least * least * (1 - TIE)
+            else:
+                fine = found / known >= limit
+        if not fine:
+            return False
+    return True
+
+
+@inner
+def _bucket(
+    rows: Rows, columns: Columns, column: Int, start: Int, stop: Int, places: Int, by_set: Int, scratch: Scratch
+) -> None:
+    """Fill the second row of keys with a node's rows (counted from its start) by place; the list SPARE says where each
+    place ends.
+
+    A row's place is that of its element in the order (by_set -1), its part by runs (0) or by the set (1).
+    """
+    width, field = columns.facts[WIDTH, column], columns.facts[FIELD, column]
+    lists, keys = scratch.lists, scratch.keys
+    for place in range(places + 1):
+        lists[SPARE, place] = 0
+    for row in range(start, stop):
+        place = _place(lists, scratch.side, places, read(rows, width, field, row), by_set)
+        keys[0, row - start] = np.uint64(place)
+        lists[SPARE, place + 1] += 1
+    for place in range(1, places + 1):
+        lists[SPARE, place] += lists[SPARE, place - 1]
+    for index in range(stop - start):
+        bucket = np.int64(keys[0, index])
+        keys[1, lists[SPARE, bucket]] = np.uint64(index)
+        lists[SPARE, bucket] += 1
+
+
+@inner
+def _place(lists: Any, side: Any, places: Int, code: Int, by_set: Int) -> Any:
+    if by_set == 1:
+        return np.int64(side[code])
+    if by_set == 0:
+        return run_of(lists[PARTS], places, code)
+    return lists[RANK, run_of(lists[STARTS], places, code)]
+
+
+@inner
+def _first_of_pair(
+    rows: Rows, columns: Columns, guard: Guard, one: Int, start: Int, stop: Int, row: Int, keys: Any, sign: Int
+) -> Any:
+    """Whether no other row of this row's person has its value of a sensitive column in a lower place (sign 1), or in a
+    higher one (sign -1); of rows in the same place the first counts.
+    """
+    if columns.entity < 0:
+        return True
+    person = rows.quarters[row, columns.entity]
+    width, field = guard.sensitive[BYTES, one], guard.sensitive[PLACE, one]
+    value = read(rows, width, field, row)
+    place = sign * np.int64(keys[0, row - start])
+    other = row - 1
+    while other >= start and rows.quarters[other, columns.entity] == person:
+        if sign * np.int64(keys[0, other - start]) <= place and read(rows, width, field, other) == value:
+            return False
+        other -= 1
+    other = row + 1
+    while other < stop and rows.quarters[other, columns.entity] == person:
+        if sign * np.int64(keys[0, other - start]) < place and read(rows, width, field, other) == value:
+            return False
+        other += 1
+    return True
+
+
+@inner
+def _first_in_place(rows: Rows, columns: Columns, guard: Guard, one: Int, start: Int, row: Int, keys: Any) -> Any:
+    """Whether no earlier row of this row's person has its value of a sensitive column in the same place."""
+    if columns.entity < 0:
+        return True
+    person = rows.quarters[row, columns.entity]
+    width, field = guard.sensitive[BYTES, one], guard.sensitive[PLACE, one]
+    value = read(rows, width, field, row)
+    other = row - 1
+    while other >= start and rows.quarters[other, columns.entity] == person:
+        if keys[0, other - start] == keys[0, row - start] and read(rows, width, field, other) == value:
+            return False
+        other -= 1
+    return True
+
+
+@inner
+def _persons(rows: Rows, columns: Columns, row: Int) -> Any:
+    return np.int64(1) if columns.counts < 0 else np.int64(rows.quarters[row, columns.counts])
+
+
+@inner
+def _sum_up(guard: Guard, side: Int, scratch: Scratch) -> None:
+    """Fill a side's totals from its tallies."""
+    totals = scratch.totals
+    for one in range(guard.sensitive.shape[1]):
+        first = guard.sensitive[VALUE, one]
+        unknown = guard.sensitive[UNKNOWN, one]
+        persons, values, known, total, squares = np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+        logs = 0.0
+        for value in range(guard.sensitive[SIZE, one]):
+            count = scratch.tallies[side, first + value]
+            if count == 0:
+                continue
+            persons += count
+            values += 1
+            logs += _log(guard.logs, count)
+            if value >= unknown:
+                number = guard.numbers[first + value]
+                known += count
+                total += count * number
+                squares += count * number * number
+        totals[side, PERSONS, one], totals[side, VALUES, one], totals[side, KNOWN, one] = persons, values, known
+        totals[side, FIRST, one], totals[side, SECOND, one] = total, squares
+        scratch.logs[side, one] = logs
+
+
+@inner
+def _sides_allowed(
+    rows: Rows, columns: Columns, guard: Guard, column: Int, start: Int, stop: Int, by_set: Int, scratch: Scratch
+) -> Any:
+    """Whether the models allow both parts of a two-way split, where rows need only be counted."""
+    width, field = columns.facts[WIDTH, column], columns.facts[FIELD, column]
+    sensitive, tallies, sides = guard.sensitive, scratch.tallies, scratch.side
+    second = scratch.lists[PARTS, 1]
+    for one in range(sensitive.shape[1]):
+        size, place, first = sensitive[BYTES, one], sensitive[PLACE, one], sensitive[VALUE, one]
+        for row in range(start, stop):
+            code = read(rows, width, field, row)
+            side = np.int64(sides[code]) if by_set == 1 else np.int64(code >= second)
+            tallies[side, first + read(rows, size, place, row)] += _persons(rows, columns, row)
+    fine = True
+    for part in range(2):
+        _sum_up(guard, np.int64(part), scratch)
+        fine = fine and _allowed(guard, np.int64(part), scratch)
+        _clear(guard, np.int64(part), scratch)
+    return fine
+
+
+@inner
+def parts_allowed(
+    rows: Rows,
+    columns: Columns,
+    guard: Guard,
+    column: Int,
+    start: Int,
+    stop: Int,
+    parts: Int,
+    by_set: Int,
+    scratch: Scratch,
+) -> Any:
+    """Whether the models allow every part of the chosen split that has rows."""
+    if parts == 2 and columns.entity < 0:
+        return _sides_allowed(rows, columns, guard, column, start, stop, by_set, scratch)
+    _bucket(rows, columns, column, start, stop, parts, by_set, scratch)
+    begin = np.int64(0)
+    for part in range(parts):
+        end = scratch.lists[SPARE, part]
+        if end > begin:
+            for index in range(begin, end):
+                row = start + np.int64(scratch.keys[1, index])
+                for one in range(guard.sensitive.shape[1]):
+                    if _first_in_place(rows, columns, guard, np.int64(one), start, row, scratch.keys):
+                        value = read(rows, guard.sensitive[BYTES, one], guard.sensitive[PLACE, one], row)
+                        place = guard.sensitive[VALUE, one] + value
+                        scratch.tallies[0, place] += _persons(rows, columns, row)
+            _sum_up(guard, np.int64(0), scratch)
+            fine = _allowed(guard, np.int64(0), scratch)
+            _clear(guard, np.int64(0), scratch)
+            if not fine:
+                return False
+        begin = end
+    return True
+
+
+@inner
+def sweep(
+    rows: Rows, columns: Columns, guard: Guard, column: Int, start: Int, stop: Int, elements: Int, scratch: Scratch
+) -> None:
+    """Make cuts of an order illegal (the list LEGAL) that leave a side which the models do not allow."""
+    lists, keys = scratch.lists, scratch.keys
+    _bucket(rows, columns, column, start, stop, elements, np.int64(-1), scratch)
+    sensitive = guard.sensitive.shape[1]
+    for row in range(start, stop):
+        for one in range(sensitive):
+            if _first_of_pair(rows, columns, guard, np.int64(one), start, stop, row, keys, np.int64(-1)):
+                value = read(rows, guard.sensitive[BYTES, one], guard.sensitive[PLACE, one], row)
+                _add(guard, np.int64(1), np.int64(one), value, _persons(rows, columns, row), scratch)
+    begin = np.int64(0)
+    for place in range(elements - 1):
+        end = lists[SPARE, place]
+        for index in range(begin, end):
+            moved = start + np.int64(keys[1, index])
+            persons = _persons(rows, columns, moved)
+            for one in range(sensitive):
+                value = read(rows, guard.sensitive[BYTES, one], guard.sensitive[PLACE, one], moved)
+                if _first_of_pair(rows, columns, guard, np.int64(one), start, stop, moved, keys, np.int64(1)):
+                    _add(guard, np.int64(0), np.int64(one), value, persons, scratch)
+                if _first_of_pair(rows, columns, guard, np.int64(one), start, stop, moved, keys, np.int64(-1)):
+                    _add(guard, np.int64(1), np.int64(one), value, -persons, scratch)
+        begin = end
+        if lists[LEGAL, place] == 1 and not (
+            _allowed(guard, np.int64(0), scratch) and _allowed(guard, np.int64(1), scratch)
+        ):
+            lists[LEGAL, place] = 0
+    _clear(guard, np.int64(0), scratch)
+    _clear(guard, np.int64(1), scratch)

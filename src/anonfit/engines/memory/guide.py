@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A purpose in the form that kernels read: which sums a row adds to, and how groups with these sums are weighed."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.counts.measures import Sums
+from anonfit.criteria.purpose import Purpose, WeightRule
+from anonfit.criteria.targets import SHARE_BITS, ClassTarget, NumberTarget, ShareTarget, Target
+from anonfit.engines.memory.layout import Packing
+from anonfit.tables.coded import CodedTable, code_dtype
+
+__all__ = ["Guide", "GuideFields", "add_fields", "make_guide"]
+
+# Entries of Guide.settings.
+SLOTS = 0  # sums that are kept of every code
+LEAN = 1  # 1 where persons are not a sum of their own: the first target's classes add up to them
+ALL_CUTS = 2
+RULE = 3
+MASS = 4  # field of 4 bytes with a row's mass, -1 where it is its persons
+
+# Rows of Guide.targets, one entry per target.
+KIND = 0
+SLOT = 1  # its first sum
+CLASSES = 2  # how many classes it has
+PLACE = 3  # its field in the row, in units of its width
+BYTES = 4
+ITSELF = 5  # the quasi-identifier it is, or -1
+CLASS, SHARE, NUMBER = 0, 1, 2
+
+# Rows of Guide.factors.
+FACTOR, UNIT = 0, 1
+
+# Entries of Guide.numbers.
+ALPHA, MIN_GAIN, LARGEST, PER_MASS = 0, 1, 2, 3
+
+LOGS = 1 << 20
+"""Entries of the table of x ln x."""
+
+
+class Guide(NamedTuple):
+    """What steers splits. With no targets there is one sum, persons, and columns are preferred by their spread."""
+
+    settings: NDArray[np.int64]
+    targets: NDArray[np.int64]  # (fact, target)
+    factors: NDArray[np.float64]  # (fact, target)
+    weights: NDArray[np.float64]  # (column,) below 0: may not be split
+    numbers: NDArray[np.float64]
+    logs: NDArray[np.float64]  # x ln x of whole numbers
+
+
+class GuideFields(NamedTuple):
+    """The numbers of the fields that a purpose adds to packed rows."""
+
+    mass: int
+    targets: tuple[int, ...]
+
+
+def _target_fields(target: Target, packing: Packing) -> int:
+    """Add a target's fields; the first one's number."""
+    if isinstance(target, ClassTarget):
+        return packing.add(target.classes, code_dtype(target.width).itemsize)
+    if isinstance(target, NumberTarget):
+        return packing.add(target.multiples.astype(np.int32).view(np.uint32), 4)
+    assert isinstance(target, ShareTarget)
+    fields = [packing.add(target.shares[:, one], 2) for one in range(target.shares.shape[1])]
+    return fields[0]
+
+
+def add_fields(purpose: Purpose, packing: Packing) -> GuideFields:
+    """Add what a purpose knows of rows to a packing."""
+    mass = -1 if purpose.masses is None else packing.add(purpose.masses, 4)
+    return GuideFields(mass, tuple(_target_fields(target, packing) for target in purpose.targets))
+
+
+def _masses(purpose: Purpose, table: CodedTable) -> NDArray[np.int64]:
+    if purpose.masses is not None:
+        return purpose.masses.astype(np.int64)
+    return np.ones(table.rows, np.int64) if table.counts is None else table.counts.astype(np.int64)
+
+
+def _whole(target: Target, masses: NDArray[np.int64]) -> Sums:
+    """The sums of a target over the table."""
+    if isinstance(target, ClassTarget):
+        weighted = np.bincount(target.classes, weights=masses, minlength=target.width)
+        return weighted.astype(np.int64)
+    if isinstance(target, ShareTarget):
+        return masses @ target.shares
+    assert isinstance(target, NumberTarget)
+    values = target.multiples
+    return np.array([masses.sum(), masses @ values, masses @ (values * values)], dtype=np.int64)
+
+
+def make_guide(purpose: Purpose, table: CodedTable, packing: Packing, fields: GuideFields) -> Guide:
+    """The kernels' form of a purpose, once the packing is settled."""
+    targets = purpose.targets
+    masses = _masses(purpose, table) if targets else np.zeros(0, np.int64)
+    mass = int(masses.sum())
+    lean = bool(targets) and isinstance(targets[0], ClassTarget) and purpose.masses is None
+    slots = 0 if lean else 1 + (purpose.masses is not None)
+    facts = np.zeros((6, len(targets)), np.int64)
+    units = np.zeros(len(targets))
+    for index, target in enumerate(targets):
+        field = fields.targets[index]
+        facts[PLACE, index], facts[BYTES, index] = packing.places[field], packing.fields[field][0]
+        facts[SLOT, index], facts[ITSELF, index] = slots, target.column
+        facts[KIND, index], facts[CLASSES, index], units[index] = _shape(target, purpose.unit)
+        slots += facts[CLASSES, index] if facts[KIND, index] != NUMBER else 2
+    weights = np.ones(len(table.columns))
+    if purpose.weights:
+        weights[:] = purpose.weights
+    largest = float(weights.max(initial=0.0))
+    for column in range(len(weights)):
+        if not purpose.may_split(column):
+            weights[column] = -1.0
+    found = purpose.factors(tuple(_whole(target, masses) for target in targets), mass) if targets else ()
+    rule = purpose.rule if purpose.weights else WeightRule.NONE
+    mass_field = packing.place(fields.mass)
+    return Guide(
+        settings=np.array([slots, lean, purpose.all_cuts, rule, mass_field], np.int64),
+        targets=facts,
+        factors=np.stack([np.array(found, dtype=np.float64), units]),
+        weights=weights,
+        numbers=np.array([purpose.alpha, purpose.min_gain, largest, purpose.unit]),
+        logs=x_log_x(min(LOGS, max(mass, table.rows) + 1)),
+    )
+
+
+def _shape(target: Target, unit: float) -> tuple[int, int, float]:
+    """A target's kind, its classes, and what its sums are multiplied by."""
+    if isinstance(target, ClassTarget):
+        return CLASS, target.width, unit
+    if isinstance(target, ShareTarget):
+        return SHARE, target.shares.shape[1], unit / (1 << SHARE_BITS)
+    assert isinstance(target, NumberTarget)
+    return NUMBER, 1, unit * target.scale.step * target.scale.step
+
+
+def x_log_x(size: int) -> NDArray[np.float64]:
+    """x ln x of the whole numbers below a size."""
+    numbers: Any = np.arange(size, dtype=np.float64)
+    numbers[1:] *= np.log(numbers[1:])
+    return np.asarray(numbers, dtype=np.float64)

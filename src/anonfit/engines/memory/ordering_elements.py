@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels that put the elements of a column in the order in which they are cut, and mark the cuts that leave enough
+persons on both sides.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from anonfit.compiling import inner
+from anonfit.engines.memory.counting import persons_beside
+from anonfit.engines.memory.guard import Guard
+from anonfit.engines.memory.guarding import sweep
+from anonfit.engines.memory.guide import CLASSES, ITSELF, KIND, NUMBER, SLOT, Guide
+from anonfit.engines.memory.layout import MODE, Columns, Int, Rows
+from anonfit.engines.memory.scratch import LEFT, LEGAL, ORDER, RANK, RIGHT, SPARE, WHOLE, Scratch
+from anonfit.engines.memory.weighing import mean_of
+from anonfit.tables.coded import SplitMode
+
+__all__ = ["mark_legal", "next_way", "put_in_order"]
+
+ORDERED = int(SplitMode.ORDERED)
+BY_CODE = 1 << 30
+"""The order that no target gives."""
+
+
+@inner
+def next_way(guide: Guide, columns: Columns, column: Int, way: Int) -> Any:
+    """The next order of elements after `way` (-1: the first one), or -1: one per target that the column itself is not,
+    BY_CODE for ordered columns and where there is no such target.
+    """
+    targets = guide.targets.shape[1]
+    if way == BY_CODE:
+        return np.int64(-1)
+    if columns.facts[MODE, column] != ORDERED:
+        for target in range(way + 1, targets):
+            if guide.targets[ITSELF, target] != column:
+                return np.int64(target)
+    return np.int64(BY_CODE) if way < 0 else np.int64(-1)
+
+
+@inner
+def _sort_elements(elements: Int, means: Any, lists: Any) -> None:
+    """Sort ORDER by mean, equal ones as they stand: runs of growing length are merged."""
+    width = np.int64(1)
+    while width < elements:
+        begin: Int = np.int64(0)
+        while begin < elements:
+            middle, end = min(begin + width, elements), min(begin + 2 * width, elements)
+            left, right = begin, middle
+            for place in range(begin, end):
+                if left < middle and (right >= end or means[lists[ORDER, left]] <= means[lists[ORDER, right]]):
+                    lists[SPARE, place] = lists[ORDER, left]
+                    left += 1
+                else:
+                    lists[SPARE, place] = lists[ORDER, right]
+                    right += 1
+            begin = end
+        for place in range(elements):
+            lists[ORDER, place] = lists[SPARE, place]
+        width *= 2
+
+
+@inner
+def put_in_order(guide: Guide, way: Int, elements: Int, plane: Int, scratch: Scratch) -> None:
+    """Fill the lists ORDER and RANK: by code, or by the mean of the target `way`."""
+    lists, targets = scratch.lists, guide.targets
+    for element in range(elements):
+        lists[ORDER, element] = element
+    if way != BY_CODE:
+        chosen = np.int64(0)
+        if targets[KIND, way] != NUMBER:
+            whole, first = scratch.vectors[WHOLE], targets[SLOT, way]
+            for one in range(targets[CLASSES, way]):
+                if whole[first + one] > whole[first + chosen]:
+                    chosen = np.int64(one)
+        for element in range(elements):
+            scratch.means[element] = mean_of(guide, way, chosen, scratch.sums[plane, element])
+        _sort_elements(elements, scratch.means, lists)
+    for place in range(elements):
+        lists[RANK, lists[ORDER, place]] = place
+
+
+@inner
+def mark_legal(
+    rows: Rows,
+    columns: Columns,
+    k: Int,
+    guard: Guard | None,
+    column: Int,
+    start: Int,
+    stop: Int,
+    elements: Int,
+    swept: bool,
+    scratch: Scratch,
+) -> None:
+    """Fill the list LEGAL: cuts with k persons on both sides; if `swept`, those that the models allow, too."""
+    lists = scratch.lists
+    persons_beside(rows, columns, column, start, stop, elements, lists)
+    for place in range(elements - 1):
+        lists[LEGAL, place] = np.int64(lists[LEFT, place] >= k and lists[RIGHT, place] >= k)
+    if guard is not None and swept:
+        sweep(rows, columns, guard, column, start, stop, elements, scratch)

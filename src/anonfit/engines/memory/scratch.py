@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Working memory of the kernels, one per thread, so that no node allocates any."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.engines.memory.guard import Guard
+from anonfit.engines.memory.guide import SLOTS, Guide
+from anonfit.engines.memory.layout import BIN, SIZE, Columns
+
+__all__ = ["Scratch", "make_scratch"]
+
+# Rows of Scratch.lists.
+CODES = 0  # codes present in the node, ascending
+PERSONS = 1  # persons of each
+STARTS = 2  # first code of each element that may be cut off
+OWN = 3  # persons of each element, every row counted on its own
+LEFT = 4  # persons of this and lower elements, in the order of the elements
+RIGHT = 5  # persons of higher elements
+PARTS = 6  # first code of each part of the chosen split
+SIZES = 7  # persons of each part, every row counted on its own
+ENDS = 8  # last code of each element
+ORDER = 9  # elements in the order in which they are cut
+RANK = 10  # the place of each element in that order
+LEGAL = 11  # 1 where a cut after the element in this place is legal
+SPARE = 12
+LISTS = 13
+
+# Rows of Scratch.found.
+SPREAD = 0  # normalized range in the node, -1 where the column cannot be split
+COST = 1  # cost of the column's best split, infinite where it has none
+CUT = 2  # the place after which it is cut (multiway: 0, or 1 where missing is joined with the first child)
+WAY = 3  # the target whose order of elements it is cut in
+STATE = 4  # whether every cut was held against the privacy models
+FOUND = 5
+
+# Rows of Scratch.vectors.
+BELOW, WHOLE, SLOT, VALUE, VECTORS = 0, 1, 2, 3, 4
+
+
+class Scratch(NamedTuple):
+    """Working memory of one thread."""
+
+    lists: NDArray[np.int64]  # (list, entry)
+    sums: NDArray[np.int64]  # (plane, entry, sum) of codes and of elements
+    dense: NDArray[np.int64]  # the sums of each code of the widest column; all zero between uses
+    keys: NDArray[np.uint64]  # (2, row) keys and their sorted copy
+    found: NDArray[np.float64]  # (fact, column) what was found of each column
+    vectors: NDArray[np.int64]  # (vector, sum)
+    means: NDArray[np.float64]  # (entry,) what elements are ordered by
+    side: NDArray[np.uint8]  # (code,) 0 for codes of the first part of a set split, 1 for others
+    tallies: NDArray[np.int64]  # (side, value of any sensitive column) persons; all zero between uses
+    totals: NDArray[np.int64]  # (side, fact, sensitive column)
+    logs: NDArray[np.float64]  # (side, sensitive column) sum of x ln x of the tallies, nearly
+
+
+def make_scratch(columns: Columns, guide: Guide, guard: Guard | None, rows: int) -> Scratch:
+    """Working memory for nodes of at most `rows` rows."""
+    size = columns.facts[SIZE]
+    wide = size[columns.facts[BIN] < 0]
+    entries = int(size.max(initial=1)) + 2
+    width = int(guide.settings[SLOTS])
+    values, sensitive = (0, 0) if guard is None else (guard.shares.shape[0], guard.sensitive.shape[1])
+    keys = max(1, rows) if guard else max(1, min(rows, 1 << 20)) if len(wide) else 1
+    return Scratch(
+        lists=np.zeros((LISTS, entries), np.int64),
+        sums=np.empty((2, entries if guide.targets.shape[1] else 1, width), np.int64),
+        dense=np.zeros(int(wide.max(initial=1)) * width, np.int64),
+        keys=np.empty((2, keys), np.uint64),
+        found=np.empty((FOUND, size.shape[0]), np.float64),
+        vectors=np.zeros((VECTORS, width + 2), np.int64),
+        means=np.empty(entries, np.float64),
+        side=np.empty(entries, np.uint8),
+        tallies=np.zeros((2, values), np.int64),
+        totals=np.zeros((2, 5, sensitive), np.int64),
+        logs=np.zeros((2, sensitive), np.float64),
+    )

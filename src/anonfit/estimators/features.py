@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What regions say of a column as numbers: the two ends of each part, or what is expected under uniform spread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "FEW_CUTS_DAYS",
+    "Encoding",
+    "FeatureColumn",
+    "LeafColumn",
+    "Leaves",
+    "LineColumn",
+    "Numbers",
+    "Parts",
+    "Spans",
+    "closed_ends",
+    "side_by_side",
+]
+
+Numbers: TypeAlias = NDArray[np.float64]
+
+NEVER, POSSIBLE, ALWAYS = 0.0, 0.5, 1.0
+"""The share of missing values in a part of an ordered column. Where they are possible nothing more is known of it."""
+
+FEW_CUTS_DAYS = 365.0
+"""How far beyond a single cut between dates an open interval is taken to reach."""
+
+
+class Encoding(StrEnum):
+    """How regions become numbers."""
+
+    ENDS = "ends"
+    EXPECTED = "expected"
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """Parts of an ordered column, one entry each: from `lower` to `upper`, NaN where a side is open."""
+
+    lower: Numbers
+    upper: Numbers
+    missing: Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Leaves:
+    """Parts of a nominal column: ascending leaf positions, none where the value is missing, and whether it may be."""
+
+    positions: Sequence[Sequence[int]]
+    missing: NDArray[np.bool_]
+
+
+Parts: TypeAlias = Spans | Leaves
+
+
+def _missing_share(known: NDArray[np.bool_], missing: NDArray[np.bool_]) -> Numbers:
+    return np.where(missing, np.where(known, POSSIBLE, ALWAYS), NEVER)
+
+
+def _joined(columns: list[Numbers], missing: Numbers | None) -> Numbers:
+    """Features side by side. (part, feature)"""
+    return np.stack([*columns, *([] if missing is None else [missing])], axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class LineColumn:
+    """A column of numbers, days or ranks; open sides are closed at `lowest` and `highest`."""
+
+    name: str
+    has_missing: bool
+    lowest: float
+    highest: float
+
+    def features(self, encoding: Encoding, name: str | None = None) -> list[str]:
+        """The names of its features, for a column of this or another name."""
+        name = name if name is not None else self.name
+        found = [f"{name}_lower", f"{name}_upper"] if encoding == Encoding.ENDS else [name]
+        return [*found, f"{name}_missing"] if self.has_missing else found
+
+    def numbers(self, parts: Parts, encoding: Encoding) -> Numbers:
+        """The features of each part. (part, feature)"""
+        assert isinstance(parts, Spans)
+        # An end that is known stands: a part beyond what the column is closed at has no width.
+        lower = np.where(np.isnan(parts.lower), np.fmin(self.lowest, parts.upper), parts.lower)
+        upper = np.where(np.isnan(parts.upper), np.fmax(self.highest, parts.lower), parts.upper)
+        missing = parts.missing if self.has_missing else None
+        if encoding == Encoding.ENDS:
+            return _joined([lower, upper], missing)
+        return _joined([lower / 2 + upper / 2], missing)
+
+
+@dataclass(frozen=True, slots=True)
+class LeafColumn:
+    """A column of names, in the order of the taxonomy's leaves."""
+
+    name: str
+    has_missing: bool
+    leaves: tuple[str, ...]
+
+    def features(self, encoding: Encoding, name: str | None = None) -> list[str]:
+        """The names of its features, for a column of this or another name."""
+        name = name if name is not None else self.name
+        if encoding == Encoding.ENDS:
+            found = [f"{name}_lower", f"{name}_upper"]
+        else:
+            found = [f"{name}={leaf}" for leaf in self.leaves]
+        return [*found, f"{name}_missing"] if self.has_missing else found
+
+    def numbers(self, parts: Parts, encoding: Encoding) -> Numbers:
+        """The features of each part. (part, feature)"""
+        assert isinstance(parts, Leaves)
+        if encoding == Encoding.ENDS:
+            whole = (0, max(len(self.leaves) - 1, 0))
+            ends = [(found[0], found[-1]) if len(found) else whole for found in parts.positions]
+            known = np.array([len(found) > 0 for found in parts.positions], dtype=bool)
+            lower, upper = np.array(ends, dtype=np.float64).reshape(-1, 2).T
+            return _joined([lower, upper], _missing_share(known, parts.missing) if self.has_missing else None)
+        shares = np.zeros((len(parts.positions), len(self.leaves) + 1))
+        for part, (found, missing) in enumerate(zip(parts.positions, parts.missing.tolist(), strict=True)):
+            share = 1.0 / max(len(found) + int(missing), 1)
+            shares[part, found if len(found) else slice(0, 0)] = share
+            shares[part, -1] = share if missing else 0.0
+        return shares if self.has_missing else shares[:, :-1]
+
+
+FeatureColumn: TypeAlias = LineColumn | LeafColumn
+
+
+def side_by_side(blocks: Sequence[Numbers], rows: int) -> Numbers:
+    """Features of several columns as one array. (row, feature)"""
+    found = np.empty((rows, sum(block.shape[1] for block in blocks)))
+    at = 0
+    for block in blocks:
+        found[:, at : at + block.shape[1]] = block
+        at += block.shape[1]
+    return found
+
+
+def closed_ends(cuts: Numbers, declared: tuple[float | None, float | None], *, is_date: bool) -> tuple[float, float]:
+    """Where the open sides of an ordered column are closed: where it is declared to end, or else as far beyond the
+    outermost cut as the interval next to it is wide. Around a single cut nothing is known: as far as the cut is from
+    zero, or a year.
+    """
+    low, high = _extended(cuts, is_date=is_date)
+    return (low if declared[0] is None else declared[0], high if declared[1] is None else declared[1])
+
+
+def _extended(cuts: Numbers, *, is_date: bool) -> tuple[float, float]:
+    if len(cuts) == 0:
+        return 0.0, 0.0
+    # Differences of halves, since those of whole numbers may be too large.
+    halves = np.diff(cuts / 2)
+    alone = (FEW_CUTS_DAYS if is_date else abs(float(cuts[0])) or 1.0) / 2
+    below, above = (halves[0], halves[-1]) if len(halves) else (alone, alone)
+    with np.errstate(over="ignore"):
+        ends = np.nan_to_num(np.array([2 * (cuts[0] / 2 - below), 2 * (cuts[-1] / 2 + above)]))
+    return float(ends[0]), float(ends[1])

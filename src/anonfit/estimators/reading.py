@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the columns of a released table to features: labels, bounds, and columns that are released as they are.
+
+Each distinct label is read once; rows are looked up by their codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.auditing.labels import ValueSet, read_label
+from anonfit.auditing.meanings import Meaning
+from anonfit.errors import DataError
+from anonfit.estimators.features import (
+    ALWAYS,
+    NEVER,
+    POSSIBLE,
+    Encoding,
+    FeatureColumn,
+    LeafColumn,
+    Leaves,
+    Numbers,
+    Parts,
+    Spans,
+)
+from anonfit.estimators.recoded import on_line
+from anonfit.tables.domains import texts_of
+from anonfit.tables.frames import categorized
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = [
+    "BoundsReader",
+    "LabelReader",
+    "RawReader",
+    "Reader",
+    "bounds_names",
+    "distinct_texts",
+    "is_raw",
+    "places_of",
+]
+
+MISSING_WORDS = {"no": NEVER, "possible": POSSIBLE, "only": ALWAYS}
+
+
+class Reader(Protocol):
+    """What becomes of one column, or of the columns of one column's bounds."""
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The columns of the table that it reads; the first one's place is that of its features."""
+
+    def features(self, encoding: Encoding, names: dict[str, str]) -> list[str]:
+        """The names of its features, where columns have other names than they were learned with."""
+
+    def numbers(self, table: pl.DataFrame, encoding: Encoding) -> Numbers:
+        """The features of each row. (row, feature)"""
+
+
+# --- labels -----------------------------------------------------------------------------------------------------
+
+
+def distinct_texts(values: pl.Series) -> tuple[list[str | None], NDArray[np.int64]]:
+    """The distinct labels of a column, None for an empty cell, and each row's place among them."""
+    import polars as pl
+
+    if isinstance(values.dtype, pl.Enum):
+        known = values.dtype.categories
+        codes = values.to_physical().fill_null(len(known)).to_numpy()
+    else:
+        known, codes = categorized(texts_of(values.fill_nan(None) if values.dtype.is_float() else values))
+    # Categories may be there that no row has.
+    used = np.flatnonzero(np.bincount(codes, minlength=len(known) + 1))
+    place = np.zeros(len(known) + 1, np.int64)
+    place[used] = np.arange(len(used))
+    texts: list[str | None] = pl.concat([known, pl.Series([None], dtype=pl.String)]).gather(used).to_list()
+    return texts, place.take(codes)
+
+
+def _refuse(name: str, bad: NDArray[np.bool_], what: str) -> None:
+    """An error that says how many rows are wrong and which is the first, never what they hold."""
+    rows = np.flatnonzero(bad)
+    if len(rows):
+        raise DataError(
+            f"column '{name}': {len(rows)} row(s) (first: row {rows[0] + 1}) are {what}; encode what a release of "
+            "anonfit holds, and give its recoding."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LabelReader:
+    """A column of labels."""
+
+    meaning: Meaning
+    column: FeatureColumn
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Its column."""
+        return (self.column.name,)
+
+    def features(self, encoding: Encoding, names: dict[str, str]) -> list[str]:
+        """Those of its column."""
+        return self.column.features(encoding, names.get(self.column.name))
+
+    def numbers(self, table: pl.DataFrame, encoding: Encoding) -> Numbers:
+        """The features of each row's label."""
+        texts, rows = distinct_texts(table[self.column.name])
+        found = [self._read(text) for text in texts]
+        bad = np.array([label is None for label in found], dtype=bool)
+        if bad.any():
+            _refuse(self.column.name, bad[rows], "no labels that it can have")
+        parts = self._parts([label for label in found if label is not None])
+        return self.column.numbers(parts, encoding).take(rows, axis=0)
+
+    def _read(self, text: str | None) -> ValueSet | None:
+        """What a label means, None if the column cannot have it."""
+        found = read_label(text, self.meaning)
+        if found is None or self.column.has_missing or not found.missing:
+            return found
+        # Where nothing is missing, everything is everything that is not.
+        return ValueSet(everything=True) if found.everything else None
+
+    def _parts(self, labels: Sequence[ValueSet]) -> Parts:
+        missing = np.array([label.missing for label in labels], dtype=bool)
+        if isinstance(self.column, LeafColumn):
+            return Leaves([self._positions(label) for label in labels], missing)
+        ends = np.array([self._ends(label) for label in labels], dtype=np.float64).reshape(-1, 2)
+        known = np.array([label.everything or bool(label.intervals) for label in labels], dtype=bool)
+        return Spans(ends[:, 0], ends[:, 1], np.where(missing, np.where(known, POSSIBLE, ALWAYS), NEVER))
+
+    def _positions(self, label: ValueSet) -> Sequence[int]:
+        tree = self.meaning.tree
+        assert tree is not None
+        if label.everything:
+            return range(len(tree.leaves))
+        runs = [tree.below[name] for name in label.names]
+        return sorted({leaf for first, last in runs for leaf in range(first, last + 1)})
+
+    def _ends(self, label: ValueSet) -> tuple[float, float]:
+        if not label.intervals:
+            return np.nan, np.nan
+        found = label.intervals[0]
+        lower, upper = (self._place(end) for end in (found.lower, found.upper))
+        # Of an order the last word inside is told, not the first one beyond.
+        return lower, upper - 1 if self.meaning.type == "ordinal" and not found.closed else upper
+
+    def _place(self, end: Decimal | None) -> float:
+        return np.nan if end is None else on_line(end, is_date=self.meaning.type == "date")
+
+
+# --- bounds -----------------------------------------------------------------------------------------------------
+
+
+def bounds_names(name: str) -> tuple[str, str, str]:
+    """The columns that are released in place of an ordered one, with values = 'bounds'."""
+    return f"{name}_lower", f"{name}_upper", f"{name}_missing"
+
+
+def places_of(values: pl.Series, meaning: Meaning) -> Numbers:
+    """Where each bound stands, NaN where it is empty: numbers, days, or ranks of words."""
+    import polars as pl
+
+    if meaning.type == "continuous" and values.dtype.is_numeric():
+        return values.cast(pl.Float64).fill_null(np.nan).to_numpy()
+    texts, rows = distinct_texts(values)
+    if meaning.type == "ordinal":
+        ranks = {word: float(rank) for rank, word in enumerate(meaning.order)}
+        found = [np.nan if text is None else ranks.get(text) for text in texts]
+    else:
+        places = [None if text is None else meaning.scalar(text) for text in texts]
+        found = [
+            (np.nan if text is None else None) if place is None else on_line(place, is_date=meaning.type == "date")
+            for text, place in zip(texts, places, strict=True)
+        ]
+    bad = np.array([place is None for place in found], dtype=bool)
+    if bad.any():
+        _refuse(values.name, bad[rows], "no bounds that it can have")
+    return np.array(found, dtype=np.float64).take(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class BoundsReader:
+    """The columns of an ordered column's bounds."""
+
+    meaning: Meaning
+    column: FeatureColumn
+    inputs: tuple[str, ...]
+    """Lower, upper and, where values may be missing, the column that says so."""
+
+    def features(self, encoding: Encoding, names: dict[str, str]) -> list[str]:
+        """Those of the column whose bounds they are."""
+        return self.column.features(encoding, names.get(self.column.name))
+
+    def numbers(self, table: pl.DataFrame, encoding: Encoding) -> Numbers:
+        """The features of each row's bounds."""
+        lower, upper = (places_of(table[name], self.meaning) for name in self.inputs[:2])
+        if self.meaning.type == "ordinal":
+            upper = upper - 1
+        missing = self._missing(table)
+        only = missing == ALWAYS
+        spans = Spans(np.where(only, np.nan, lower), np.where(only, np.nan, upper), missing)
+        return self.column.numbers(spans, encoding)
+
+    def _missing(self, table: pl.DataFrame) -> Numbers:
+        if len(self.inputs) < 3:
+            return np.zeros(len(table))
+        texts, rows = distinct_texts(table[self.inputs[2]])
+        shares = [MISSING_WORDS.get(text or "", np.nan) for text in texts]
+        missing = np.array(shares, dtype=np.float64).take(rows)
+        _refuse(self.inputs[2], np.isnan(missing), "not one of no, possible, only")
+        return missing
+
+
+# --- raw columns ------------------------------------------------------------------------------------------------
+
+
+def is_raw(dtype: pl.DataType) -> bool:
+    """Whether values of a type are features as they are."""
+    import polars as pl
+
+    return dtype.is_numeric() or dtype in (pl.Boolean, pl.Date, pl.Datetime)
+
+
+@dataclass(frozen=True, slots=True)
+class RawReader:
+    """A column of numbers, dates or truth values that is no quasi-identifier: passed on, dates in days since 1970."""
+
+    name: str
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Its column."""
+        return (self.name,)
+
+    def features(self, encoding: Encoding, names: dict[str, str]) -> list[str]:  # noqa: ARG002 - a Reader's
+        """Its name."""
+        return [names.get(self.name, self.name)]
+
+    def numbers(self, table: pl.DataFrame, encoding: Encoding) -> Numbers:  # noqa: ARG002 - a Reader's
+        """The values as they are, NaN where they are missing."""
+        import polars as pl
+
+        self.require_numbers(table)
+        values: Any = table[self.name]
+        if values.dtype == pl.Date:
+            values = values.to_physical()
+        elif values.dtype == pl.Datetime:
+            values = values.dt.epoch("us") / 86_400_000_000
+        found: Numbers = values.cast(pl.Float64).fill_null(np.nan).to_numpy()
+        return found.reshape(-1, 1)
+
+    def require_numbers(self, table: pl.DataFrame) -> None:
+        """Refuse values that are no features."""
+        if not is_raw(table[self.name].dtype):
+            raise DataError(
+                f"column '{self.name}' is no quasi-identifier and holds no numbers, so it is no feature; encode it "
+                "apart from the others (ColumnTransformer), or leave it out (remainder = 'drop')."
+            )

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a raw column to the sensitive column that models judge, and the code of each row."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.counts.fixed_point import FixedPoint, fixed_point
+from anonfit.errors import DataError, TaxonomyError
+from anonfit.privacy.sensitive import SensitiveColumn
+from anonfit.tables.codebook import code_column, column_type, typed
+from anonfit.tables.coded import Codes
+from anonfit.tables.domains import Domain, OrderedDomain, name_positions
+from anonfit.tables.schema import Column, ColumnType, Role
+from anonfit.tables.taxonomy import Taxonomy
+from anonfit.tables.taxonomy_leaves import leaf_positions
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["persons_by_code", "sensitive_column"]
+
+ON_A_SCALE = (ColumnType.CONTINUOUS, ColumnType.DATE)
+
+
+def sensitive_column(
+    series: pl.Series,
+    weights: NDArray[np.int64],
+    *,
+    type: ColumnType | None = None,  # noqa: A002 - the setting's name in a spec
+    order: tuple[str, ...] = (),
+    taxonomy: Taxonomy | None = None,
+    date_format: str | None = None,
+    entities: NDArray[np.uint32] | None = None,
+) -> tuple[SensitiveColumn, NDArray[np.uint32]]:
+    """Code a column that is released raw by the values that occur in it.
+
+    Args:
+        series: The values; null and NaN are missing, which is code 0.
+        weights: The persons of each row.
+        type: What is declared of the column; from the data if not given.
+        order: The words of an ordinal column, lowest first.
+        taxonomy: A tree over the values: codes then follow its leaves.
+        date_format: How dates that are texts are written.
+        entities: The person of each row, where persons have several: each is then counted once for a value, and
+            `weights` not at all.
+
+    Returns:
+        The column, and the code of each row.
+
+    Example:
+        >>> import polars as pl
+        >>> column, codes = sensitive_column(pl.Series("d", ["flu", None, "cold"]), np.ones(3, np.int64))
+        >>> codes.tolist(), column.whole.tolist()
+        ([2, 0, 1], [1, 1, 1])
+    """
+    _refuse_complex(series)
+    values = typed(Column(series.name, Role.SENSITIVE, type, date_format=date_format), series)
+    kind = column_type(Column(series.name, Role.SENSITIVE, type), values.dtype)
+    domain, by_value = _code_by_value(values, kind)
+    gap = int(values.null_count() > 0)
+    distinct, used = _distinct(values, by_value)
+    positions = _positions(distinct[gap:], kind, order, taxonomy)
+    places = np.argsort(positions, kind="stable")
+    arranged = used[gap:][places]  # the codes by value, in the order they shall have
+    lookup = np.zeros(int(used.max(initial=0)) + 1, np.uint32)
+    lookup[arranged] = np.arange(gap, len(used))
+    codes = lookup[by_value]
+    whole = persons_by_code(codes, len(used), weights=weights, entities=entities)
+    numbers, scale, rounding = _numbers(domain, arranged, whole)
+    column = SensitiveColumn(
+        name=series.name,
+        size=len(used),
+        has_missing=bool(gap),
+        whole=whole,
+        numbers=numbers,
+        scale=scale,
+        taxonomy=taxonomy,
+        ordered=_follows_order(kind, taxonomy, arranged),
+        leaves=None if taxonomy is None else np.append(np.full(gap, -1), positions[places]),
+        rounding=rounding,
+    )
+    return column, codes
+
+
+def persons_by_code(
+    codes: NDArray[np.uint32] | NDArray[np.int64],
+    size: int,
+    *,
+    weights: NDArray[np.int64] | None = None,
+    entities: NDArray[np.uint32] | None = None,
+) -> NDArray[np.int64]:
+    """How many persons have each code: rows by their weights, or different entities. (size,)"""
+    if entities is not None:
+        pairs = np.unique(codes.astype(np.int64) << 32 | entities)
+        return np.bincount(pairs >> 32, minlength=size)
+    if weights is None:
+        return np.bincount(codes, minlength=size)
+    found = np.zeros(size, np.int64)
+    np.add.at(found, codes, weights)  # bincount would add floats
+    return found
+
+
+def _refuse_complex(values: pl.Series) -> None:
+    """Refuse a column whose values cannot be compared."""
+    import polars as pl
+
+    dtype = values.dtype
+    if dtype.is_nested() or dtype in (pl.Binary, pl.Object, pl.Duration):
+        raise DataError(f"column '{values.name}' is of type {dtype}; a diversity model needs plain values.")
+
+
+def _code_by_value(values: pl.Series, kind: ColumnType) -> tuple[Domain, Codes]:
+    """Codes that follow the values themselves: numbers and dates by size, all others by their text."""
+    plain = kind if kind in ON_A_SCALE else ColumnType.NOMINAL
+    column = Column(values.name, Role.SENSITIVE, plain)
+    # No value is too rare to be told apart here: k = 0.
+    coded = code_column(column, values, persons=lambda _, count: np.zeros(count, np.int64), k=0)
+    return coded.domain, coded.codes
+
+
+def _distinct(values: pl.Series, codes: Codes) -> tuple[pl.Series, NDArray[np.int64]]:
+    """One value of each code in use, and these codes."""
+    used = np.flatnonzero(np.bincount(codes))
+    rows = np.zeros(int(used.max(initial=0)) + 1, np.int64)
+    rows[codes] = np.arange(len(codes))
+    return values.gather(rows[used]), used
+
+
+def _positions(
+    distinct: pl.Series, kind: ColumnType, order: tuple[str, ...], taxonomy: Taxonomy | None
+) -> NDArray[np.int64]:
+    """Where each value, given in its natural order, stands in the declared one."""
+    error: type[DataError | TaxonomyError]
+    if taxonomy is not None:
+        positions = leaf_positions(taxonomy, distinct, column=distinct.name)
+        where, error = "taxonomy", TaxonomyError
+    elif kind == ColumnType.ORDINAL:
+        positions = name_positions(order, distinct)
+        where, error = "order", DataError
+    else:
+        return np.arange(len(distinct))
+    unknown = int((positions < 0).sum())
+    if unknown:
+        # Nobody should learn the values of a sensitive column, so they are counted, not named.
+        raise error(
+            f"column '{distinct.name}': {unknown} of its {len(distinct)} distinct value(s) are not in its {where}; add "
+            "them there or mend the data."
+        )
+    return positions.astype(np.int64)
+
+
+def _follows_order(kind: ColumnType, taxonomy: Taxonomy | None, arranged: NDArray[np.int64]) -> bool:
+    """Whether codes rise with the values: a taxonomy may put its leaves in another order."""
+    if kind in ON_A_SCALE:
+        return bool((np.diff(arranged) > 0).all())
+    return kind == ColumnType.ORDINAL and taxonomy is None
+
+
+def _numbers(
+    domain: Domain, arranged: NDArray[np.int64], whole: NDArray[np.int64]
+) -> tuple[NDArray[np.int64] | None, FixedPoint | None, float]:
+    """The values of a column of numbers in fixed point, in the order of their codes, and how far they are off."""
+    if not isinstance(domain, OrderedDomain) or domain.type != ColumnType.CONTINUOUS:
+        return None, None, 0.0
+    gap = int(domain.has_missing)
+    values = domain.values.astype(np.float64) / 10 ** (getattr(domain.dtype, "scale", 0) or 0)
+    if not len(values):
+        return np.zeros(gap, np.int64), FixedPoint(0.0, 1.0), 0.0
+    scale = fixed_point(float(values[0]), float(values[-1]), persons=int(whole.sum()))
+    numbers = scale.quantize(values[arranged - gap])
+    rounding = float(np.abs(scale.restore(numbers) - values[arranged - gap]).max())
+    return np.append(np.zeros(gap, np.int64), numbers), scale, rounding

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was asked of a release, as its public report says it: demands, purpose, and the criterion really used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from anonfit.errors import listed
+from anonfit.privacy.catalogue import MODELS
+from anonfit.tables.schema import Role, Schema
+from anonfit.workload.request import TargetRequest, Workload
+from anonfit.workload.targets import is_numeric
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Aim", "Asked", "aims_of", "asked_content", "method_name"]
+
+RULES = {
+    "first": "the weight decides first, then the width",
+    "product": "weight times what a split is worth",
+    "blend": "a mean of the weight and what a split is worth",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """A target: whether its values are classes, whether it steered splits as a number (as a model's prediction may be),
+    and whether it did at all.
+    """
+
+    request: TargetRequest
+    has_classes: bool
+    is_number: bool
+    is_generalized: bool
+    is_used: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """All that was asked. `demands` are entries of `[[privacy.diversity]]` as a manifest has them."""
+
+    k: int
+    quasi_identifiers: Sequence[str]
+    demands: Sequence[Mapping[str, Any]]
+    max_confidence: float
+    workload: Workload
+    aims: Sequence[Aim]
+
+
+def aims_of(workload: Workload, schema: Schema, frame: pl.DataFrame) -> tuple[Aim, ...]:
+    """The targets of a workload; `frame` has their raw values."""
+    declared = {column.name: column for column in schema.columns}
+    used = {request.column for request in workload.used_targets}
+    found = []
+    for request in workload.targets:
+        column = declared[request.column]
+        classes = not is_numeric(request, column, frame[request.column])
+        number = not classes
+        if request.model is not None:
+            number = not hasattr(request.model, "predict_proba")
+        fits = {"infogain": not number, "lsd": number}.get(workload.criterion, True) or request.model is not None
+        found.append(
+            Aim(
+                request,
+                has_classes=classes,
+                is_number=number,
+                is_generalized=column.role == Role.QUASI_IDENTIFIER,
+                is_used=fits and request.column in used,
+            )
+        )
+    return tuple(found)
+
+
+def _has_weights(workload: Workload) -> bool:
+    return bool(workload.weights) and not workload.is_blind
+
+
+def method_name(workload: Workload, aims: Iterable[Aim]) -> str:
+    """The name of the criterion that chose the splits, whatever word asked for it.
+
+    Args:
+        workload: What the release is for.
+        aims: Its targets.
+
+    Returns:
+        Such as `Median Mondrian`, `InfoGain Mondrian`, or `Selection then LSD Mondrian, weighted`.
+    """
+    kinds = {aim.is_number for aim in aims if aim.is_used}
+    name = {(): "Median", (False,): "InfoGain", (True,): "LSD"}.get(tuple(kinds), "InfoGain and LSD")
+    if workload.used_selections:
+        name = f"Selection then {name}"
+    return f"{name} Mondrian" + (", weighted" if _has_weights(workload) else "")
+
+
+def asked_content(asked: Asked) -> dict[str, Any]:
+    """What was asked, as plain data and as sentences."""
+    workload = asked.workload
+    content: dict[str, Any] = {
+        "k": asked.k,
+        "quasi_identifiers": list(asked.quasi_identifiers),
+        "diversity": [_without_trees(demand) for demand in asked.demands],
+        "max_confidence": asked.max_confidence,
+        "algorithm": method_name(workload, asked.aims),
+        "targets": [_target(aim) for aim in asked.aims],
+        "denoise": workload.denoise,
+        "selections": len(workload.selections),
+        "weights": dict(workload.weights),
+    }
+    return content | {"sentences": [*_demands(asked), *_purpose(asked)]}
+
+
+def _without_trees(demand: Mapping[str, Any]) -> dict[str, Any]:
+    """A demand without the taxonomy or order of its column, which stand in the manifest."""
+    return {key: value for key, value in demand.items() if key not in ("taxonomy", "order")}
+
+
+def _target(aim: Aim) -> dict[str, Any]:
+    request = aim.request
+    found: dict[str, Any] = {
+        "column": request.column,
+        "kind": "number" if aim.is_number else "classes",
+        "weight": request.weight,
+        "used": aim.is_used,
+    }
+    if request.classes:
+        found["classes"] = list(request.classes)
+    if request.equal_width:
+        found["equal_width"] = request.equal_width
+    return found
+
+
+def _demands(asked: Asked) -> list[str]:
+    """A sentence for each demand."""
+    found = [
+        f"k = {asked.k}: every combination of {_and(asked.quasi_identifiers)} is shared by at least {asked.k} persons."
+    ]
+    for demand in asked.demands:
+        settings = [
+            f"{parameter.name} = {_value(demand[parameter.name])}"
+            for parameter in MODELS[demand["model"]].parameters
+            if demand.get(parameter.name) is not None and demand[parameter.name] is not False
+        ]
+        found.append(
+            f"{demand['column']}: {demand['model']} with {', '.join(settings)}: {MODELS[demand['model']].words}."
+        )
+    if asked.max_confidence < 1:
+        capped = [aim.request.column for aim in asked.aims if not aim.is_generalized and aim.has_classes]
+        if capped:
+            found.append(
+                f"{_and(capped)}: no class has more than {asked.max_confidence:.4g} of a group (max_confidence)."
+            )
+    return found
+
+
+def _purpose(asked: Asked) -> list[str]:
+    """Sentences on what the release is for and how splits were chosen."""
+    workload = asked.workload
+    found = []
+    if aims := [aim for aim in asked.aims if aim.is_used]:
+        how = ", judged by the predictions of models fitted on other rows" if workload.denoise else ""
+        found.append(f"Made to predict {_and([_aim_words(aim) for aim in aims])}{how}.")
+    if unused := [aim.request.column for aim in asked.aims if not aim.is_used]:
+        found.append(f"Declared as targets without steering the splits: {listed(unused)}.")
+    if workload.used_selections:
+        number = len(workload.used_selections)
+        found.append(
+            f"Made to answer {number} selection(s); their texts are not public, but cuts may lie where they begin and "
+            "end."
+        )
+    if _has_weights(workload):
+        weights = ", ".join(f"{name} {weight:g}" for name, weight in workload.weights.items())
+        found.append(f"Columns matter by their weights ({weights}; others 1): {RULES[workload.weight_rule]}.")
+    if not found:
+        found.append("No purpose was stated: every column counts the same.")
+    if workload.split_on:
+        found.append(f"Only {_and(workload.split_on)} may be split.")
+    if workload.min_gain > 0 and not workload.is_blind:
+        found.append(f"A split that gains less than {workload.min_gain:g} is not made.")
+    found.append(f"Splits were chosen by {method_name(workload, asked.aims)}.")
+    return found
+
+
+def _aim_words(aim: Aim) -> str:
+    request = aim.request
+    kind = "a number" if aim.is_number else "its classes"
+    if request.classes:
+        kind = f"classes parted at {', '.join(f'{end:g}' for end in request.classes)}"
+    if request.equal_width:
+        kind = f"{request.equal_width} classes of equal width"
+    if request.model is not None:
+        kind = "as a model predicts it"
+    weight = f", weight {request.weight:g}" if request.weight != 1 else ""
+    return f"{request.column} ({kind}{weight}{', released generalized' if aim.is_generalized else ''})"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value:g}" if isinstance(value, int | float) else str(value)
+
+
+def _and(names: Sequence[str]) -> str:
+    """Names as a sentence has them."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else list(names))

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The `[[privacy.diversity]]` of a spec: read, and held against the columns it is asked of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from anonfit.errors import did_you_mean
+from anonfit.privacy.catalogue import MODELS, parameter_faults
+from anonfit.privacy.parameters import Kind
+from anonfit.spec import ColumnSpec, DiversitySpec, Spec
+from anonfit.spec_faults import Faults
+from anonfit.tables.schema import ColumnType, Role
+
+__all__ = ["check_diversity", "distance_of", "read_diversity"]
+
+
+def read_diversity(value: Any, faults: Faults) -> tuple[DiversitySpec, ...]:
+    """The demands of `[[privacy.diversity]]`."""
+    where = "privacy.diversity"
+    entries = faults.entries(value, where, '[{ column = "diagnosis", model = "entropy-l", l = 3 }]')
+    demands = [_demand(entry, f"{where}[{number}]", faults) for number, entry in enumerate(entries)]
+    return tuple(demand for demand in demands if demand is not None)
+
+
+def _demand(entry: Any, where: str, faults: Faults) -> DiversitySpec | None:
+    table = faults.table(entry, where)
+    if not isinstance(entry, Mapping):
+        return None
+    for key in ("column", "model"):
+        if key not in table:
+            faults.add(f"{where} has no {key}; a demand names a sensitive column and a model ({', '.join(MODELS)}).")
+    column = faults.kind(table, "column", where, str, "the name of a column", None)
+    model = faults.choice(table, "model", where, MODELS, None)
+    if model is None:
+        return None
+    given = {key: value for key, value in table.items() if key not in ("column", "model")}
+    for fault in parameter_faults(model, given, where=where):
+        faults.add(fault)
+    return DiversitySpec(column, model, _parameters(model, given)) if column is not None else None
+
+
+def _parameters(model: str, given: Mapping[str, Any]) -> dict[str, float | str | bool]:
+    """The parameters that are given: whole numbers, other numbers as fractions, words and switches."""
+    kinds = {Kind.WHOLE: int, Kind.NUMBER: float}
+    return {
+        parameter.name: kinds.get(parameter.kind, lambda value: value)(given[parameter.name])
+        for parameter in MODELS[model].parameters
+        if parameter.name in given and parameter.accepts(given[parameter.name])
+    }
+
+
+def distance_of(demand: DiversitySpec, *, type: ColumnType | None, has_taxonomy: bool) -> str | None:  # noqa: A002 - the spec's word
+    """The distance that t-closeness is measured by; None where only the data can say of what type the column is."""
+    if "distance" in demand.parameters:
+        return str(demand.parameters["distance"])
+    if has_taxonomy:
+        return "hierarchical"
+    if type is None:
+        return None
+    return "equal" if type == ColumnType.NOMINAL else "ordered"
+
+
+def check_diversity(spec: Spec, faults: Faults) -> None:
+    """Faults between the demands and the columns they are of."""
+    for demand in spec.privacy.diversity:
+        column = spec.columns.get(demand.column)
+        if column is not None and column.role == Role.SENSITIVE:
+            _check_closeness(demand, column, faults)
+        elif demand.column not in faults.unread:
+            faults.add(_not_sensitive(demand, column, spec))
+    if not faults.within("privacy.diversity"):
+        for name in spec.of_role(Role.SENSITIVE):
+            _check_used(name, spec, faults)
+
+
+def _not_sensitive(demand: DiversitySpec, column: ColumnSpec | None, spec: Spec) -> str:
+    place = f"privacy.diversity asks {demand.model} of '{demand.column}'"
+    if column is None:
+        near = did_you_mean(demand.column, spec.of_role(Role.SENSITIVE)) if spec.of_role(Role.SENSITIVE) else ""
+        return f"{place}, which has no role; give it the role 'sensitive'{', or: ' + near if near else '.'}"
+    if column.role == Role.TARGET:
+        return (
+            f"{place}, whose role is 'target': a column cannot be both protected and predicted; give it the role "
+            "'sensitive', or cap what groups reveal of targets with privacy.max_confidence."
+        )
+    return f"{place}, whose role is '{column.role}': diversity is of columns whose role is 'sensitive'."
+
+
+def _check_closeness(demand: DiversitySpec, column: ColumnSpec, faults: Faults) -> None:
+    """A distance needs what it is measured on."""
+    if demand.model != "t-closeness":
+        return
+    where = f"privacy.diversity of '{demand.column}'"
+    distance = distance_of(demand, type=column.type, has_taxonomy=column.taxonomy is not None)
+    if distance == "hierarchical" and column.taxonomy is None:
+        faults.add(f"{where}: the hierarchical distance needs a taxonomy in [columns.{demand.column}].")
+    if distance == "ordered" and column.type == ColumnType.ORDINAL and not column.order:
+        faults.add(
+            f"{where}: the ordered distance of an ordinal column needs order = [lowest, …, highest] in "
+            f"[columns.{demand.column}]."
+        )
+    if distance == "ordered" and column.type == ColumnType.NOMINAL:
+        faults.add(
+            f"{where}: the ordered distance needs an order, and its type is 'nominal'; use the distance 'equal', or "
+            "type = 'ordinal' with order = [lowest, …, highest]."
+        )
+
+
+def _check_used(name: str, spec: Spec, faults: Faults) -> None:
+    """The taxonomy or order of a sensitive column is there for a distance only."""
+    column = spec.columns[name]
+    distances = {
+        distance_of(demand, type=column.type, has_taxonomy=column.taxonomy is not None)
+        for demand in spec.privacy.diversity
+        if demand.column == name and demand.model == "t-closeness"
+    }
+    for key, distance in (("taxonomy", "hierarchical"), ("order", "ordered")):
+        if getattr(column, key) and distance not in distances:
+            faults.add(
+                f"columns.{name}: the {key} of a sensitive column is for t-closeness with the {distance} distance "
+                f"only; ask for that in [[privacy.diversity]], or remove {key}."
+            )

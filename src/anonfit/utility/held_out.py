@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a recipient can predict from regions: a small learner over a recoding, judged on rows it has not seen.
+
+It needs nothing but counts, so it is there where no learning library is.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.recoding.recoding import Recoding, Unseen
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Gain", "RegionLearner", "paired_gain"]
+
+LEAN = 100
+"""A region's classes are counted together with so many rows of the region it was cut from: small regions say little by
+themselves.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class RegionLearner:
+    """Predicts the class that is most frequent in a row's region, among the rows it was taught."""
+
+    recoding: Recoding
+    classes: pl.Series
+    likely: NDArray[np.int64]  # (node,) the number of its most likely class
+
+    @classmethod
+    def taught(cls, recoding: Recoding, frame: pl.DataFrame, target: str) -> RegionLearner:
+        """The learner of a recoding, taught with the rows of a frame.
+
+        Args:
+            recoding: The regions.
+            frame: Raw rows.
+            target: The column to predict; a missing value is a class of its own.
+        """
+        classes = frame[target].unique().sort()
+        of_row = frame[target].rank("dense").fill_null(0).to_numpy().astype(np.int64) - 1
+        if classes.null_count():  # missing sorts first
+            of_row += 1
+        children = recoding.tree.children
+        parent = np.append(-1, np.repeat(np.arange(len(children)), children))
+        counts = np.zeros((len(children), len(classes)))
+        np.add.at(counts, (_nodes(recoding, frame), of_row), 1.0)
+        return cls(recoding, classes, _likely(counts, parent))
+
+    def predict(self, frame: pl.DataFrame) -> pl.Series:
+        """The predicted class of each row; one with a value that the recoding does not know ends in an inner node."""
+        return self.classes.gather(self.likely[_nodes(self.recoding, frame)])
+
+
+def _nodes(recoding: Recoding, frame: pl.DataFrame) -> NDArray[np.int32]:
+    return recoding.nodes(recoding.cells(frame, unseen=Unseen.ANCESTOR))
+
+
+def _likely(counts: NDArray[np.float64], parent: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The most likely class of every node; of equally likely ones the first. counts: (node, class) of rows that end
+    there.
+    """
+    for node in range(len(counts) - 1, 0, -1):  # children stand after their node
+        counts[parent[node]] += counts[node]
+    shares = counts / max(counts[0].sum(), 1.0)
+    for node in range(1, len(counts)):
+        shares[node] = (counts[node] + LEAN * shares[parent[node]]) / (counts[node].sum() + LEAN)
+    found: NDArray[np.int64] = shares.argmax(axis=1)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """How much larger a share of right predictions is than another, on the same rows, and what chance can do to it."""
+
+    share: float
+    noise: float
+    """Two standard errors of the paired difference."""
+
+    @property
+    def is_real(self) -> bool:
+        """Whether it is a gain that chance does not explain."""
+        return self.share > self.noise
+
+    @property
+    def is_loss(self) -> bool:
+        """Whether it is a loss that chance does not explain."""
+        return self.share < -self.noise
+
+
+def paired_gain(before: NDArray[np.bool_], after: NDArray[np.bool_]) -> Gain:
+    """What was gained from one way to predict to another.
+
+    Args:
+        before: (row,) whether the first was right.
+        after: (row,) whether the second was.
+
+    Returns:
+        The gain.
+
+    Example:
+        >>> right = np.array([True] * 30 + [False] * 70)
+        >>> paired_gain(right, right)
+        Gain(share=0.0, noise=0.0)
+    """
+    differences = after.astype(np.float64) - before
+    rows = len(differences)
+    if rows < 2:
+        return Gain(float(differences.sum()), math.inf)
+    return Gain(float(differences.mean()), 2 * float(differences.std(ddof=1)) / math.sqrt(rows))

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The values of a predicate: what a written number, text, date or truth means in a column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from enum import StrEnum
+from fractions import Fraction
+from typing import NamedTuple
+
+from anonfit.errors import did_you_mean
+from anonfit.tables.schema import ColumnType
+from anonfit.tables.taxonomy import Taxonomy
+from anonfit.tables.taxonomy_leaves import leaf_positions
+from anonfit.workload.predicates import ColumnKind, Holding, Value
+
+__all__ = ["Form", "Literal", "leaf_of_value", "moment_in", "number_in", "plain_in", "values_of", "written"]
+
+LONGEST_NUMBER = 400
+"""Digits and exponents beyond it are refused: no text may ask for a number of unbounded size."""
+
+
+class Form(StrEnum):
+    """How a value is written."""
+
+    NUMBER = "number"
+    TEXT = "text"
+    DATE = "date"
+    TRUTH = "truth"
+
+
+class Literal(NamedTuple):
+    """A value as it is written: what it is, its text, and the words of the predicate that say so."""
+
+    form: Form
+    text: str
+    quoted: str
+
+
+def number_in(text: str) -> Fraction | None:
+    """The exact number that a text is, if it is one."""
+    mantissa, _, exponent = text.lower().partition("e")
+    if len(mantissa) > LONGEST_NUMBER or len(exponent) > 4 or "/" in text or "_" in text:
+        return None
+    try:
+        return Fraction(text) if not exponent or abs(int(exponent)) <= LONGEST_NUMBER else None
+    except ValueError:
+        return None
+
+
+def moment_in(text: str) -> datetime | None:
+    """The date or time that a text is, if it is one in ISO form."""
+    try:
+        found = datetime.fromisoformat(text.strip())
+        return found.astimezone(UTC).replace(tzinfo=None) if found.tzinfo is not None else found
+    except (ValueError, OverflowError):
+        return None
+
+
+def plain_in(text: str, holding: Holding) -> Value | None:
+    """The number or moment that a text is, in a column of numbers or dates; in others a text is itself."""
+    if holding == Holding.NUMBERS:
+        return number_in(text)
+    return moment_in(text) if holding == Holding.DATES else text
+
+
+def values_of(literal: Literal, kind: ColumnKind) -> tuple[Value, ...]:
+    """What a literal means in a column: one value, or the leaves below a node of its taxonomy.
+
+    Raises:
+        ValueError: The column cannot hold such a value; the message says why and what can be written.
+    """
+    if kind.type == ColumnType.ORDINAL:
+        return (_known(_name(literal), kind.declared.order, "its order"),)
+    taxonomy = kind.declared.taxonomy
+    if taxonomy is not None and literal.form == Form.TEXT:
+        found = _leaves(taxonomy, literal.text)
+        if found:
+            return tuple(_name_in(leaf, kind) for leaf in found)
+    value = _plain(literal, kind)
+    _check_declared(value, literal, kind)
+    return (value,)
+
+
+def _name(literal: Literal) -> str:
+    """A literal as a name: in columns of names a number is the name that is written with its digits."""
+    if literal.form == Form.DATE:
+        raise ValueError(f"{literal.quoted} is a date, and the column holds names; write one in single quotes")
+    return literal.text
+
+
+def _name_in(leaf: str, kind: ColumnKind) -> str:
+    """A leaf as the name that rows are compared by: truths whatever the case they are written in."""
+    return leaf.lower() if kind.holding == Holding.TRUTHS else leaf
+
+
+def _plain(literal: Literal, kind: ColumnKind) -> Value:
+    """A literal as a value of the column's kind."""
+    if kind.holding == Holding.TEXTS:
+        if literal.form == Form.TRUTH:
+            raise ValueError(f"{literal.quoted} is a truth, and the column holds texts; write one in single quotes")
+        return _name(literal)
+    nominal = kind.type == ColumnType.NOMINAL
+    if kind.holding == Holding.TRUTHS:
+        if literal.text.lower() in ("true", "false") and literal.form in (Form.TRUTH, Form.TEXT):
+            return literal.text.lower()
+        raise ValueError(f"{literal.quoted} is neither TRUE nor FALSE, and the column holds nothing else")
+    found: Value | None = None
+    if kind.holding == Holding.NUMBERS:
+        if literal.form == Form.NUMBER or (nominal and literal.form == Form.TEXT):
+            found = number_in(literal.text)
+        if found is None:
+            raise ValueError(f"{literal.quoted} is no number, and the column holds numbers; write one without quotes")
+        return found
+    if literal.form in (Form.TEXT, Form.DATE):
+        found = moment_in(literal.text)
+    if found is None:
+        raise ValueError(f"{literal.quoted} is no date, and the column holds dates; write one as '2020-01-31'")
+    return found
+
+
+def _leaves(taxonomy: Taxonomy, name: str) -> tuple[str, ...]:
+    """The leaf of a name, or all leaves below the node of that name; none if there is no such node."""
+    if name in taxonomy.leaf_position:
+        return (name,)
+    if name not in taxonomy.names:
+        return ()
+    node = taxonomy.find(name)
+    return taxonomy.leaves[taxonomy.first_leaf[node] : taxonomy.last_leaf[node] + 1]
+
+
+def _check_declared(value: Value, literal: Literal, kind: ColumnKind) -> None:
+    """Refuse a value that a declared taxonomy or domain does not hold: it can only be a slip."""
+    if kind.type != ColumnType.NOMINAL:
+        return
+    taxonomy = kind.declared.taxonomy
+    if taxonomy is not None:
+        if isinstance(value, str):
+            _known(value, [_name_in(name, kind) for name in taxonomy.names], "its taxonomy")
+        elif leaf_of_value(taxonomy, value) < 0:
+            raise ValueError(f"no leaf of its taxonomy holds {literal.quoted}; name a node, or a value of a leaf")
+    elif kind.declared.domain:
+        names = [_name_in(str(name), kind) for name in kind.declared.domain]
+        if isinstance(value, str):
+            _known(value, names, "its domain")
+        elif value not in [plain_in(name, kind.holding) for name in names]:
+            raise ValueError(f"{literal.quoted} is not in its domain; {did_you_mean(literal.text, names)}")
+
+
+def _known(name: str, names: Iterable[str], where: str) -> str:
+    known = list(names)
+    if name not in known:
+        raise ValueError(f"'{name}' is not in {where}; {did_you_mean(name, known)}")
+    return name
+
+
+def written(value: Value) -> str:
+    """A value as SQL writes it."""
+    if isinstance(value, Fraction):
+        return str(int(value) if value.denominator == 1 else float(value))
+    if isinstance(value, datetime):
+        is_day = value == datetime(value.year, value.month, value.day)
+        return f"'{value.date() if is_day else value}'"
+    return "'" + value.replace("'", "''") + "'"
+
+
+def leaf_of_value(taxonomy: Taxonomy, value: Fraction | datetime) -> int:
+    """The position of the leaf that holds a number or moment, -1 if none does."""
+    import polars as pl
+
+    if isinstance(value, datetime):
+        series = pl.Series([value], dtype=pl.Datetime("us"))
+    elif value.denominator == 1 and abs(value) < 2**63:
+        series = pl.Series([int(value)], dtype=pl.Int64)
+    else:
+        series = pl.Series([float(value)], dtype=pl.Float64)
+    return int(leaf_positions(taxonomy, series)[0])

@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the text of a WHERE condition to a predicate. What it cannot say is refused, with the words at fault."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from anonfit.errors import MissingPackage, SpecError, did_you_mean
+from anonfit.tables.schema import ColumnType
+from anonfit.workload.literals import Form, Literal, values_of
+from anonfit.workload.predicates import (
+    ColumnKind,
+    Condition,
+    Holding,
+    Predicate,
+    Relation,
+    Value,
+    all_of,
+    any_of,
+)
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+__all__ = ["parse_predicate"]
+
+POSSIBLE = (
+    "a selection compares columns with values (=, <>, <, <=, >, >=, BETWEEN, IN, IS NULL), joined by AND, OR and NOT"
+)
+SHOWN = 80
+"""Characters of a predicate that a message quotes."""
+
+
+class _Fault(Exception):
+    """A piece of a predicate that cannot be read, and why."""
+
+
+def parse_predicate(text: str, columns: Mapping[str, ColumnKind]) -> Predicate:
+    """Read a WHERE condition of SQL.
+
+    Args:
+        text: Comparisons (=, <>, !=, <, <=, >, >=), BETWEEN, IN, IS NULL and IS NOT NULL, joined by AND, OR, NOT.
+        columns: What is known of each column, by its name. Names are case-sensitive.
+
+    Returns:
+        The predicate, with NOT worked into its conditions.
+
+    Raises:
+        SpecError: The text says something else; the message quotes it.
+    """
+    try:
+        tree = _parsed(text)
+        return _Reader(columns).read(tree, negated=False)
+    except _Fault as fault:
+        words = str(fault)
+        raise SpecError([f"in {_quoted(text)}: {words}{'' if words.endswith(('.', '?')) else '.'}"]) from None
+    except RecursionError:
+        raise SpecError([f"{_quoted(text)} is nested too deeply; write it with fewer parentheses."]) from None
+
+
+def _quoted(text: str) -> str:
+    plain = " ".join(text.split())
+    return f"«{plain if len(plain) <= SHOWN else plain[: SHOWN - 1] + '…'}»"
+
+
+def _parsed(text: str) -> exp.Expr:
+    """The syntax tree of a text."""
+    try:
+        import sqlglot
+        from sqlglot import exp
+        from sqlglot.errors import ParseError, SqlglotError
+    except ModuleNotFoundError:
+        raise MissingPackage("sqlglot", "sql", "A selection by a predicate") from None
+    if not text.strip():
+        raise _Fault(f"there is no condition: {POSSIBLE}")
+    try:
+        return sqlglot.parse_one(text, into=exp.Condition)
+    except ParseError as error:
+        found = error.errors[0] if error.errors else {}
+        near = found.get("highlight") or text
+        raise _Fault(f"it is not a condition of SQL near {_quoted(str(near))}: {POSSIBLE}") from None
+    except SqlglotError:
+        raise _Fault("a quote is opened and not closed; write texts as 'text' and names as \"name\"") from None
+
+
+class _Reader:
+    """Reads syntax trees over some columns."""
+
+    def __init__(self, columns: Mapping[str, ColumnKind]) -> None:
+        from sqlglot import exp
+
+        self.columns = columns
+        self.exp = exp
+        self.comparisons: dict[type[Any], tuple[Relation, Relation]] = {
+            # With the column on the left, and on the right.
+            exp.EQ: (Relation.IN, Relation.IN),
+            exp.NEQ: (Relation.NOT_IN, Relation.NOT_IN),
+            exp.LT: (Relation.LESS, Relation.MORE),
+            exp.LTE: (Relation.AT_MOST, Relation.AT_LEAST),
+            exp.GT: (Relation.MORE, Relation.LESS),
+            exp.GTE: (Relation.AT_LEAST, Relation.AT_MOST),
+        }
+
+    def read(self, node: exp.Expr, *, negated: bool) -> Predicate:
+        """The predicate of a tree, or of its opposite."""
+        exp = self.exp
+        if isinstance(node, exp.Paren):
+            return self.read(node.this, negated=negated)
+        if isinstance(node, exp.Not):
+            return self.read(node.this, negated=not negated)
+        if isinstance(node, exp.And | exp.Or):
+            parts = [self.read(part, negated=negated) for part in _joined(node)]
+            return all_of(parts) if isinstance(node, exp.And) != negated else any_of(parts)
+        if type(node) in self.comparisons:
+            return self.comparison(node, negated=negated)
+        if isinstance(node, exp.Between) and not node.args.get("symmetric"):
+            return self.between(node, negated=negated)
+        if isinstance(node, exp.In) and node.expressions and not any(node.args.get(key) for key in ("query", "unnest")):
+            name, kind = self.column(node.this)
+            found = [value for item in node.expressions for value in self.values(item, name, kind)]
+            return self.condition(node, name, kind, Relation.IN, tuple(dict.fromkeys(found)), negated=negated)
+        if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null):
+            name, kind = self.column(node.this)
+            return self.condition(node, name, kind, Relation.MISSING, (), negated=negated)
+        raise self.refused(node)
+
+    def comparison(self, node: exp.Expr, *, negated: bool) -> Predicate:
+        """A column beside a value, in either order."""
+        left, right = self.inner(node.this), self.inner(node.expression)
+        on_left, on_right = (isinstance(side, self.exp.Column) for side in (left, right))
+        if on_left and on_right:
+            hint = ""
+            if right.this.args.get("quoted") and right.name not in self.columns:
+                hint = f"; if {_sql(right)} is a text, put it in single quotes"
+            raise _Fault(f"{_quoted(_sql(node))} compares a column with a column; {POSSIBLE}{hint}")
+        if not on_left and not on_right:
+            raise self.refused(left if not self.is_value(left) else right if not self.is_value(right) else node)
+        relation = self.comparisons[type(node)][0 if on_left else 1]
+        name, kind = self.column(left if on_left else right)
+        values = self.values(right if on_left else left, name, kind)
+        return self.condition(node, name, kind, relation, values, negated=negated)
+
+    def between(self, node: exp.Expr, *, negated: bool) -> Predicate:
+        """From a value to a value, both included."""
+        name, kind = self.column(node.this)
+        parts = [
+            self.condition(node, name, kind, relation, self.values(node.args[end], name, kind), negated=negated)
+            for relation, end in ((Relation.AT_LEAST, "low"), (Relation.AT_MOST, "high"))
+        ]
+        return any_of(parts) if negated else all_of(parts)
+
+    def condition(
+        self,
+        node: exp.Expr,
+        name: str,
+        kind: ColumnKind,
+        relation: Relation,
+        values: tuple[Value, ...],
+        *,
+        negated: bool,
+    ) -> Condition:
+        """A condition, checked against the column's kind."""
+        if relation.is_of_order and kind.type == ColumnType.NOMINAL:
+            has = "a taxonomy" if kind.declared.taxonomy is not None else "no order"
+            raise _Fault(
+                f"{_quoted(_sql(node))} compares by order, and the column '{name}' is nominal and has {has}; use = or "
+                "IN, or declare its type"
+            )
+        return Condition(name, relation.opposite if negated else relation, values, kind=kind)
+
+    def column(self, node: exp.Expr) -> tuple[str, ColumnKind]:
+        """The column that a tree names."""
+        node = self.inner(node)
+        if not isinstance(node, self.exp.Column) or isinstance(node.this, self.exp.Star):
+            raise self.refused(node)
+        name = str(node.name)
+        if node.table:
+            raise _Fault(f"{_quoted(_sql(node))} names a table; there is only one, so write its columns alone")
+        kind = self.columns.get(name)
+        if kind is None:
+            raise _Fault(f"there is no column '{name}'; {self.nearest(name)}")
+        if not kind.is_released:
+            raise _Fault(
+                f"the column '{name}' is not released (its role is '{kind.declared.role}'), so nobody can select by it"
+            )
+        if kind.holding == Holding.NOTHING_PLAIN:
+            raise _Fault(
+                f"the column '{name}' holds neither numbers, dates, texts nor truths, so nothing can be compared"
+            )
+        return name, kind
+
+    def nearest(self, name: str) -> str:
+        """What an unknown name may have meant."""
+        alike = [known for known in self.columns if known.lower() == name.lower()]
+        return f"did you mean '{alike[0]}'?" if alike else did_you_mean(name, self.columns)
+
+    def inner(self, node: exp.Expr) -> exp.Expr:
+        """What is within parentheses."""
+        while isinstance(node, self.exp.Paren):
+            node = node.this
+        return node
+
+    def is_value(self, node: exp.Expr) -> bool:
+        """Whether a tree is a plain value."""
+        return self.literal(self.inner(node)) is not None
+
+    def values(self, node: exp.Expr, name: str, kind: ColumnKind) -> tuple[Value, ...]:
+        """The values that a tree means in a column."""
+        node = self.inner(node)
+        if isinstance(node, self.exp.Null):
+            raise _Fault(f"nothing equals NULL; write {name} IS NULL or {name} IS NOT NULL")
+        literal = self.literal(node)
+        if literal is None:
+            raise self.refused(node)
+        try:
+            return values_of(literal, kind)
+        except ValueError as fault:
+            raise _Fault(f"column '{name}': {fault}") from None
+
+    def literal(self, node: exp.Expr) -> Literal | None:
+        """A tree as a written value, if it is one."""
+        exp = self.exp
+        if isinstance(node, exp.Literal):
+            return Literal(Form.TEXT if node.is_string else Form.NUMBER, str(node.this), _sql(node))
+        if isinstance(node, exp.Neg):
+            inner = self.literal(self.inner(node.this))
+            if inner is not None and inner.form == Form.NUMBER and not inner.text.startswith("-"):
+                return Literal(Form.NUMBER, f"-{inner.text}", _sql(node))
+        if isinstance(node, exp.Boolean):
+            return Literal(Form.TRUTH, str(node.this).lower(), _sql(node))
+        types = (exp.DataType.Type.DATE, exp.DataType.Type.TIMESTAMP, exp.DataType.Type.TIMESTAMPTZ)
+        if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal) and node.to.this in types:
+            return Literal(Form.DATE, str(node.this.this), _sql(node.this))
+        return None
+
+    def refused(self, node: exp.Expr) -> _Fault:
+        """The fault of a tree that no predicate can say."""
+        exp, text = self.exp, _sql(node)
+        squeezed = text.replace(" ", "").lower()
+        meant = [name for name in self.columns if squeezed == name.replace(" ", "").lower()]
+        if isinstance(node, exp.Column) and node.name in self.columns:
+            return _Fault(f"{_quoted(text)} stands alone; write what it is compared with, for example {text} = TRUE")
+        if meant:
+            return _Fault(f'{_quoted(text)} is read as an expression; write the name of the column as "{meant[0]}"')
+        if isinstance(node, exp.Query | exp.Exists) or node.args.get("query"):
+            what = "holds a subquery"
+        elif isinstance(node, exp.Like | exp.ILike | exp.RegexpLike | exp.SimilarTo | exp.Glob):
+            what = "compares with a pattern"
+        elif isinstance(node, exp.Func) and not isinstance(node, exp.Connector | exp.Case):
+            what = "is a function"
+        elif isinstance(node, exp.Binary) and not isinstance(node, exp.Predicate):
+            what = "is arithmetic"
+        elif self.is_value(node):
+            what = "is a value, where the name of a column is needed"
+        else:
+            what = "is not understood"
+        return _Fault(f"{_quoted(text)} {what}; {POSSIBLE}")
+
+
+def _joined(node: exp.Expr) -> Sequence[exp.Expr]:
+    """All parts of a chain of one connector: a long one leans to the left, deeper than Python follows."""
+    parts = []
+    kind = type(node)
+    while isinstance(node, kind):
+        parts.append(node.expression)
+        node = node.this
+    return [node, *reversed(parts)]
+
+
+def _sql(node: exp.Expr) -> str:
+    """The words of a tree."""
+    return str(node.sql())

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a workload to the purpose that engines read, once a table's quasi-identifiers are coded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.criteria.purpose import BLIND, Purpose, WeightRule
+from anonfit.criteria.selections import CodedSelections
+from anonfit.criteria.targets import ClassTarget, NumberTarget, Target
+from anonfit.errors import DataError, SpecError
+from anonfit.tables.coded import CodedTable
+from anonfit.tables.schema import Column
+from anonfit.workload.request import TargetRequest, Workload
+from anonfit.workload.targets import code_target, number_target, predicted_target, share_target
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["make_purpose"]
+
+RULES = {"first": WeightRule.FIRST, "product": WeightRule.PRODUCT, "blend": WeightRule.BLEND}
+MASS_BITS = 10
+"""The mean sample weight is a whole number of about so many bits."""
+
+
+def _masses(weights: pl.Series, counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], float]:
+    """What each row counts in criteria, in whole units of so many persons; every row counts at least one unit."""
+    import polars as pl
+
+    numbers = weights.cast(pl.Float64, strict=False).fill_null(float("nan")).to_numpy()
+    if not (np.isfinite(numbers).all() and (numbers >= 0).all() and numbers.sum() > 0):
+        raise DataError(
+            f"sample-weight column '{weights.name}': weights must be numbers, none of them missing or negative, and "
+            "not all 0; mend them."
+        )
+    mean = float((numbers * counts).sum() / counts.sum())
+    unit = float(2.0 ** (np.floor(np.log2(mean)) - MASS_BITS))
+    masses = np.clip(np.rint(numbers * counts / unit), 1, 2**32 - 1)
+    return masses.astype(np.int64), unit
+
+
+def make_purpose(
+    workload: Workload,
+    columns: Sequence[Column],
+    frame: pl.DataFrame,
+    table: CodedTable,
+    *,
+    selections: CodedSelections | None,
+    threads: int | None = None,
+) -> Purpose:
+    """The purpose of a workload.
+
+    Args:
+        workload: What was asked.
+        columns: All columns of the table.
+        frame: Its raw rows.
+        table: Its coded quasi-identifiers.
+        selections: The workload's selections over the table's codes.
+        threads: How many threads models may use.
+
+    Returns:
+        What steers splits.
+    """
+    names = [column.name for column in table.columns]
+    split_on = frozenset(names.index(name) for name in workload.split_on) if workload.split_on else None
+    if workload.is_blind:
+        return BLIND if split_on is None else Purpose(split_on=split_on)
+    counts = np.ones(table.rows, np.int64) if table.counts is None else table.counts.astype(np.int64)
+    masses, unit = counts, 1.0
+    weighted = workload.sample_weight is not None and bool(workload.used_targets or workload.used_selections)
+    if weighted and workload.sample_weight is not None:
+        masses, unit = _masses(frame[workload.sample_weight], counts)
+    targets = _targets(workload, columns, frame, table, masses=masses, unit=unit, threads=threads)
+    return Purpose(
+        targets=targets,
+        selections=selections,
+        all_cuts=workload.candidates == "all",
+        weights=tuple(float(workload.weights.get(name, 1.0)) for name in names) if workload.weights else (),
+        rule=RULES[workload.weight_rule] if workload.weights else WeightRule.NONE,
+        alpha=workload.alpha,
+        min_gain=workload.min_gain,
+        split_on=split_on,
+        masses=masses if weighted else None,
+        unit=unit,
+    )
+
+
+def _targets(
+    workload: Workload,
+    columns: Sequence[Column],
+    frame: pl.DataFrame,
+    table: CodedTable,
+    *,
+    masses: NDArray[np.int64],
+    unit: float,
+    threads: int | None,
+) -> tuple[Target, ...]:
+    declared = {column.name: column for column in columns}
+    names = [column.name for column in table.columns]
+    found: list[Target] = []
+    for request in workload.used_targets:
+        own = names.index(request.column) if request.column in names else -1
+        if request.model is not None:
+            predicted = predicted_target(request, frame, names, masses=masses, own=own)
+            found.extend([predicted] if _fits(workload.criterion, predicted) else [])
+            continue
+        column, values = declared[request.column], frame[request.column]
+        target = code_target(request, column, values, masses=masses, own=own, criterion=workload.criterion)
+        if not _fits(workload.criterion, target):
+            continue
+        if workload.denoise:
+            weights = masses * unit if workload.sample_weight or table.counts is not None else None
+            target = _denoised(request, target, table, weights, masses=masses, seed=workload.seed, threads=threads)
+        found.append(target)
+    if not found and workload.criterion in ("infogain", "lsd"):
+        wanted = (
+            "nominal target (or classes of a numeric one)" if workload.criterion == "infogain" else "numeric target"
+        )
+        raise SpecError([f"method.criterion = '{workload.criterion}' needs a {wanted}, and the workload has none."])
+    return tuple(found)
+
+
+def _fits(criterion: str, target: Target) -> bool:
+    """Whether a criterion that was named is about this kind of target."""
+    if criterion == "infogain":
+        return not isinstance(target, NumberTarget)
+    return criterion != "lsd" or isinstance(target, NumberTarget)
+
+
+def _denoised(
+    request: TargetRequest,
+    target: Target,
+    table: CodedTable,
+    weights: NDArray[Any] | None,
+    *,
+    masses: NDArray[np.int64],
+    seed: int,
+    threads: int | None,
+) -> Target:
+    """A target as models see it that were fitted on other rows; it is not predicted from itself."""
+    from anonfit.workload.denoising import cross_fitted_numbers, cross_fitted_shares
+
+    kept = [index for index in range(len(table.columns)) if index != target.column]
+    columns, codes = [table.columns[index] for index in kept], [table.codes[index] for index in kept]
+    if isinstance(target, ClassTarget):
+        shares = cross_fitted_shares(
+            columns, codes, target.classes, target.width, weights=weights, seed=seed, threads=threads
+        )
+        return share_target(request, shares, own=target.column)
+    assert isinstance(target, NumberTarget)
+    numbers = cross_fitted_numbers(
+        columns, codes, target.scale.restore(target.multiples), weights=weights, seed=seed, threads=threads
+    )
+    return number_target(request, numbers, masses=masses, own=target.column)

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a target column to what a criterion sums: its classes, its numbers, or what a model predicts of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.counts.fixed_point import fixed_point
+from anonfit.criteria.targets import SHARE_BITS, ClassTarget, NumberTarget, ShareTarget, Target
+from anonfit.errors import DataError, SpecError
+from anonfit.privacy.coding import sensitive_column
+from anonfit.tables.codebook import column_type, typed
+from anonfit.tables.schema import Column, ColumnType
+from anonfit.workload.request import TargetRequest
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["classes_of", "code_target", "is_numeric", "number_target", "predicted_target", "share_target"]
+
+FEW = 2
+FEW_WHOLE = 20
+"""Numbers with at most so many different values, or whole numbers, are classes unless the column is declared to be
+continuous.
+"""
+
+
+def is_numeric(request: TargetRequest, column: Column, values: pl.Series, criterion: str = "auto") -> bool:
+    """Whether a target is a number to be estimated, not a class to be told: what is declared, what the criterion
+    needs, or what it looks like.
+    """
+    import polars as pl
+
+    if request.classes or request.equal_width:
+        return False
+    kind = column_type(column, values.dtype)
+    if kind in (ColumnType.NOMINAL, ColumnType.ORDINAL) or column.taxonomy is not None:
+        return False
+    if column.type is None and values.dtype.is_numeric():
+        known = values.drop_nulls()
+        is_whole = known.dtype.is_integer() or bool((known.cast(pl.Float64) % 1 == 0).all())
+        if criterion in ("infogain", "lsd"):
+            return criterion == "lsd" or not is_whole
+        return bool(known.n_unique() > (FEW_WHOLE if is_whole else FEW))
+    return True
+
+
+def _numbers(column: Column, values: pl.Series) -> NDArray[np.float64]:
+    """The numbers behind a column of numbers, dates or times; NaN where a value is missing."""
+    import polars as pl
+
+    known = typed(column, values)
+    if not known.dtype.is_numeric():
+        known = known.to_physical()
+    found: NDArray[np.float64] = known.cast(pl.Float64).fill_null(float("nan")).to_numpy().astype(np.float64)
+    if np.isinf(found).any():
+        raise DataError(f"target '{values.name}': some values are infinite; mend them or make classes of them.")
+    return found
+
+
+def classes_of(request: TargetRequest, column: Column, values: pl.Series) -> tuple[NDArray[np.int64], int]:
+    """The class of each row and how many classes there are; missing is a class of its own, the first."""
+    if not (request.classes or request.equal_width):
+        weights = np.ones(len(values), np.int64)
+        coded, codes = sensitive_column(
+            values, weights, type=_nominal(column), order=column.order, date_format=column.date_format
+        )
+        return codes.astype(np.int64), coded.size
+    kind = column_type(column, values.dtype)
+    if not values.dtype.is_numeric() and kind != ColumnType.CONTINUOUS:
+        raise SpecError(
+            [f"workload.targets: '{request.column}' is {kind}, so it has no classes by numbers; leave them out."]
+        )
+    numbers = _numbers(column, values)
+    missing = np.isnan(numbers)
+    edges = np.array(request.classes, dtype=np.float64)
+    if request.equal_width and not missing.all():
+        edges = _equal_edges(float(numbers[~missing].min()), float(numbers[~missing].max()), request.equal_width)
+    gap = int(missing.any())
+    found = np.searchsorted(edges, numbers, side="right") + gap
+    return np.where(missing, 0, found).astype(np.int64), len(edges) + 1 + gap
+
+
+def _equal_edges(low: float, high: float, count: int) -> NDArray[np.float64]:
+    """Where classes of equal width meet, each edge rounded once: whoever checks them finds the same."""
+    lowest, width = Fraction(low), Fraction(high) - Fraction(low)
+    return np.array([float(lowest + width * step / count) for step in range(1, count)], dtype=np.float64)
+
+
+def _nominal(column: Column) -> ColumnType | None:
+    """How a column's classes are found: as declared, unless that would make numbers of them."""
+    return column.type if column.type in (ColumnType.NOMINAL, ColumnType.ORDINAL) else None
+
+
+def code_target(
+    request: TargetRequest,
+    column: Column,
+    values: pl.Series,
+    *,
+    masses: NDArray[np.int64],
+    own: int,
+    criterion: str = "auto",
+) -> Target:
+    """A target's own values. `own` is its number among the quasi-identifiers, or -1."""
+    if is_numeric(request, column, values, criterion):
+        return number_target(request, _numbers(column, values), masses=masses, own=own)
+    classes, width = classes_of(request, column, values)
+    return ClassTarget(request.column, classes, width, request.weight, own)
+
+
+def number_target(
+    request: TargetRequest, numbers: NDArray[np.float64], *, masses: NDArray[np.int64], own: int
+) -> NumberTarget:
+    """Numbers in fixed point; a missing one stands at the mean, where it tells nothing."""
+    known = ~np.isnan(numbers)
+    if not known.any():
+        raise DataError(f"target '{request.column}' has no value at all; leave it out of the workload.")
+    # The sum of all numbers is rounded once, so that it does not depend on their order.
+    filled = numbers if known.all() else np.where(known, numbers, math.fsum(numbers[known]) / int(known.sum()))
+    scale = fixed_point(float(filled.min()), float(filled.max()), persons=int(masses.sum()))
+    return NumberTarget(request.column, scale.quantize(filled), scale, request.weight, own, request.scale)
+
+
+def share_target(request: TargetRequest, shares: NDArray[np.float64], *, own: int) -> ShareTarget:
+    """Shares of classes in fixed point."""
+    from anonfit.workload.denoising import fixed_shares
+
+    return ShareTarget(request.column, fixed_shares(shares, bits=SHARE_BITS), request.weight, own)
+
+
+def _are_classes(predicted: NDArray[Any]) -> bool:
+    is_whole = predicted.dtype.kind in "iu" or bool((predicted % 1 == 0).all())
+    return len(np.unique(predicted)) <= (FEW_WHOLE if is_whole else FEW)
+
+
+def predicted_target(
+    request: TargetRequest,
+    frame: pl.DataFrame,
+    quasi_identifiers: Sequence[str],
+    *,
+    masses: NDArray[np.int64],
+    own: int,
+) -> Target:
+    """What a fitted model predicts of each row: shares of classes if it gives probabilities, else its predictions."""
+    names = list(getattr(request.model, "feature_names_in_", quasi_identifiers))
+    absent = [name for name in names if name not in frame.columns]
+    if absent:
+        raise SpecError([f"workload.targets: the model of '{request.column}' needs the column '{absent[0]}'."])
+    rows: Any = frame.select(names)
+    rows = rows.to_pandas() if hasattr(request.model, "feature_names_in_") else rows.to_numpy()
+    if hasattr(request.model, "predict_proba"):
+        return share_target(request, np.asarray(request.model.predict_proba(rows), dtype=np.float64), own=own)
+    predicted = np.asarray(request.model.predict(rows))
+    if predicted.dtype.kind in "fiu" and not _are_classes(predicted):
+        return number_target(request, predicted.astype(np.float64), masses=masses, own=own)
+    values, classes = np.unique(predicted.astype(str), return_inverse=True)
+    return ClassTarget(request.column, classes.astype(np.int64), len(values), request.weight, own)

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a purpose says of columns: which may be split, and what their splits are worth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from anonfit.criteria.median import Median
+from anonfit.criteria.purpose import BLIND, Purpose, WeightRule
+from anonfit.criteria.targets import ClassTarget
+
+WEIGHTS = (2.0, 0.5, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("rule", "alpha", "merits"),
+    [
+        (WeightRule.NONE, 0.5, [0.4, 0.4, 0.4]),
+        (WeightRule.FIRST, 0.5, [0.4, 0.4, 0.4]),
+        (WeightRule.PRODUCT, 0.5, [0.8, 0.2, 0.0]),
+        # The weight's share of the largest, and the value, half each.
+        (WeightRule.BLEND, 0.5, [0.7, 0.325, 0.2]),
+        (WeightRule.BLEND, 1.0, [1.0, 0.25, 0.0]),
+        (WeightRule.BLEND, 0.0, [0.4, 0.4, 0.4]),
+    ],
+)
+def test_the_merit_of_a_split(rule: WeightRule, alpha: float, merits: list[float]) -> None:
+    purpose = Purpose(weights=WEIGHTS, rule=rule, alpha=alpha)
+    assert [purpose.merit(column, 0.4) for column in range(3)] == pytest.approx(merits)
+
+
+def test_a_blend_of_weights_that_are_all_zero_is_the_value_alone() -> None:
+    assert Purpose(weights=(0.0, 0.0), rule=WeightRule.BLEND, alpha=0.25).merit(1, 0.4) == pytest.approx(0.3)
+
+
+def test_columns_that_may_be_split() -> None:
+    assert all(BLIND.may_split(column) for column in range(5))
+    some = Purpose(split_on=frozenset({1, 3}))
+    assert [some.may_split(column) for column in range(4)] == [False, True, False, True]
+    assert not Purpose(split_on=frozenset()).may_split(0)
+
+
+def test_factors_are_of_mean_impurities() -> None:
+    """Four persons in units of a half: the mean is over persons, not over units."""
+    target = ClassTarget("c", np.array([0, 1]), 2, weight=2.0)
+    sums = target.measure.of_rows(np.array([4, 4])).sum(axis=0)
+    purpose = Purpose((target,), unit=0.5)
+    assert purpose.factors((sums,), 8) == (2.0,)
+    assert purpose.factors((sums * 0,), 0) == (2.0,)
+
+
+def test_the_distance_of_a_cut_from_the_lower_median() -> None:
+    # Of seven persons the fourth is the median.
+    assert Median().distance(4, 1, 7) == (False, 0)
+    assert Median().distance(5, 2, 7) == (False, 1)
+    assert Median().distance(5, 1, 7) == (True, 1)
+    assert Median().distance(3, 1, 7) == (True, 1)
+
+
+def test_the_widest_column_is_preferred_and_of_equal_ones_the_first() -> None:
+    assert Median().prefer([0.2, 0.5, 0.5 + 1e-10, -1.0]) == 1
+    assert Median().prefer([0.0, -1.0]) == 0
+    assert Median().prefer([-1.0, -1.0]) == -1

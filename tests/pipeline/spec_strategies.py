@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random specs that are right, with all that a spec can say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date, datetime
+
+from hypothesis import strategies as st
+
+from anonfit.spec import (
+    ColumnSpec,
+    DataSpec,
+    DiversitySpec,
+    EngineSpec,
+    MethodSpec,
+    OutputSpec,
+    PrivacySpec,
+    SelectionSpec,
+    Spec,
+    TargetSpec,
+    WorkloadSpec,
+)
+from anonfit.tables.cuts import CutPoints
+from anonfit.tables.schema import ColumnType, Role, Split
+
+WORDS = st.text(max_size=6)
+NAMES = WORDS.filter(bool)
+ENDS = st.sampled_from(
+    [
+        (0, 120),
+        (-1.5, 1e22),
+        (date(2020, 1, 1), date(2024, 1, 1)),
+        (datetime(2020, 1, 1, 5), datetime(2024, 1, 1)),
+        ("2020-01-01", "2024-01-01"),
+    ]
+)
+
+
+@st.composite
+def column_specs(draw: st.DrawFn) -> ColumnSpec:
+    role = draw(
+        st.sampled_from([Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.TARGET, Role.INSENSITIVE, Role.IDENTIFIER])
+    )
+    if role == Role.SENSITIVE and draw(st.booleans()):
+        return draw(
+            st.sampled_from(
+                [ColumnSpec(role, ColumnType.ORDINAL, order=("low", "high")), ColumnSpec(role, taxonomy="a b.csv")]
+            )
+        )
+    if role != Role.QUASI_IDENTIFIER:
+        return ColumnSpec(role, release=draw(st.booleans()))
+    kind = draw(st.none() | st.sampled_from(ColumnType))
+    if kind == ColumnType.ORDINAL:
+        return ColumnSpec(role, kind, order=tuple(draw(st.lists(st.text(max_size=5), min_size=1, unique=True))))
+    if kind in (ColumnType.CONTINUOUS, ColumnType.DATE):
+        return ColumnSpec(
+            role,
+            kind,
+            domain=draw(st.just(()) | ENDS),
+            date_format=draw(st.none() | st.text(max_size=5)) if kind == ColumnType.DATE else None,
+        )
+    if draw(st.booleans()):
+        tree = {
+            "name": "*",
+            "children": [
+                {"name": name}
+                for name in draw(st.lists(NAMES.filter(lambda name: name != "*"), min_size=1, unique=True))
+            ],
+        }
+        return ColumnSpec(
+            role,
+            kind,
+            taxonomy=draw(st.sampled_from(["a b.csv", tree])),
+            split=draw(st.none() | st.sampled_from([Split.MULTIWAY, Split.BINARY])),
+        )
+    return ColumnSpec(
+        role, kind, split=draw(st.none() | st.sampled_from(Split)), domain=tuple(draw(st.lists(NAMES, unique=True)))
+    )
+
+
+WEIGHTS = st.floats(0, 1e9) | st.integers(0, 9).map(float)
+NUMBERS = st.integers(-(2**40), 2**40) | st.floats(allow_nan=False, allow_infinity=False)
+
+
+@st.composite
+def demands(draw: st.DrawFn, columns: Mapping[str, ColumnSpec]) -> tuple[DiversitySpec, ...]:
+    """Demands on sensitive columns, t-closeness among them where it is what a taxonomy or order is for."""
+    names = [name for name, column in columns.items() if column.role == Role.SENSITIVE]
+    some = st.one_of(
+        st.builds(lambda l: ("distinct-l", {"l": l}), st.integers(1, 99)),  # noqa: E741
+        st.builds(lambda l: ("entropy-l", {"l": l}), st.floats(1, 99)),  # noqa: E741
+        st.builds(lambda c, l: ("recursive-cl", {"c": c, "l": l}), st.floats(0.1, 9), st.integers(1, 9)),  # noqa: E741
+        st.builds(lambda t: ("t-closeness", {"t": t, "distance": "equal"}), st.floats(0, 1)),
+        st.builds(lambda beta, on: ("beta-likeness", {"beta": beta, "enhanced": on}), st.floats(0.1, 9), st.booleans()),
+    )
+    found = [
+        DiversitySpec(name, model, parameters)  # type: ignore[arg-type]
+        for name in names
+        for model, parameters in draw(st.lists(some, max_size=2))
+    ]
+    found += [
+        DiversitySpec(name, "t-closeness", {"t": 0.25})
+        for name in names
+        if columns[name].order or columns[name].taxonomy
+    ]
+    return tuple(draw(st.permutations(found)))
+
+
+@st.composite
+def workloads(draw: st.DrawFn, columns: Mapping[str, ColumnSpec]) -> WorkloadSpec:
+    """A workload over columns, among which is at least one quasi-identifier."""
+    links = [name for name, column in columns.items() if column.role == Role.QUASI_IDENTIFIER]
+    targets = [name for name, column in columns.items() if column.role == Role.TARGET] + links
+    raw = [name for name, column in columns.items() if column.role.is_released_raw] + links
+    listed = draw(st.none() | st.lists(st.sampled_from(targets), unique=True))
+
+    def target(name: str) -> TargetSpec:
+        is_number = columns[name].type in (ColumnType.CONTINUOUS, None)
+        kind = draw(st.sampled_from(["raw", "classes", "equal_width"])) if is_number else "raw"
+        classes = sorted({float(number) for number in draw(st.lists(NUMBERS, min_size=1, max_size=3))})
+        return TargetSpec(
+            name,
+            classes=tuple(classes) if kind == "classes" else (),
+            equal_width=draw(st.integers(2, 9)) if kind == "equal_width" else None,
+            weight=draw(st.floats(1e-9, 1e9)),
+            scale=draw(st.booleans()),
+        )
+
+    where = st.builds(SelectionSpec, where=st.text(min_size=1).filter(str.strip), weight=WEIGHTS)
+    each = st.builds(SelectionSpec, each=st.sampled_from(raw), weight=WEIGHTS)
+    found = None if listed is None else tuple(target(name) for name in listed)
+    has_targets = bool(found) or (found is None and len(targets) > len(links))
+    return WorkloadSpec(
+        targets=found,
+        denoise=has_targets and draw(st.booleans()),
+        selections=tuple(draw(st.lists(where | each, max_size=3))),
+        weights=draw(st.dictionaries(st.sampled_from(links), WEIGHTS)),
+    )
+
+
+@st.composite
+def methods(draw: st.DrawFn, columns: Mapping[str, ColumnSpec], workload: WorkloadSpec) -> MethodSpec:
+    """A method that the workload can feed."""
+    links = [name for name, column in columns.items() if column.role == Role.QUASI_IDENTIFIER]
+    has_targets = any(column.role == Role.TARGET for column in columns.values())
+    has_targets = has_targets if workload.targets is None else bool(workload.targets)
+    criteria = ["auto", "median"] + ["infogain", "lsd"] * has_targets
+    criteria += ["selection"] * bool(workload.selections) + ["weighted"] * bool(workload.weights)
+    rule = draw(st.sampled_from(["first", "product", "blend"])) if workload.weights else "first"
+    return MethodSpec(
+        criterion=draw(st.sampled_from(criteria)),
+        cut_points=draw(st.sampled_from(CutPoints)),
+        seed=draw(st.integers(-9, 9)),
+        candidates=draw(st.sampled_from(["boundary", "all"])),
+        split_on=tuple(draw(st.lists(st.sampled_from(links), unique=True))),
+        weight_rule=rule,
+        alpha=draw(st.floats(0, 1)) if rule == "blend" else 0.5,
+        min_gain=draw(WEIGHTS),
+    )
+
+
+@st.composite
+def specs(draw: st.DrawFn) -> Spec:
+    consent = draw(st.booleans())
+    columns = draw(st.dictionaries(WORDS, column_specs(), max_size=4)) | {"q": ColumnSpec(Role.QUASI_IDENTIFIER)}
+    workload = draw(workloads(columns))
+    has_target = any(column.role == Role.TARGET for column in columns.values()) or bool(workload.targets)
+    return Spec(
+        columns=columns,
+        privacy=PrivacySpec(
+            draw(st.integers(1, 10**6)),
+            draw(st.floats(0, 1)),
+            draw(st.floats(0.1, 1)) if has_target else 1.0,
+            draw(demands(columns)),
+        ),
+        data=DataSpec(
+            draw(st.none() | st.text(min_size=1, max_size=8)),
+            tuple(draw(st.lists(st.text(max_size=4), max_size=3))),
+            draw(st.sampled_from(["category", "drop", "error"])),
+            draw(st.none() | st.just(Role.INSENSITIVE)),
+            draw(st.none() | st.characters(codec="utf-8")),
+            draw(st.none() | st.booleans()),
+        ),
+        method=draw(methods(columns, workload)),
+        engine=EngineSpec(draw(st.sampled_from(["auto", "memory"]))),
+        output=OutputSpec(
+            draw(st.sampled_from(["csv", "parquet", "arrow"])),
+            draw(st.sampled_from(["labels", "bounds", "representative"])),  # type: ignore[arg-type]
+            draw(st.sampled_from(["domain", "observed"])) if consent else "domain",
+            draw(st.sampled_from(["sorted", "original"])) if consent else "sorted",
+            consent,
+        ),
+        workload=workload,
+    )

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The reference of the spec and what `init` proposes: all that they show can be used."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from anonfit import api, spec
+from anonfit.experiments.population import hospital
+from anonfit.privacy.catalogue import MODELS
+from anonfit.spec_faults import LATER
+from anonfit.spec_reading import CRITERIA, parse_spec, spec_of
+from anonfit.tables.profile import proposal_toml, propose
+
+REFERENCE = (Path(__file__).resolve().parents[2] / "docs" / "spec.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```toml\n(.*?)```", REFERENCE, flags=re.DOTALL)
+
+# --- the reference ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("part", ["PrivacySpec", "TargetSpec", "SelectionSpec", "WorkloadSpec", "MethodSpec"])
+def test_every_key_is_in_the_reference(part: str) -> None:
+    for setting in fields(getattr(spec, part)):
+        assert f"| `{setting.name}` |" in REFERENCE, f"{part}.{setting.name}"
+
+
+def test_every_model_is_in_the_reference_with_its_parameters() -> None:
+    for name, entry in MODELS.items():
+        (row,) = [line for line in REFERENCE.splitlines() if line.startswith(f"| `{name}` |")]
+        assert all(f"`{parameter.name}`" in row for parameter in entry.parameters), name
+
+
+def test_every_word_is_in_the_reference() -> None:
+    for criterion in CRITERIA:
+        assert f"| `{criterion}` |" in REFERENCE
+    words = ("boundary", "all", "first", "product", "blend", "equal", "ordered", "hierarchical")
+    assert all(f"`{word}`" in REFERENCE for word in words)
+
+
+def test_keys_of_later_versions_are_not_in_the_reference() -> None:
+    assert not [key for key in LATER if f"| `{key.split('.')[1]}` |" in REFERENCE]
+
+
+COLUMNS: dict[str, Any] = {
+    "age": {"role": "quasi-identifier"},
+    "country": {"role": "quasi-identifier"},
+    "diagnosis": {"role": "sensitive"},
+    "income": {"role": "sensitive"},
+    "outcome": {"role": "target"},
+    "salary": {"role": "target"},
+    "cost": {"role": "target"},
+}
+
+
+@pytest.mark.parametrize("number", range(len(BLOCKS)))
+def test_every_example_of_the_reference_is_read(number: int) -> None:
+    tables = tomllib.loads(BLOCKS[number])
+    whole = {"version": 1, "columns": COLUMNS, **tables}
+    whole["privacy"] = {"k": 10} | tables.get("privacy", {})
+    if "weight_rule" in tables.get("method", {}):
+        whole["workload"] = {"weights": {"age": 2.0}}
+    assert spec_of(whole).privacy.k == 10
+
+
+def test_the_example_in_python_is_the_one_in_toml(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[spec.Spec] = []
+
+    def stop(asked: spec.Spec, **_: Any) -> None:
+        found.append(asked)
+        raise InterruptedError
+
+    monkeypatch.setattr(api, "make", stop)
+    (code,) = re.findall(r"```python\n(.*?)```", REFERENCE, flags=re.DOTALL)
+    with pytest.raises(InterruptedError):
+        exec(code, {})
+    assert found == [parse_spec(BLOCKS[-1])]
+
+
+# --- what init proposes -----------------------------------------------------------------------------------------
+
+PROPOSED = re.compile(r"# (\[{1,2}[\w.]+\]{1,2}$|(release|taxonomy|domain|column|model|l|targets) = )")
+
+
+def uncommented(text: str) -> str:
+    """A proposal in which everything that is only proposed is done."""
+    return "\n".join(line.removeprefix("# ") if PROPOSED.match(line) else line for line in text.splitlines())
+
+
+def cycle(*values: Any, rows: int = 300) -> list[Any]:
+    return [values[row % len(values)] for row in range(rows)]
+
+
+FRAMES = {
+    "hospital": hospital(5000, seed=3),
+    "small": pl.DataFrame(
+        {
+            "age": cycle(*range(20, 60)),
+            "town": cycle("a", "b", "c"),
+            'say "hi" [x]\n diagnosis': cycle("flu", "cold"),
+            "illness": cycle("a", "b", "c", "d", "e"),
+            "outcome": cycle("good", "bad"),
+            "income": [1234.5 + row for row in range(300)],
+        }
+    ),
+    "without a target": pl.DataFrame({"age": cycle(*range(20, 60)), "diagnosis": cycle("same")}),
+}
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_what_init_proposes_can_be_uncommented(name: str) -> None:
+    text = proposal_toml(propose(FRAMES[name]), source="people.csv", taxonomies={})
+    plain, whole = parse_spec(text), parse_spec(uncommented(text))
+    assert plain.columns.keys() == whole.columns.keys()
+    assert not plain.privacy.diversity
+    targets = plain.of_role(spec.Role.TARGET)
+    assert [target.column for target in whole.targets] == list(targets)
+    assert whole.workload.targets == ((*map(spec.TargetSpec, targets),) or None)
+
+
+def test_uncommenting_changes_what_it_should() -> None:
+    whole = parse_spec(uncommented(proposal_toml(propose(FRAMES["small"]), source="x.csv", taxonomies={})))
+    assert whole.columns["age"].domain == (0, 120)
+    assert whole.columns["town"].taxonomy == "…"
+    assert whole.columns["income"].release
+    assert whole.privacy.diversity == (
+        spec.DiversitySpec('say "hi" [x]\n diagnosis', "entropy-l", {"l": 1.5}),
+        spec.DiversitySpec("illness", "entropy-l", {"l": 3.0}),
+    )
+    assert whole.workload.targets == (spec.TargetSpec("outcome"),)
+
+
+def test_a_column_of_one_value_is_asked_no_diversity() -> None:
+    text = proposal_toml(propose(FRAMES["without a target"]), source="x.csv", taxonomies={})
+    assert "diversity]]" not in text
+    assert "[workload]" not in text
+    assert "Without a column of role target" in text

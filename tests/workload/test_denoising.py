@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Denoising: models that have not seen a row say what to expect of it, wherever the row stands in the table."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from denoising_tables import Table, column, ids, log_loss, mixed, r_squared, table, taken
+from numpy.typing import NDArray
+from sklearn.ensemble import HistGradientBoostingClassifier
+from threadpoolctl import threadpool_limits
+
+from anonfit.experiments.population import hospital
+from anonfit.tables.coded import CodedColumn, SplitMode
+from anonfit.tables.taxonomy import Taxonomy
+from anonfit.workload import denoising_folds
+from anonfit.workload.denoising import cross_fitted_numbers, cross_fitted_shares
+
+# The order of rows, threads and seeds
+
+
+@pytest.mark.parametrize("case", range(8))
+@pytest.mark.parametrize("weighted", [False, True])
+def test_permuting_rows_permutes_shares_and_changes_no_bit(case: int, weighted: bool) -> None:
+    rng = np.random.default_rng(case)
+    rows = int(rng.integers(2, 500)) if case else 600
+    people = mixed(rng, rows, wide=case < 3)
+    width = int(rng.integers(1, 5))
+    classes = (people[1][0] + rng.integers(0, 3, rows)) % width
+    classes[rng.random(rows) < 0.1] = -1
+    weights = rng.integers(0, 4, rows) / 3 if weighted else None
+    expected = cross_fitted_shares(*people, classes, width, weights=weights, seed=case)
+    for _ in range(2):
+        order = rng.permutation(rows)
+        moved = None if weights is None else weights[order]
+        found = cross_fitted_shares(*taken(people, order), classes[order], width, weights=moved, seed=case)
+        assert np.array_equal(found, expected[order])
+
+
+@pytest.mark.parametrize("case", range(6))
+@pytest.mark.parametrize("weighted", [False, True])
+def test_permuting_rows_permutes_numbers_and_changes_no_bit(case: int, weighted: bool) -> None:
+    rng = np.random.default_rng(case)
+    rows = int(rng.integers(2, 500)) if case else 600
+    people = mixed(rng, rows, wide=case < 3)
+    numbers = people[1][0] * 0.1 + rng.integers(-2, 3, rows) / 7
+    numbers[rng.random(rows) < 0.1] = np.nan
+    numbers[rng.random(rows) < 0.1] = -0.0
+    numbers[rng.random(rows) < 0.1] = 0.0
+    weights = rng.integers(0, 4, rows) / 3 if weighted else None
+    expected = cross_fitted_numbers(*people, numbers, weights=weights, seed=case)
+    assert np.isfinite(expected).all()
+    for _ in range(2):
+        order = rng.permutation(rows)
+        moved = None if weights is None else weights[order]
+        found = cross_fitted_numbers(*taken(people, order), numbers[order], weights=moved, seed=case)
+        assert np.array_equal(found, expected[order])
+
+
+def test_rows_that_are_alike_are_predicted_alike() -> None:
+    rng = np.random.default_rng(1)
+    people = mixed(rng, 400)
+    classes = rng.integers(0, 2, 400)
+    shares = cross_fitted_shares(*people, classes, 2)
+    found: dict[tuple[int, ...], set[float]] = {}
+    for row in range(400):
+        found.setdefault((*(int(codes[row]) for codes in people[1]), int(classes[row])), set()).add(shares[row, 0])
+    assert len(found) < 150
+    assert {len(values) for values in found.values()} == {1}
+
+
+def test_the_number_of_threads_changes_no_bit() -> None:
+    rng = np.random.default_rng(2)
+    people = mixed(rng, 3000, wide=True)
+    classes = (people[1][0] + rng.integers(0, 3, 3000)) % 3
+    expected = cross_fitted_shares(*people, classes, 3, threads=1)
+    numbers = cross_fitted_numbers(*people, classes * 1.1, threads=1)
+    for threads in (2, 5):
+        assert np.array_equal(cross_fitted_shares(*people, classes, 3, threads=threads), expected)
+    for limit in (1, 2, 4):
+        with threadpool_limits(limit):
+            assert np.array_equal(cross_fitted_shares(*people, classes, 3), expected)
+            assert np.array_equal(cross_fitted_numbers(*people, classes * 1.1), numbers)
+
+
+def test_a_seed_gives_the_same_folds_and_another_seed_others() -> None:
+    rng = np.random.default_rng(3)
+    people = mixed(rng, 300)
+    classes = rng.integers(0, 2, 300)
+    first = cross_fitted_shares(*people, classes, 2, seed=1)
+    assert np.array_equal(cross_fitted_shares(*people, classes, 2, seed=1), first)
+    assert not np.array_equal(cross_fitted_shares(*people, classes, 2, seed=2), first)
+
+
+# What a row's own target may tell
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_a_rows_own_class_does_not_touch_its_shares(wide: bool) -> None:
+    rng = np.random.default_rng(4)
+    rows = 700
+    people = mixed(rng, rows, wide=wide)
+    people = table(*zip(*people, strict=True), ids(rows, rng))
+    classes = ((people[1][0] > 2) ^ (rng.random(rows) < 0.2)).astype(np.int64)
+    expected = cross_fitted_shares(*people, classes, 2)
+    for row in (0, 250, 600):
+        flipped = classes.copy()
+        flipped[row] = 1 - flipped[row]
+        found = cross_fitted_shares(*people, flipped, 2)
+        assert np.array_equal(found[row], expected[row])
+        assert not np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_a_rows_own_number_does_not_touch_its_prediction(wide: bool) -> None:
+    rng = np.random.default_rng(5)
+    rows = 700
+    people = mixed(rng, rows, wide=wide)
+    people = table(*zip(*people, strict=True), ids(rows, rng))
+    numbers = people[1][0] + rng.normal(size=rows)
+    expected = cross_fitted_numbers(*people, numbers)
+    for row in (0, 250, 600):
+        moved = numbers.copy()
+        moved[row] += 1000
+        found = cross_fitted_numbers(*people, moved)
+        assert found[row] == expected[row]
+        assert not np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_labels_that_are_pure_luck_cannot_be_told(wide: bool) -> None:
+    rng = np.random.default_rng(6)
+    rows = 3000
+    people = table(*zip(*mixed(rng, rows, wide=wide), strict=True), ids(rows, rng))
+    classes = rng.integers(0, 2, rows)
+    shares = cross_fitted_shares(*people, classes, 2)
+    assert log_loss(classes, shares) > np.log(2) - 0.005
+    assert abs(np.corrcoef(shares[:, 1], classes)[0, 1]) < 0.08
+
+
+def test_every_place_is_predicted_by_a_model_that_has_not_learned_from_it() -> None:
+    rng = np.random.default_rng(7)
+    people = mixed(rng, 503)
+    classes = rng.integers(0, 2, 503)
+    known = rng.random(503) < 0.9
+    weights = rng.integers(0, 3, 503).astype(np.float64)
+    folds = denoising_folds.divide(*people, classes, known=known, weights=weights, seed=0, folds=5)
+    assert sorted(folds.order) == list(range(503))
+    assert sorted(folds.order[folds.learned]) == list(np.flatnonzero(known & (weights > 0)))
+    predicted = [place for fold in range(5) for place in folds.predicted(fold)]
+    assert sorted(predicted) == list(range(503))
+    for fold in range(5):
+        assert not set(folds.training(fold)) & set(folds.predicted(fold))
+        assert set(folds.training(fold)) | set(folds.predicted(fold)) >= set(folds.learned)
+    sizes = np.bincount(folds.folds[folds.learned])
+    assert sizes.max() - sizes.min() <= 1
+
+
+def test_a_large_table_is_sampled_evenly_over_cells_and_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(denoising_folds, "_MOST_LEARNED", 100)
+    codes = np.repeat([0, 1], [800, 200])
+    classes = np.tile([0, 0, 0, 1], 250)
+    known = np.ones(1000, dtype=np.bool_)
+    folds = denoising_folds.divide(*table(column(codes)), classes, known=known, weights=None, seed=0, folds=5)
+    rows = folds.order[folds.learned]
+    counts = np.bincount(codes[rows] * 2 + classes[rows])
+    assert counts.tolist() == [60, 20, 15, 5]
+    for fold in range(5):
+        training = folds.order[folds.training(fold)]
+        assert np.bincount(codes[training] * 2 + classes[training]).tolist() == [48, 16, 12, 4]
+    shares = cross_fitted_shares(*table(column(codes)), classes, 2)
+    assert np.allclose(shares[:, 1], 0.25, atol=0.02)
+
+
+def test_cells_are_told_apart_however_many_codes_there_are() -> None:
+    rng = np.random.default_rng(8)
+    # 12 columns of 65,536 codes are far more cells than 64 bits tell apart; each of 200 rows is there twice
+    columns, codes = table(*[column(np.tile(rng.integers(0, 3, 200) * 30_000, 2), size=65_536) for _ in range(12)])
+    keys = denoising_folds._cell_keys(columns, codes, 400)
+    assert np.array_equal(keys[:200], keys[200:])
+    assert len(set(keys.tolist())) == len(np.unique(np.stack(codes), axis=1).T) > 190
+
+
+# How good the expectations are
+
+
+def test_rows_of_few_cells_get_the_shares_of_their_cell() -> None:
+    # Were all rows of a cell and class in one fold, these would be guesses from the other cell or the other class.
+    rng = np.random.default_rng(9)
+    codes = rng.integers(0, 2, 4000)
+    classes = (rng.random(4000) < np.where(codes == 1, 0.7, 0.2)).astype(np.int64)
+    for mode in (SplitMode.ORDERED, SplitMode.SUBSET):
+        shares = cross_fitted_shares(*table(column(codes, mode=mode)), classes, 2)
+        for code in (0, 1):
+            assert np.allclose(shares[codes == code, 1], classes[codes == code].mean(), atol=0.02)
+
+
+def hospital_table(rows: int) -> tuple[Table, NDArray[np.int64], NDArray[np.float64], list[bool]]:
+    people = hospital(rows, seed=3)
+    columns, matrix, categorical = [], [], []
+    for name in ("age", "sex", "diagnosis", "length_of_stay"):
+        values, codes = np.unique(people[name].to_numpy(), return_inverse=True)
+        nominal = name in ("sex", "diagnosis")
+        mode = SplitMode.SUBSET if nominal else SplitMode.ORDERED
+        positions = np.arange(len(values)) if nominal else values
+        columns.append((CodedColumn(name, len(values), mode, False, positions.astype(np.float64)), codes))
+        matrix.append(positions[codes].astype(np.float64))
+        categorical.append(nominal)
+    classes = np.unique(people["outcome"].to_numpy(), return_inverse=True)[1]
+    return table(*columns), classes, np.stack(matrix, axis=1), categorical
+
+
+def test_shares_are_as_good_as_those_of_a_plain_model_on_unseen_rows() -> None:
+    people, classes, matrix, categorical = hospital_table(12_000)
+    half = np.arange(12_000) < 8_000
+    with threadpool_limits(1):
+        plain = HistGradientBoostingClassifier(categorical_features=categorical, random_state=0, early_stopping=True)
+        plain.fit(matrix[half], classes[half])
+        expected = log_loss(classes[~half], plain.predict_proba(matrix[~half]))
+    width = int(classes.max()) + 1
+    rows = np.flatnonzero(half)
+    shares = cross_fitted_shares(*taken(people, rows), classes[half], width)
+    majority = -np.log(np.bincount(classes) / len(classes)) @ (np.bincount(classes) / len(classes))
+    assert width > 2
+    assert expected < majority - 0.05
+    assert log_loss(classes[half], shares) < expected * 1.02
+    assert np.allclose(shares.mean(axis=0), np.bincount(classes[half]) / half.sum(), atol=0.01)
+
+
+def test_unknown_targets_are_predicted_from_the_others() -> None:
+    rng = np.random.default_rng(10)
+    codes = rng.integers(0, 4, 1000)
+    unknown = rng.random(1000) < 0.3
+    shares = cross_fitted_shares(*table(column(codes)), np.where(unknown, -1, codes // 2), 2)
+    assert (shares[unknown & (codes >= 2), 1] > 0.95).all()
+    assert (shares[unknown & (codes < 2), 1] < 0.05).all()
+    numbers = cross_fitted_numbers(*table(column(codes)), np.where(unknown, np.nan, codes * 10.0))
+    assert np.allclose(numbers, codes * 10.0, atol=0.5)
+
+
+def test_weights_make_rows_count_more() -> None:
+    rng = np.random.default_rng(11)
+    codes = rng.integers(0, 3, 3000)
+    classes = rng.integers(0, 2, 3000)
+    weights = np.where(classes == 1, 300.0, 100.0)
+    shares = cross_fitted_shares(*table(column(codes)), classes, 2, weights=weights)
+    assert np.allclose(shares[:, 1], 0.75, atol=0.03)
+    numbers = cross_fitted_numbers(*table(column(codes)), classes * 1.0, weights=weights)
+    assert np.allclose(numbers, 0.75, atol=0.03)
+    # only how weights compare with each other counts
+    again = cross_fitted_shares(*table(column(codes)), classes, 2, weights=weights / 1024)
+    assert np.array_equal(again, shares)
+
+
+@pytest.mark.parametrize(("centre", "scale"), [(0, 1), (1e6, 1), (0, 1e-9), (-1e12, 1e3), (0, 1e200)])
+def test_numbers_are_found_at_any_centre_and_scale(centre: float, scale: float) -> None:
+    rng = np.random.default_rng(12)
+    people = mixed(rng, 2000)
+    signal = np.where(people[1][0] > 2, 1.0, -1.0) * np.where(people[1][1] == 2, -1.0, 1.0)
+    numbers = centre + scale * (signal + 0.1 * rng.normal(size=2000))
+    found = cross_fitted_numbers(*people, numbers)
+    assert r_squared((numbers - centre) / scale, (found - centre) / scale) > 0.95
+    assert found.min() >= numbers.min()
+    assert found.max() <= numbers.max()
+
+
+def test_missing_values_are_told_from_all_others() -> None:
+    rng = np.random.default_rng(13)
+    for mode in (SplitMode.ORDERED, SplitMode.SUBSET):
+        codes = rng.integers(0, 9, 2000)
+        classes = (codes == 0).astype(np.int64)
+        shares = cross_fitted_shares(*table(column(codes, mode=mode, missing=True)), classes, 2)
+        assert log_loss(classes, shares) < 0.02
+
+
+def test_a_column_with_more_categories_than_the_model_takes_still_tells() -> None:
+    rng = np.random.default_rng(14)
+    codes = rng.integers(0, 400, 8000)
+    likely = rng.permutation(np.linspace(0.05, 0.95, 400))[codes]
+    people = table(column(codes, mode=SplitMode.SUBSET, size=400))
+    classes = (rng.random(8000) < likely).astype(np.int64)
+    shares = cross_fitted_shares(*people, classes, 2)
+    best = float(-(likely * np.log(likely) + (1 - likely) * np.log(1 - likely)).mean())
+    assert best + 0.06 < np.log(2) - 0.08
+    assert log_loss(classes, shares) < best + 0.06
+    assert r_squared(likely, cross_fitted_numbers(*people, likely + rng.normal(size=8000) * 0.1)) > 0.9
+    three = cross_fitted_shares(*people, classes + (rng.random(8000) < 0.1), 3)
+    assert np.allclose(three.sum(axis=1), 1)
+
+
+def test_the_order_of_leaves_helps_where_categories_are_rare() -> None:
+    rng = np.random.default_rng(15)
+    codes = rng.integers(0, 1500, 3000)
+    names = [f"{leaf:04}" for leaf in range(1500)]
+    tree = Taxonomy.from_paths([(name, f"{name[:2]}**", "*") for name in names])
+    classes = ((codes // 300) % 2 ^ (rng.random(3000) < 0.1)).astype(np.int64)
+    plain, found = column(codes, mode=SplitMode.MULTIWAY, size=1500)
+    ordered = CodedColumn("x", 1500, SplitMode.MULTIWAY, False, plain.positions, tree)
+    with_tree = log_loss(classes, cross_fitted_shares([ordered], [found], classes, 2))
+    assert with_tree < 0.45
+    assert with_tree < log_loss(classes, cross_fitted_shares([plain], [found], classes, 2)) - 0.1
