@@ -323,7 +323,7 @@ def _asked(spec: Spec) -> str:
     if spec.privacy.max_confidence < 1.0:
         models.append("max_confidence")
     persons = f"{spec.privacy.k} persons or more"
-    return f"{persons} and what is asked beside ({listed(models)})" if models else persons
+    return f"what is asked ({', '.join([persons, *models])})" if models else persons
 
 
 def _allowed(
@@ -378,7 +378,7 @@ def extend(
         unseen_rows = len(frame) - len(known)
         told = f" {unseen_rows} row(s) have a value that the recoding does not know." if unseen_rows else ""
         raise Infeasible(
-            f"no region of the new data has {_asked(spec)}, so nothing can be released.{told} "
+            f"no region has {_asked(spec)} in the new data, so nothing can be released.{told} "
             "Wait for more data, or make a release of its own."
         )
     stage("Writing labels")

@@ -60,7 +60,7 @@ def test_trees_are_equal_with_more_codes_than_two_bytes_hold(mode: SplitMode, ki
 
 @pytest.mark.parametrize("kind", ["one class target", "numbers", "shares", "mixed", "own", "selections", "blend"])
 def test_trees_are_equal_with_columns_of_hundreds_of_codes(kind: str) -> None:
-    for seed in range(4):
+    for seed in range(2 if kind == "selections" else 4):
         rng = np.random.default_rng(seed)
         modes = [SplitMode.ORDERED, SplitMode(seed)]
         columns = [wide_column(rng, mode, int(rng.integers(255, 600))) for mode in modes]

@@ -292,7 +292,7 @@ def test_the_scale_of_a_quasi_identifier_does_not_matter(target: str, power: int
 
 EXTREME = pytest.mark.xfail(
     strict=True,
-    reason="BUG: squares of steps overflow or vanish beyond 1e±154, and the target is passed over in silence",
+    reason="squares of numbers overflow or vanish beyond 1e±154, and such a target is passed over",
 )
 
 

@@ -153,7 +153,9 @@ def predicted_target(
     if absent:
         raise SpecError([f"workload.targets: the model of '{request.column}' needs the column '{absent[0]}'."])
     rows: Any = frame.select(names)
-    rows = rows.to_pandas() if hasattr(request.model, "feature_names_in_") else rows.to_numpy()
+    # A model that scikit-learn fitted on an array knows how many features there are, but not their names.
+    on_array = hasattr(request.model, "n_features_in_") and not hasattr(request.model, "feature_names_in_")
+    rows = rows.to_numpy() if on_array else rows.to_pandas()
     if hasattr(request.model, "predict_proba"):
         return share_target(request, np.asarray(request.model.predict_proba(rows), dtype=np.float64), own=own)
     predicted = np.asarray(request.model.predict(rows))
