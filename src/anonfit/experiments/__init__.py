@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Populations for the demo, tests and benchmarks."""
+"""Populations for the demo, tests and benchmarks, and measurements of what a purpose gains."""
