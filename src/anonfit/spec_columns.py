@@ -89,8 +89,6 @@ def _check_generalized(where: str, column: ColumnSpec, faults: Faults) -> None:
         faults.add(f"{where}: an ordinal column needs order = [lowest, …, highest].")
     if column.split and column.type not in (ColumnType.NOMINAL, None) and not column.taxonomy:
         faults.add(f"{where}: split is for nominal columns and columns with a taxonomy only.")
-    if column.split == Split.SUBSET and column.taxonomy:
-        faults.add(f"{where}: split = 'subset' ignores the taxonomy; remove one of the two, or use 'binary'.")
     if column.domain and column.type == ColumnType.ORDINAL:
         faults.add(f"{where}: order already says which values there are; remove domain.")
     if column.date_format and column.type not in (ColumnType.DATE, None):

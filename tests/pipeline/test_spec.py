@@ -269,7 +269,6 @@ def test_all_faults_are_reported_together_with_the_nearest_word() -> None:
         ({"type": "ordinal", "order": ["a", "a"]}, "names a value twice"),
         ({"type": "ordinal", "order": [1, 2]}, "must be a list of texts"),
         ({"type": "continuous", "split": "subset"}, "split is for nominal"),
-        ({"taxonomy": "a.csv", "split": "subset"}, "ignores the taxonomy"),
         ({"taxonomy": "a.csv", "domain": ["a"]}, "remove domain and order"),
         ({"taxonomy": 5}, "must be the name of a taxonomy file"),
         ({"type": "continuous", "domain": [120, 0]}, r"\[lowest, highest\]"),
