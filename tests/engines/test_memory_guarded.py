@@ -81,6 +81,21 @@ def test_ordered_distance_counts_how_far_shares_move() -> None:
     assert split(LINE, values, "t-closeness", k=4, t=0.333, distance="ordered") == []
 
 
+@pytest.mark.parametrize(("model", "parameter"), [("squared-error", "error"), ("variance", "variance")])
+def test_numbers_in_fixed_point_are_given_no_more_room_by_one_engine_than_by_the_other(
+    model: str, parameter: str
+) -> None:
+    """What is asked is what the lower half has, or nearly: numbers in fixed point are a little off."""
+    splits = set()
+    for seed in range(40):
+        values = np.random.default_rng(seed).normal(0, 1, 8)
+        values[4:] *= 10
+        own = float(values[:4].var()) * (4 if parameter == "error" else 1)
+        for factor in (1.0, 1 - 1e-8, 1 - 1e-7, 1 - 1e-6, 1 + 1e-8):
+            splits.add(len(split(LINE, values.tolist(), model, k=4, **{parameter: own * factor})))
+    assert splits == {0, 1}
+
+
 def test_a_forbidden_best_cut_gives_way_to_the_best_that_is_allowed() -> None:
     # Of the changes of class at 2, 5 and 6 the one at 6 is best, then 5; with 6 the right side has one value.
     target = Purpose((classes("aabbbacc"),))

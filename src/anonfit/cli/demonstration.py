@@ -57,10 +57,10 @@ release = true                 # nearly every cost is different; the demo releas
 
 [privacy]
 k = {k}                        # every released combination is shared by at least so many patients
-[[privacy.diversity]]          # and their diagnoses are as mixed as three equally frequent ones
-column = "diagnosis"
-model = "entropy-l"
-l = 3.0
+# [[privacy.diversity]]        # ask that their diagnoses be as mixed as three equally frequent ones
+# column = "diagnosis"
+# model = "entropy-l"
+# l = 3.0
 
 [workload]
 targets = ["outcome"]          # the purpose: regions are cut where outcomes differ
