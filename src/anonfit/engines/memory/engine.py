@@ -60,7 +60,6 @@ class _Grower:
         first = pack(packing, table.rows, entities=table.entities, threads=threads)
         self.buffers = (first, rows_of(np.empty_like(first.words)))
         # What kernels are given in place of these tuples.
-        self.shared_rows = (shared(self.buffers[0]), shared(self.buffers[1]))
         self.shared_columns, self.shared_guide = shared(self.columns), shared(self.guide)
         self.shared_guard = None if self.guard is None else shared(self.guard)
         self.subtree_rows = subtree
@@ -88,9 +87,7 @@ class _Grower:
         def task(begin: int, end: int) -> NDArray[np.int64]:
             histogram = np.zeros(self.columns.bins * slots, np.int64)
             vectors = np.zeros((VECTORS, slots + 2), np.int64)
-            count_rows(
-                self.shared_rows[buffer], self.shared_columns, self.shared_guide, begin, end, 1, histogram, vectors
-            )
+            count_rows(self.buffers[buffer], self.shared_columns, self.shared_guide, begin, end, 1, histogram, vectors)
             return histogram
 
         total: NDArray[np.int64] = np.sum(self.each(task, *self.bounds(start, stop)), axis=0)
@@ -107,7 +104,7 @@ class _Grower:
 
     def partition(self, node: Node, split: Split) -> list[tuple[int, int]]:
         """Move a node's rows to their parts with two threads; the run of each part in the other buffer."""
-        source, target = self.shared_rows[node.buffer], self.shared_rows[1 - node.buffer]
+        source, target = self.buffers[node.buffer], self.buffers[1 - node.buffer]
         column, parts, _, by_set = split
         columns, scratch = self.shared_columns, self.shared_scratch
         sizes = self.scratch.lists[SIZES, :parts].copy()
@@ -124,7 +121,7 @@ class _Grower:
 
     def choose(self, node: Node) -> Split:
         """A large node's split: by selections as long as they gain, then by the targets or the median."""
-        rows = self.shared_rows[node.buffer]
+        rows = self.buffers[node.buffer]
         if node.selecting:
             assert self.selector is not None
             found = self.selector.choose(
@@ -160,7 +157,7 @@ class _Grower:
                 self.nodes,
                 self.used,
                 node.number,
-                self.shared_rows[node.buffer],
+                self.buffers[node.buffer],
                 self.shared_columns,
                 self.shared_guide,
                 node.start,
@@ -217,7 +214,7 @@ class _Grower:
         if not hasattr(self.own, "scratch"):
             self.own.scratch = shared(make_scratch(self.columns, self.guide, self.guard, self.largest))
         found: tuple[NDArray[np.int64], NDArray[np.int64]] = growing.grow_subtree(
-            *self.shared_rows,
+            *self.buffers,
             self.shared_columns,
             self.shared_guide,
             self.k,

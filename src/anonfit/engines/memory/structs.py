@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The structures that kernels share, as one pointer each: passing dozens of arrays one by one would make compiling
-several times slower. Kernels read their fields by the names of the tuples they are made from.
+several times slower. Kernels read their fields by the names of the tuples they are made from. Packed rows stay a tuple:
+they are read in the innermost loops, where a pointer more would be felt.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from numba.experimental import structref as _structref
 from anonfit.compiling import kernel
 from anonfit.engines.memory.guard import Guard
 from anonfit.engines.memory.guide import Guide
-from anonfit.engines.memory.layout import Columns, Rows
+from anonfit.engines.memory.layout import Columns
 from anonfit.engines.memory.scratch import Scratch
 
 __all__ = ["shared"]
 
-Fields = TypeVar("Fields", Rows, Columns, Guide, Guard, Scratch)
+Fields = TypeVar("Fields", Columns, Guide, Guard, Scratch)
 structref: Any = _structref
 types: Any = _types
 
@@ -27,11 +28,6 @@ class _Struct(types.StructRef):  # type: ignore[misc]
     def preprocess_fields(self, fields: Any) -> Any:
         """Fields have the types of values, not of constants."""
         return tuple((name, types.unliteral(kind)) for name, kind in fields)
-
-
-@structref.register
-class RowsType(_Struct):
-    """Rows."""
 
 
 @structref.register
@@ -54,10 +50,6 @@ class ScratchType(_Struct):
     """Scratch."""
 
 
-class RowsStruct(structref.StructRefProxy):  # type: ignore[misc]
-    """Rows."""
-
-
 class ColumnsStruct(structref.StructRefProxy):  # type: ignore[misc]
     """Columns."""
 
@@ -75,7 +67,6 @@ class ScratchStruct(structref.StructRefProxy):  # type: ignore[misc]
 
 
 for _struct, _type, _tuple in (
-    (RowsStruct, RowsType, Rows),
     (ColumnsStruct, ColumnsType, Columns),
     (GuideStruct, GuideType, Guide),
     (GuardStruct, GuardType, Guard),
@@ -83,11 +74,6 @@ for _struct, _type, _tuple in (
 ):
     structref.define_constructor(_struct, _type, list(_tuple._fields))
     structref.define_boxing(_type, _struct)
-
-
-@kernel
-def _rows(a: Any, b: Any, c: Any, d: Any) -> Any:
-    return RowsStruct(a, b, c, d)
 
 
 @kernel
@@ -110,7 +96,7 @@ def _scratch(a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any, i: 
     return ScratchStruct(a, b, c, d, e, f, g, h, i, j, k)
 
 
-_MAKERS: dict[type, Any] = {Rows: _rows, Columns: _columns, Guide: _guide, Guard: _guard, Scratch: _scratch}
+_MAKERS: dict[type, Any] = {Columns: _columns, Guide: _guide, Guard: _guard, Scratch: _scratch}
 
 
 def shared(fields: Fields) -> Fields:
