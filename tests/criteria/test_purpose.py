@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from anonfit.criteria.median import Median
+from anonfit.criteria.median import median_distance
 from anonfit.criteria.purpose import BLIND, Purpose, WeightRule
 from anonfit.criteria.targets import ClassTarget
 
@@ -52,13 +52,7 @@ def test_factors_are_of_mean_impurities() -> None:
 
 def test_the_distance_of_a_cut_from_the_lower_median() -> None:
     # Of seven persons the fourth is the median.
-    assert Median().distance(4, 1, 7) == (False, 0)
-    assert Median().distance(5, 2, 7) == (False, 1)
-    assert Median().distance(5, 1, 7) == (True, 1)
-    assert Median().distance(3, 1, 7) == (True, 1)
-
-
-def test_the_widest_column_is_preferred_and_of_equal_ones_the_first() -> None:
-    assert Median().prefer([0.2, 0.5, 0.5 + 1e-10, -1.0]) == 1
-    assert Median().prefer([0.0, -1.0]) == 0
-    assert Median().prefer([-1.0, -1.0]) == -1
+    assert median_distance(4, 1, 7) == (False, 0)
+    assert median_distance(5, 2, 7) == (False, 1)
+    assert median_distance(5, 1, 7) == (True, 1)
+    assert median_distance(3, 1, 7) == (True, 1)

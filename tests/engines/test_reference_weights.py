@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from hand_tables import classes, divisions, guided, nominal, numbers, ordered, table
 
-from anonfit.criteria.purpose import Purpose, WeightRule
+from anonfit.criteria.purpose import BLIND, Purpose, WeightRule
 from anonfit.engines.reference import grow
+from anonfit.engines.reference.choosing import Blind
+from anonfit.engines.reference.records import Records
 from anonfit.tables.coded import CodedTable, SplitMode
 
 # --- a quasi-identifier as the target ---------------------------------------------------------------------------
@@ -124,3 +126,11 @@ def test_a_node_that_gains_too_little_is_a_region(unit: float) -> None:
 
 def test_without_targets_there_is_no_least_gain() -> None:
     assert divisions(grow(RANGES, 2, Purpose(min_gain=9.0))) == [(1, [0, 5])]
+
+
+def test_the_widest_column_is_preferred_and_of_equal_ones_the_first() -> None:
+    """Ranges that differ by less than a billionth are equal."""
+    chooser = Blind(Records(table((ordered(range(2)), [0, 1])), 1, BLIND, ()), BLIND)
+    assert chooser.prefer({0: 0.2, 1: 0.5, 2: 0.5 + 1e-10}) == 1
+    assert chooser.prefer({0: 0.5, 1: 0.5 + 1e-8}) == 1
+    assert chooser.prefer({0: 0.0}) == 0

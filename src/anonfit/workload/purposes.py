@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +39,8 @@ def _masses(weights: pl.Series, counts: NDArray[np.int64]) -> tuple[NDArray[np.i
             f"sample-weight column '{weights.name}': weights must be numbers, none of them missing or negative, and "
             "not all 0; mend them."
         )
-    mean = float((numbers * counts).sum() / counts.sum())
+    # Rounded once, so that the unit does not depend on the order of rows.
+    mean = math.fsum(numbers * counts) / int(counts.sum())
     unit = float(2.0 ** (np.floor(np.log2(mean)) - MASS_BITS))
     masses = np.clip(np.rint(numbers * counts / unit), 1, 2**32 - 1)
     return masses.astype(np.int64), unit

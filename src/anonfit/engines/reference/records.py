@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.criteria.median import Median
+from anonfit.criteria.median import median_distance
 from anonfit.criteria.purpose import Purpose
 from anonfit.engines.tree import LEAF
 from anonfit.tables.coded import MISSING, CodedColumn, CodedTable, SplitMode
@@ -166,7 +166,7 @@ class Records:
             if self.all_legal(node, index, [low, high]):
                 below = self.weight(self.within(node, index, low))
                 last = self.weight(self.within(node, index, pieces[cut - 1]))
-                options.append((Median().distance(below, last, total), cut))
+                options.append((median_distance(below, last, total), cut))
         if not options:
             return None
         cut = min(options)[1]
