@@ -35,23 +35,21 @@ def _is_ours(folder: Path) -> bool:
     return private and found.st_uid == os.geteuid() and os.access(folder, os.W_OK)
 
 
-def _sources() -> str:
-    """A hash of the package's sources: a kernel is compiled together with those it calls, also from other files, and
-    must be compiled again when one of them changes.
+def _sources(part: str) -> str:
+    """A hash of a part's sources: a kernel is compiled together with those it calls, also from other files, and must be
+    compiled again when one of them changes.
     """
     found = hashlib.sha256()
     root = Path(__file__).parent
-    for path in sorted(
-        [*root.glob("engines/**/*.py"), *root.glob("auditing/**/*.py"), *root.glob("tables/coded.py"), Path(__file__)]
-    ):
+    for path in sorted([*root.glob(f"{part}/**/*.py"), *root.glob("tables/coded.py"), Path(__file__)]):
         found.update(path.read_bytes())
     return found.hexdigest()[:16]
 
 
 @cache
-def cache_folder() -> Path | None:
-    """The folder of this version's machine code: in the user's cache or in the temporary folder, where only this user
-    can write; None if there is none.
+def cache_folder(part: str) -> Path | None:
+    """The folder of the machine code of this version of a part of the package: in the user's cache or in the temporary
+    folder, where only this user can write; None if there is none.
     """
     candidates = []
     if configured := os.environ.get("XDG_CACHE_HOME"):
@@ -59,10 +57,10 @@ def cache_folder() -> Path | None:
     if home := os.environ.get("HOME"):
         candidates.append(Path(home) / ".cache" / "anonfit")
     candidates.append(Path(tempfile.gettempdir()) / f"anonfit-cache-{os.geteuid()}")
-    base = next((folder for folder in candidates if _is_ours(folder)), None)
-    if base is None:
+    base = next((folder / part for folder in candidates if _is_ours(folder)), None)
+    if base is None or not _is_ours(base):
         return None
-    folder = base / _sources()
+    folder = base / _sources(part)
     if not folder.exists():
         _forget_oldest(base)
     return folder if _is_ours(folder) else None
@@ -94,7 +92,7 @@ def _compiled(function: Function, signature: str | None, **options: bool) -> Fun
 
     config: Any = numba.config
     found = config.CACHE_DIR
-    folder = cache_folder()
+    folder = cache_folder(function.__module__.split(".")[1])
     # numba asks for the folder while it decorates; other users of numba in this process keep their own.
     config.CACHE_DIR = str(folder or "")
     try:

@@ -20,7 +20,7 @@ __all__ = ["is_compiled", "prepare", "warm_up"]
 
 def is_compiled(*, models: bool = False) -> bool:
     """Whether the kernels are in the cache; those that hold groups against models are compiled apart."""
-    folder = cache_folder()
+    folder = cache_folder("engines")
     return folder is not None and (folder / _mark(models)).exists()
 
 
@@ -52,7 +52,7 @@ def warm_up(*, models: bool = False) -> None:
     cells = [np.arange(2, dtype=np.int32)] * 2
     nodes = route_packed(growth.rows, growth.columns, make_routes(growth.tree, cells, [2, 2]))
     order_rows(nodes, growth.numbers.copy(), len(growth.tree.column), np.zeros((1, 4), np.uint64))
-    folder = cache_folder()
+    folder = cache_folder("engines")
     if folder is not None:
         with suppress(OSError):
             (folder / _mark(models)).touch()
