@@ -257,7 +257,7 @@ def make(spec: Spec, *, source: Any = None, threads: int | None = None, stage: S
         raise SpecError(["output.regions = 'observed' changes labels only; use values = 'labels' with it."])
     source = source if source is not None else source_of(spec)
     if isinstance(source, str | Path):
-        from anonfit.engines.memory.warming import prepare
+        from anonfit.warming import prepare
 
         prepare(stage, models=bool(spec.privacy.diversity) or spec.privacy.max_confidence < 1.0)
     stage("Reading")

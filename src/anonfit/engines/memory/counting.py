@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from anonfit.compiling import inner, kernel
+from anonfit.engines.memory.guide import BIT as TARGET_BIT
 from anonfit.engines.memory.guide import (
-    BYTES,
     CLASS,
     CLASSES,
     KIND,
@@ -22,8 +22,8 @@ from anonfit.engines.memory.guide import (
     SLOTS,
     Guide,
 )
-from anonfit.engines.memory.guide import PLACE as TARGET_PLACE
-from anonfit.engines.memory.layout import BIN, FIELD, SIZE, WIDTH, Columns, Int, Rows
+from anonfit.engines.memory.guide import MASK as TARGET_MASK
+from anonfit.engines.memory.layout import BIN, BIT, MASK, QUARTER, SIZE, Columns, Int, Rows
 from anonfit.engines.memory.scratch import (
     CODES,
     LEFT,
@@ -33,24 +33,30 @@ from anonfit.engines.memory.scratch import (
     RANK,
     RIGHT,
     STARTS,
-    VALUE,
     Scratch,
 )
-from anonfit.engines.memory.scratch import (
-    SLOT as SLOT_VECTOR,
-)
 
-__all__ = ["count_rows", "persons_beside", "persons_of", "persons_within", "present", "read", "run_of"]
+__all__ = ["at", "count_rows", "persons_beside", "persons_of", "persons_within", "present", "read", "run_of"]
+
+
+HALF = 0xFFFF
+"""The bits of a share."""
+
+at: Any = np.uint64
+"""Marks an index of a hot loop: of an unsigned one the compiler knows that it does not count from the end."""
 
 
 @inner
-def read(rows: Rows, width: Int, field: Int, row: Int) -> Any:
-    """The code in a row's field of so many bytes."""
-    if width == 1:
-        return np.int64(rows.bytes[row, field])
-    if width == 2:
-        return np.int64(rows.halves[row, field])
-    return np.int64(rows.quarters[row, field])
+def read(words: Any, bit: Int, mask: Int, row: Int) -> Any:
+    """The field of a row that begins at a bit."""
+    return np.int64(words[at(row), at(bit >> 6)] >> np.uint64(bit & 63)) & np.int64(mask)
+
+
+@inner
+def number_of(words: Any, bit: Int, row: Int) -> Any:
+    """The number of a row, which may be negative, that begins at a bit."""
+    value = read(words, bit, QUARTER, row)
+    return value - (1 << 32) if value >= 1 << 31 else value
 
 
 @inner
@@ -67,81 +73,82 @@ def run_of(starts: Any, runs: Int, code: Int) -> Any:
 
 
 @inner
-def persons_of(guide: Guide, sums: Any, first: Int) -> Any:
-    """The persons among sums that begin at an entry: a sum of their own, or what the first target's classes add up
-    to.
-    """
-    if guide.settings[LEAN] == 0:
-        return sums[first]
+def persons_of(lean: Int, sums: Any, first: Int) -> Any:
+    """The persons among sums that begin at an entry: a sum of their own (lean 0), or what so many classes add up to."""
+    if lean == 0:
+        return sums[at(first)]
     persons = np.int64(0)
-    for one in range(guide.targets[CLASSES, 0]):
-        persons += sums[first + one]
+    for one in range(lean):
+        persons += sums[at(first + one)]
     return persons
 
 
 @inner
-def _additions(rows: Rows, columns: Columns, guide: Guide, row: Int, vectors: Any) -> Any:
-    """Fill the vectors SLOT and VALUE with what a row adds to which sums; how many."""
-    settings, targets = guide.settings, guide.targets
-    persons = np.int64(1)
-    if columns.counts >= 0:
-        persons = np.int64(rows.quarters[row, columns.counts])
-    mass = persons
-    count = np.int64(0)
+def _add_row(
+    words: Any, settings: Any, targets: Any, counts: Int, row: Int, sign: Int, places: Any, width: Int, sums: Any
+) -> None:
+    """Add what a row adds (times the sign) to the sums that begin at each of the places."""
+    persons = np.int64(1) if counts < 0 else read(words, counts, QUARTER, row)
+    mass = sign * persons
     if settings[LEAN] == 0:
-        vectors[SLOT_VECTOR, 0], vectors[VALUE, 0] = 0, persons
-        count = np.int64(1)
+        for index in range(width):
+            sums[at(places[index])] += mass
         if settings[MASS] >= 0:
-            mass = np.int64(rows.quarters[row, settings[MASS]])
-            vectors[SLOT_VECTOR, 1], vectors[VALUE, 1] = 1, mass
-            count = np.int64(2)
+            mass = sign * read(words, settings[MASS], QUARTER, row)
+            for index in range(width):
+                sums[at(places[index] + 1)] += mass
     for target in range(targets.shape[1]):
-        kind, slot, place = targets[KIND, target], targets[SLOT, target], targets[TARGET_PLACE, target]
+        kind, slot, bit = targets[KIND, target], targets[SLOT, target], targets[TARGET_BIT, target]
         if kind == CLASS:
-            vectors[SLOT_VECTOR, count] = slot + read(rows, targets[BYTES, target], place, row)
-            vectors[VALUE, count] = mass
-            count += 1
+            slot += read(words, bit, targets[TARGET_MASK, target], row)
+            for index in range(width):
+                sums[at(places[index] + slot)] += mass
         elif kind == NUMBER:
-            value = np.int64(rows.quarters[row, place])
-            if value >= 1 << 31:
-                value -= 1 << 32
-            vectors[SLOT_VECTOR, count], vectors[VALUE, count] = slot, mass * value
-            vectors[SLOT_VECTOR, count + 1], vectors[VALUE, count + 1] = slot + 1, mass * value * value
-            count += 2
+            value = number_of(words, bit, row)
+            first, second = mass * value, mass * value * value
+            for index in range(width):
+                sums[at(places[index] + slot)] += first
+                sums[at(places[index] + slot + 1)] += second
         else:
             for one in range(targets[CLASSES, target]):
-                vectors[SLOT_VECTOR, count] = slot + one
-                vectors[VALUE, count] = mass * np.int64(rows.halves[row, place + one])
-                count += 1
-    return count
+                share = mass * read(words, bit + 16 * one, HALF, row)
+                for index in range(width):
+                    sums[at(places[index] + slot + one)] += share
 
 
 @kernel
 def count_rows(
-    rows: Rows, columns: Columns, guide: Guide, start: Int, stop: Int, sign: Int, histogram: Any, vectors: Any
+    rows: Rows, columns: Columns, guide: Guide, start: Int, stop: Int, sign: Int, histogram: Any, places: Any
 ) -> None:
     """Add (sign 1) or take away (sign -1) the sums of rows start..stop in the histogram of the narrow columns."""
-    bins, codes, first = columns.narrow, rows.bytes, columns.byte
-    width, slots = bins.shape[0], guide.settings[SLOTS]
-    targets = guide.targets
-    if columns.counts < 0 and slots == 1:
+    bins, codes, words, first, counts = columns.narrow, rows.bytes, rows.words, columns.byte, columns.counts
+    settings, targets = guide.settings, guide.targets
+    width, slots = bins.shape[0], settings[SLOTS]
+    if counts < 0 and slots == 1:
         for row in range(start, stop):
             for index in range(width):
-                histogram[bins[index] + codes[row, first + index]] += sign
+                histogram[at(bins[index] + codes[at(row), at(first + index)])] += sign
         return
-    if columns.counts < 0 and guide.settings[LEAN] == 1 and targets.shape[1] == 1 and targets[BYTES, 0] == 1:
-        place = targets[TARGET_PLACE, 0]
+    if counts < 0 and settings[LEAN] > 0 and targets.shape[1] == 1 and targets[TARGET_MASK, 0] == 255:
+        place = targets[TARGET_BIT, 0] >> 3
         for row in range(start, stop):
-            slot = np.int64(codes[row, place])
+            slot = np.int64(codes[at(row), at(place)])
             for index in range(width):
-                histogram[(bins[index] + codes[row, first + index]) * slots + slot] += sign
+                histogram[at((bins[index] + codes[at(row), at(first + index)]) * slots + slot)] += sign
+        return
+    if counts < 0 and settings[MASS] < 0 and targets.shape[1] == 1 and targets[KIND, 0] == NUMBER:
+        for row in range(start, stop):
+            value = number_of(words, targets[TARGET_BIT, 0], row)
+            for index in range(width):
+                place = (bins[index] + codes[at(row), at(first + index)]) * 3
+                histogram[at(place)] += sign
+                histogram[at(place + 1)] += sign * value
+                histogram[at(place + 2)] += sign * value * value
         return
     for row in range(start, stop):
-        count = _additions(rows, columns, guide, row, vectors)
         for index in range(width):
-            bin_ = (bins[index] + codes[row, first + index]) * slots
-            for entry in range(count):
-                histogram[bin_ + vectors[SLOT_VECTOR, entry]] += sign * vectors[VALUE, entry]
+            places[index] = (bins[index] + codes[at(row), at(first + index)]) * slots
+        _add_row(words, settings, targets, counts, row, sign, places, width, histogram)
 
 
 @inner
@@ -156,12 +163,12 @@ def _sort_keys(keys: Any, count: Int, size: Int) -> Any:
         for digit in range(257):
             place[digit] = 0
         for index in range(count):
-            place[(np.int64(keys[source, index] >> np.uint64(32)) >> shift & 255) + 1] += 1
+            place[at((np.int64(keys[source, at(index)] >> np.uint64(32)) >> shift & 255) + 1)] += 1
         for digit in range(256):
             place[digit + 1] += place[digit]
         for index in range(count):
-            here = np.int64(keys[source, index] >> np.uint64(32)) >> shift & 255
-            keys[1 - source, place[here]] = keys[source, index]
+            here = at(np.int64(keys[source, at(index)] >> np.uint64(32)) >> shift & 255)
+            keys[1 - source, at(place[here])] = keys[source, at(index)]
             place[here] += 1
         source = 1 - source
         shift += 8
@@ -169,19 +176,19 @@ def _sort_keys(keys: Any, count: Int, size: Int) -> Any:
 
 
 @inner
-def _present_dense(guide: Guide, histogram: Any, first: Int, low: Int, high: Int, scratch: Scratch) -> Any:
+def _present_dense(
+    lean: Int, slots: Int, histogram: Any, first: Int, low: Int, high: Int, lists: Any, sums: Any
+) -> Any:
     """The codes low..high that somebody has."""
-    lists, sums, slots = scratch.lists, scratch.sums, guide.settings[SLOTS]
     found = np.int64(0)
     for code in range(low, high + 1):
         place = (first + code) * slots
-        persons = persons_of(guide, histogram, place)
+        persons = persons_of(lean, histogram, place)
         if persons != 0:
-            lists[CODES, found] = code
-            lists[PERSONS, found] = persons
-            if guide.targets.shape[1] > 0:
-                for slot in range(slots):
-                    sums[0, found, slot] = histogram[place + slot]
+            lists[CODES, at(found)] = code
+            lists[PERSONS, at(found)] = persons
+            for slot in range(slots):
+                sums[at(found * slots + slot)] = histogram[at(place + slot)]
             found += 1
     return found
 
@@ -191,27 +198,23 @@ def _present_sorted(
     rows: Rows, columns: Columns, guide: Guide, start: Int, source: Int, count: Int, scratch: Scratch
 ) -> Any:
     """The distinct codes of sorted keys, each a code and the row that has it."""
-    lists, sums, keys, vectors = scratch.lists, scratch.sums, scratch.keys, scratch.vectors
-    slots = guide.settings[SLOTS]
+    words, lists, sums, keys, places = rows.words, scratch.lists, scratch.sums, scratch.keys, scratch.places
+    settings, targets, counts = guide.settings, guide.targets, columns.counts
+    slots, lean = settings[SLOTS], settings[LEAN]
     found = np.int64(0)
-    last = np.int64(-1)
-    for index in range(count):
-        code = np.int64(keys[source, index] >> np.uint64(32))
-        row = start + np.int64(keys[source, index] & np.uint64(0xFFFFFFFF))
-        if code != last:
-            lists[CODES, found], lists[PERSONS, found] = code, 0
-            if guide.targets.shape[1] > 0:
-                for slot in range(slots):
-                    sums[0, found, slot] = 0
-            found += 1
-            last = code
-        persons = np.int64(1)
-        if columns.counts >= 0:
-            persons = np.int64(rows.quarters[row, columns.counts])
-        lists[PERSONS, found - 1] += persons
-        if guide.targets.shape[1] > 0:
-            for entry in range(_additions(rows, columns, guide, row, vectors)):
-                sums[0, found - 1, vectors[SLOT_VECTOR, entry]] += vectors[VALUE, entry]
+    index = np.int64(0)
+    while index < count:
+        code = keys[source, index] >> np.uint64(32)
+        place = found * slots
+        places[0] = place
+        for slot in range(slots):
+            sums[place + slot] = 0
+        while index < count and keys[source, index] >> np.uint64(32) == code:
+            row = start + np.int64(keys[source, index] & np.uint64(0xFFFFFFFF))
+            _add_row(words, settings, targets, counts, row, np.int64(1), places, np.int64(1), sums)
+            index += 1
+        lists[CODES, found], lists[PERSONS, found] = np.int64(code), persons_of(lean, sums, place)
+        found += 1
     return found
 
 
@@ -231,23 +234,24 @@ def present(
     """Fill the lists CODES and PERSONS, and the sums of codes, with the codes between low and high that the node's
     rows have; how many.
     """
-    if columns.facts[BIN, column] >= 0:
-        return _present_dense(guide, histogram, columns.facts[BIN, column], low, high, scratch)
-    width, field = columns.facts[WIDTH, column], columns.facts[FIELD, column]
+    facts, settings = columns.facts, guide.settings
+    slots, lean = settings[SLOTS], settings[LEAN]
+    if facts[BIN, column] >= 0:
+        return _present_dense(lean, slots, histogram, facts[BIN, column], low, high, scratch.lists, scratch.sums)
+    words, bit, mask = rows.words, facts[BIT, column], facts[MASK, column]
     count = stop - start
-    dense, keys, vectors, slots = scratch.dense, scratch.keys, scratch.vectors, guide.settings[SLOTS]
+    dense, keys, places, targets = scratch.dense, scratch.keys, scratch.places, guide.targets
     if count * 4 > (high - low) * slots or count > keys.shape[1]:
         for row in range(start, stop):
-            place = read(rows, width, field, row) * slots
-            for entry in range(_additions(rows, columns, guide, row, vectors)):
-                dense[place + vectors[SLOT_VECTOR, entry]] += vectors[VALUE, entry]
-        found = _present_dense(guide, dense, np.int64(0), low, high, scratch)
+            places[0] = read(words, bit, mask, row) * slots
+            _add_row(words, settings, targets, columns.counts, row, np.int64(1), places, np.int64(1), dense)
+        found = _present_dense(lean, slots, dense, np.int64(0), low, high, scratch.lists, scratch.sums)
         for place in range(low * slots, (high + 1) * slots):
             dense[place] = 0
         return found
     for row in range(start, stop):
-        keys[0, row - start] = np.uint64(read(rows, width, field, row) << 32 | (row - start))
-    source = _sort_keys(keys, count, columns.facts[SIZE, column])
+        keys[0, row - start] = np.uint64(read(words, bit, mask, row) << 32 | (row - start))
+    source = _sort_keys(keys, count, facts[SIZE, column])
     return _present_sorted(rows, columns, guide, start, source, count, scratch)
 
 
@@ -261,21 +265,21 @@ def persons_beside(rows: Rows, columns: Columns, column: Int, start: Int, stop: 
     if columns.entity < 0:
         total = np.int64(0)
         for place in range(elements):
-            total += lists[OWN, lists[ORDER, place]]
+            total += lists[OWN, at(lists[ORDER, place])]
             lists[LEFT, place] = total
         for place in range(elements):
             lists[RIGHT, place] = total - lists[LEFT, place]
         return
-    width, field = columns.facts[WIDTH, column], columns.facts[FIELD, column]
+    words, bit, mask, entity = rows.words, columns.facts[BIT, column], columns.facts[MASK, column], columns.entity
     for place in range(elements):
         lists[LEFT, place] = 0
         lists[RIGHT, place] = 0
     row = np.int64(start)
     while row < stop:
-        person = rows.quarters[row, columns.entity]
+        person = read(words, entity, QUARTER, row)
         lowest, highest = np.int64(elements), np.int64(-1)
-        while row < stop and rows.quarters[row, columns.entity] == person:
-            place = lists[RANK, run_of(lists[STARTS], elements, read(rows, width, field, row))]
+        while row < stop and read(words, entity, QUARTER, row) == person:
+            place = lists[RANK, run_of(lists[STARTS], elements, read(words, bit, mask, row))]
             lowest = min(lowest, place)
             highest = max(highest, place)
             row += 1
@@ -298,10 +302,10 @@ def persons_within(rows: Rows, columns: Columns, column: Int, start: Int, stop: 
         lists[RIGHT, element] = -1
     if columns.entity < 0:
         return
-    width, field = columns.facts[WIDTH, column], columns.facts[FIELD, column]
+    words, bit, mask, entity = rows.words, columns.facts[BIT, column], columns.facts[MASK, column], columns.entity
     for row in range(start, stop):
-        person = np.int64(rows.quarters[row, columns.entity])
-        element = run_of(lists[STARTS], elements, read(rows, width, field, row))
+        person = read(words, entity, QUARTER, row)
+        element = run_of(lists[STARTS], elements, read(words, bit, mask, row))
         if lists[RIGHT, element] != person:
             lists[RIGHT, element] = person
             lists[LEFT, element] += 1

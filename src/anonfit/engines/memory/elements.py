@@ -11,20 +11,25 @@ import numpy as np
 
 from anonfit.compiling import inner, kernel
 from anonfit.engines.memory.counting import persons_of, present, read
-from anonfit.engines.memory.guide import SLOTS, Guide
+from anonfit.engines.memory.guide import LEAN, SLOTS, Guide
 from anonfit.engines.memory.layout import (
     AFTER,
     BIN,
-    FIELD,
+    BIT,
     FIRST,
+    FROM,
+    GAP,
+    HIGH,
     LAST,
+    LOW,
+    MASK,
     MISSING,
     MODE,
     PLACE,
     ROOT,
     SIZE,
     TILE,
-    WIDTH,
+    TO,
     Columns,
     Int,
     Rows,
@@ -32,12 +37,7 @@ from anonfit.engines.memory.layout import (
 from anonfit.engines.memory.scratch import CODES, ENDS, OWN, PERSONS, STARTS, Scratch
 from anonfit.tables.coded import SplitMode
 
-__all__ = ["FROM", "GAP", "HIGH", "LOW", "SPAN", "TO", "find_elements", "inner_range", "spread_of", "tighten"]
-
-# A node's span, one row per fact and one entry per column: the codes its tile holds (FROM..TO), the lowest and
-# highest code its rows have beside the missing one (LOW > HIGH where all are missing), and whether there are missing
-# values among them (GAP).
-FROM, TO, LOW, HIGH, GAP, SPAN = 0, 1, 2, 3, 4, 5
+__all__ = ["find_elements", "inner_range", "spread_of", "tighten"]
 
 ORDERED = int(SplitMode.ORDERED)
 SUBSET = int(SplitMode.SUBSET)
@@ -51,22 +51,23 @@ def tighten(
 ) -> None:
     """Bring LOW, HIGH and GAP of a column to what the node's rows have; an empty histogram means: look at the rows."""
     low, high = span[LOW, column], span[HIGH, column]
-    missing = columns.facts[MISSING, column]
-    first, slots = columns.facts[BIN, column], guide.settings[SLOTS]
+    facts, settings = columns.facts, guide.settings
+    missing = facts[MISSING, column]
+    first, slots, lean = facts[BIN, column], settings[SLOTS], settings[LEAN]
     if first >= 0 and histogram.shape[0] > 0:
-        span[GAP, column] = 1 if missing == 1 and persons_of(guide, histogram, first * slots) != 0 else 0
-        while low <= high and persons_of(guide, histogram, (first + low) * slots) == 0:
+        span[GAP, column] = 1 if missing == 1 and persons_of(lean, histogram, first * slots) != 0 else 0
+        while low <= high and persons_of(lean, histogram, (first + low) * slots) == 0:
             low += 1
-        while high >= low and persons_of(guide, histogram, (first + high) * slots) == 0:
+        while high >= low and persons_of(lean, histogram, (first + high) * slots) == 0:
             high -= 1
         span[LOW, column], span[HIGH, column] = low, high
         return
     if low == high and span[GAP, column] == 0:
         return
-    width, field = columns.facts[WIDTH, column], columns.facts[FIELD, column]
-    low, high, gap = columns.facts[SIZE, column], np.int64(-1), np.int64(0)
+    words, bit, mask = rows.words, facts[BIT, column], facts[MASK, column]
+    low, high, gap = facts[SIZE, column], np.int64(-1), np.int64(0)
     for row in range(start, stop):
-        code = read(rows, width, field, row)
+        code = read(words, bit, mask, row)
         if missing == 1 and code == 0:
             gap = np.int64(1)
         else:
@@ -131,13 +132,14 @@ def spread_of(
         place = columns.facts[PLACE, column]
         return (columns.positions[place + high] - columns.positions[place + low]) * columns.scale[column]
     if mode == SUBSET:
-        first, slots = columns.facts[BIN, column], guide.settings[SLOTS]
+        settings = guide.settings
+        first, slots, lean = columns.facts[BIN, column], settings[SLOTS], settings[LEAN]
         if first < 0:
             known = present(rows, columns, guide, column, start, stop, histogram, np.int64(0), high, scratch) - gap
             return (known - 1) * columns.scale[column]
         known = np.int64(0)
         for code in range(low, high + 1):
-            known += np.int64(persons_of(guide, histogram, (first + code) * slots) != 0)
+            known += np.int64(persons_of(lean, histogram, (first + code) * slots) != 0)
         return (known - 1) * columns.scale[column]
     first, last, node = inner_range(columns, column, span, tile)
     held = columns.facts[TILE, column]
@@ -151,21 +153,21 @@ def spread_of(
 
 
 @inner
-def _children(columns: Columns, guide: Guide, column: Int, found: Int, span: Any, tile: Any, scratch: Scratch) -> Any:
-    """Fill the lists STARTS, ENDS and OWN and the sums of elements with missing (if any) and the children of the
-    taxonomy node over the rows; how many.
+def _children(
+    columns: Columns, slots: Int, column: Int, found: Int, span: Any, tile: Any, lists: Any, sums: Any, base: Int
+) -> Any:
+    """Fill the lists STARTS, ENDS and OWN and the sums of elements, which begin at `base`, with missing (if any) and
+    the children of the taxonomy node over the rows; how many.
 
     Two-way cuts pass over empty children; a multiway split keeps them.
     """
-    taxonomy, lists, sums, slots = columns.taxonomy, scratch.lists, scratch.sums, guide.settings[SLOTS]
-    mode = columns.facts[MODE, column]
+    taxonomy, mode = columns.taxonomy, columns.facts[MODE, column]
     low, high, node = inner_range(columns, column, span, tile)
     elements, index = np.int64(0), np.int64(0)
     if span[GAP, column] == 1:
         lists[STARTS, 0], lists[ENDS, 0], lists[OWN, 0] = 0, 0, lists[PERSONS, 0]
-        if guide.targets.shape[1] > 0:
-            for slot in range(slots):
-                sums[1, 0, slot] = sums[0, 0, slot]
+        for slot in range(slots):
+            sums[base + slot] = sums[slot]
         elements, index = np.int64(1), np.int64(1)
     child = node + 1
     if taxonomy[AFTER, node] == child:
@@ -173,14 +175,13 @@ def _children(columns: Columns, guide: Guide, column: Int, found: Int, span: Any
     while child < taxonomy[AFTER, node]:
         if taxonomy[FIRST, child] >= low and taxonomy[LAST, child] <= high:
             persons = np.int64(0)
-            if guide.targets.shape[1] > 0:
-                for slot in range(slots):
-                    sums[1, elements, slot] = 0
+            place = base + elements * slots
+            for slot in range(slots):
+                sums[place + slot] = 0
             while index < found and lists[CODES, index] <= taxonomy[LAST, child]:
                 persons += lists[PERSONS, index]
-                if guide.targets.shape[1] > 0:
-                    for slot in range(slots):
-                        sums[1, elements, slot] += sums[0, index, slot]
+                for slot in range(slots):
+                    sums[place + slot] += sums[index * slots + slot]
                 index += 1
             if persons > 0 or mode == MULTIWAY:
                 lists[STARTS, elements], lists[ENDS, elements] = taxonomy[FIRST, child], taxonomy[LAST, child]
@@ -204,13 +205,15 @@ def find_elements(
     scratch: Scratch,
 ) -> Any:
     """Fill the lists STARTS, ENDS and OWN with the pieces that a split may part: codes, or children of a taxonomy
-    node; how many, and the plane that holds their sums.
+    node; how many, and where their sums begin.
     """
     low = np.int64(0) if span[GAP, column] == 1 else span[LOW, column]
     found = present(rows, columns, guide, column, start, stop, histogram, low, span[HIGH, column], scratch)
     lists = scratch.lists
     if columns.facts[MODE, column] >= BINARY:
-        return _children(columns, guide, column, found, span, tile, scratch), np.int64(1)
+        slots, sums = guide.settings[SLOTS], scratch.sums
+        base = sums.shape[0] // 2
+        return _children(columns, slots, column, found, span, tile, lists, sums, base), base
     for index in range(found):
         lists[STARTS, index], lists[ENDS, index] = lists[CODES, index], lists[CODES, index]
         lists[OWN, index] = lists[PERSONS, index]

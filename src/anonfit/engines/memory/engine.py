@@ -15,11 +15,24 @@ from numpy.typing import NDArray
 from anonfit.criteria.purpose import BLIND, Purpose
 from anonfit.engines.memory import growing, guard, guide, layout
 from anonfit.engines.memory.counting import count_rows
-from anonfit.engines.memory.elements import FROM, GAP, HIGH, LOW, SPAN, TO
 from anonfit.engines.memory.guard import Guarded
 from anonfit.engines.memory.guide import SLOTS
-from anonfit.engines.memory.layout import MISSING, SIZE, Columns, Packing, Rows, pack, rows_of
-from anonfit.engines.memory.scratch import SIZES, VECTORS, make_scratch
+from anonfit.engines.memory.layout import (
+    FROM,
+    GAP,
+    HIGH,
+    LOW,
+    MISSING,
+    SIZE,
+    SPAN,
+    TO,
+    Columns,
+    Packing,
+    Rows,
+    pack,
+    rows_of,
+)
+from anonfit.engines.memory.scratch import SIZES, make_scratch
 from anonfit.engines.memory.selecting import Node, Selector, Shared, Split
 from anonfit.engines.memory.splitting import choose_split
 from anonfit.engines.memory.structs import shared
@@ -28,7 +41,7 @@ from anonfit.engines.tree import Tree
 from anonfit.tables.coded import CodedTable, SplitMode
 from anonfit.threads import thread_count
 
-__all__ = ["Growth", "Guarded", "grow"]
+__all__ = ["Grower", "Growth", "Guarded", "grow"]
 
 SUBTREE = 1 << 16
 """Nodes of fewer rows are grown by one thread, each with all nodes below it."""
@@ -42,7 +55,7 @@ def _tiled(purpose: Purpose) -> set[SplitMode]:
     return modes if purpose.selections is None else {SplitMode.BINARY, SplitMode.SUBSET}
 
 
-class _Grower:
+class Grower:
     """Grows one tree: the top with all threads on one node at a time, then whole subtrees, one per thread."""
 
     def __init__(
@@ -60,6 +73,7 @@ class _Grower:
         first = pack(packing, table.rows, entities=table.entities, threads=threads)
         self.buffers = (first, rows_of(np.empty_like(first.words)))
         # What kernels are given in place of these tuples.
+        self.shared_buffers = (shared(self.buffers[0]), shared(self.buffers[1]))
         self.shared_columns, self.shared_guide = shared(self.columns), shared(self.guide)
         self.shared_guard = None if self.guard is None else shared(self.guard)
         self.subtree_rows = subtree
@@ -73,6 +87,7 @@ class _Grower:
         self.selector = None if purpose.selections is None else Selector(table, k, purpose, guarded, self.columns)
 
     def each(self, task: Callable[..., Result], *arguments: Iterable[Any]) -> list[Result]:
+        """The results of a task for each of its arguments, made by all threads."""
         return list(self.pool.map(task, *arguments) if self.pool else map(task, *arguments))
 
     def bounds(self, start: int, stop: int) -> tuple[list[int], list[int]]:
@@ -86,8 +101,10 @@ class _Grower:
 
         def task(begin: int, end: int) -> NDArray[np.int64]:
             histogram = np.zeros(self.columns.bins * slots, np.int64)
-            vectors = np.zeros((VECTORS, slots + 2), np.int64)
-            count_rows(self.buffers[buffer], self.shared_columns, self.shared_guide, begin, end, 1, histogram, vectors)
+            places = np.zeros(max(1, len(self.columns.narrow)), np.int64)
+            count_rows(
+                self.shared_buffers[buffer], self.shared_columns, self.shared_guide, begin, end, 1, histogram, places
+            )
             return histogram
 
         total: NDArray[np.int64] = np.sum(self.each(task, *self.bounds(start, stop)), axis=0)
@@ -104,7 +121,7 @@ class _Grower:
 
     def partition(self, node: Node, split: Split) -> list[tuple[int, int]]:
         """Move a node's rows to their parts with two threads; the run of each part in the other buffer."""
-        source, target = self.buffers[node.buffer], self.buffers[1 - node.buffer]
+        source, target = self.shared_buffers[node.buffer], self.shared_buffers[1 - node.buffer]
         column, parts, _, by_set = split
         columns, scratch = self.shared_columns, self.shared_scratch
         sizes = self.scratch.lists[SIZES, :parts].copy()
@@ -121,7 +138,7 @@ class _Grower:
 
     def choose(self, node: Node) -> Split:
         """A large node's split: by selections as long as they gain, then by the targets or the median."""
-        rows = self.buffers[node.buffer]
+        rows = self.shared_buffers[node.buffer]
         if node.selecting:
             assert self.selector is not None
             found = self.selector.choose(
@@ -157,7 +174,7 @@ class _Grower:
                 self.nodes,
                 self.used,
                 node.number,
-                self.buffers[node.buffer],
+                self.shared_buffers[node.buffer],
                 self.shared_columns,
                 self.shared_guide,
                 node.start,
@@ -187,7 +204,7 @@ class _Grower:
     def parts(self, node: Node, split: Split, first: int) -> list[Node]:
         """The parts of a split that have rows; the largest gets what is left of the node's histogram."""
         column, parts, _, by_set = split
-        scratch = self.scratch
+        columns, lists, side = self.shared_columns, self.scratch.lists, self.scratch.side
         runs = self.partition(node, split)
         largest = max(range(parts), key=lambda part: runs[part][1] - runs[part][0])
         rest = node.histogram
@@ -197,9 +214,9 @@ class _Grower:
                 continue
             span, tile = np.empty_like(node.span), node.tile.copy()
             if by_set:
-                growing.child_tile(self.shared_columns, node.span, node.tile, column, part, scratch.side, span, tile)
+                growing.child_tile(columns, node.span, node.tile, column, part, side, span, tile)
             else:
-                growing.child_span(self.columns, node.span, node.tile, column, part, parts, scratch.lists, span, tile)
+                growing.child_span(columns, node.span, node.tile, column, part, parts, lists, span, tile)
             histogram = None
             if part != largest:
                 histogram = self.count(1 - node.buffer, start, stop)
@@ -211,10 +228,11 @@ class _Grower:
         return found
 
     def subtree(self, node: Node) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The nodes below a small node and the members of their sets, found by one thread."""
         if not hasattr(self.own, "scratch"):
             self.own.scratch = shared(make_scratch(self.columns, self.guide, self.guard, self.largest))
         found: tuple[NDArray[np.int64], NDArray[np.int64]] = growing.grow_subtree(
-            *self.buffers,
+            *self.shared_buffers,
             self.shared_columns,
             self.shared_guide,
             self.k,
@@ -266,6 +284,7 @@ class _Grower:
         return np.concatenate(blocks), np.concatenate(sets)
 
     def close(self) -> None:
+        """Let the threads go."""
         if self.pool:
             self.pool.shutdown()
 
@@ -281,7 +300,7 @@ class Growth:
     @property
     def numbers(self) -> NDArray[np.uint32]:
         """The number in the table of each packed row."""
-        return self.rows.quarters[:, self.columns.number]
+        return self.rows.field(self.columns.number)
 
 
 def grow(
@@ -297,7 +316,7 @@ def grow(
 
     Nodes of at most `subtree` rows are left to one thread.
     """
-    grower = _Grower(table, k, purpose, guarded, thread_count(threads), subtree)
+    grower = Grower(table, k, purpose, guarded, thread_count(threads), subtree)
     try:
         tree = grower.grow()
     finally:

@@ -10,11 +10,27 @@ from typing import Any
 import numpy as np
 
 from anonfit.compiling import inner, kernel
-from anonfit.engines.memory.counting import count_rows, read, run_of
-from anonfit.engines.memory.elements import FROM, GAP, HIGH, LOW, SPAN, TO, inner_range, tighten
+from anonfit.engines.memory.counting import at, count_rows, read, run_of
+from anonfit.engines.memory.elements import inner_range, tighten
 from anonfit.engines.memory.guard import Guard
 from anonfit.engines.memory.guide import Guide
-from anonfit.engines.memory.layout import FIELD, MODE, SIZE, TILE, WIDTH, Columns, Int, Rows
+from anonfit.engines.memory.layout import (
+    BIT,
+    FROM,
+    GAP,
+    HIGH,
+    LOW,
+    MASK,
+    MODE,
+    QUARTER,
+    SIZE,
+    SPAN,
+    TILE,
+    TO,
+    Columns,
+    Int,
+    Rows,
+)
 from anonfit.engines.memory.scratch import PARTS, SIZES, Scratch
 from anonfit.engines.memory.splitting import choose_split
 from anonfit.tables.coded import SplitMode
@@ -31,10 +47,6 @@ NODE, ROW, STOP, SIDE, HISTOGRAM, WAITING = 0, 1, 2, 3, 4, 5
 TOO_SMALL, UNCOUNTED = -1, -2
 
 BINARY = int(SplitMode.BINARY)
-HISTOGRAMS = 64
-"""Histograms a subtree keeps at once: enough for two-way splits of any depth; wider splits may count a node again."""
-ENTRIES = 1 << 22
-"""Entries that these histograms may have in all."""
 
 
 @inner
@@ -245,15 +257,16 @@ def count_parts(
     sizes: Any,
 ) -> None:
     """Count the rows start..stop that go to each part."""
-    width, field = columns.facts[WIDTH, column], columns.facts[FIELD, column]
+    words, bit, mask = rows.words, columns.facts[BIT, column], columns.facts[MASK, column]
+    side, firsts = scratch.side, scratch.lists[PARTS]
     for part in range(parts):
         sizes[part] = 0
     for row in range(start, stop):
-        code = read(rows, width, field, row)
+        code = read(words, bit, mask, row)
         if by_set == 1:
-            sizes[np.int64(scratch.side[code])] += 1
+            sizes[np.int64(side[code])] += 1
         else:
-            sizes[run_of(scratch.lists[PARTS], parts, code)] += 1
+            sizes[run_of(firsts, parts, code)] += 1
 
 
 @kernel
@@ -275,27 +288,30 @@ def scatter(
     Two threads can share a node: one goes forward from its first row, the other backward from its last, and they meet
     within every part, whose rows keep their order.
     """
-    width, field = columns.facts[WIDTH, column], columns.facts[FIELD, column]
-    old, new, side = source.words, target.words, scratch.side
+    bit, mask = columns.facts[BIT, column], columns.facts[MASK, column]
+    old, new, side, firsts = source.words, target.words, scratch.side, scratch.lists[PARTS]
     words = old.shape[1]
     if parts > 2:
         for row in range(start, stop, step):
-            part = run_of(scratch.lists[PARTS], parts, read(source, width, field, row))
+            part = run_of(firsts, parts, read(old, bit, mask, row))
             for word in range(words):
                 new[places[part], word] = old[row, word]
             places[part] += step
         return
-    second = scratch.lists[PARTS, 1]
+    second = firsts[1]
     low, high = places[0], places[1]
     for row in range(start, stop, step):
-        code = read(source, width, field, row)
-        below = side[code] == 0 if by_set == 1 else code < second
+        code = read(old, bit, mask, row)
+        below = side[at(code)] == 0 if by_set == 1 else code < second
         place = low if below else high
-        if words == 2:
-            new[place, 0], new[place, 1] = old[row, 0], old[row, 1]
+        if words == 2:  # most tables need two or three words
+            new[at(place), 0], new[at(place), 1] = old[at(row), 0], old[at(row), 1]
+        elif words == 3:
+            new[at(place), 0], new[at(place), 1] = old[at(row), 0], old[at(row), 1]
+            new[at(place), 2] = old[at(row), 2]
         else:
             for word in range(words):
-                new[place, word] = old[row, word]
+                new[at(place), word] = old[at(row), word]
         low += step if below else 0
         high += 0 if below else step
     places[0], places[1] = low, high
@@ -307,8 +323,9 @@ def _persons(rows: Rows, columns: Columns, start: Int, stop: Int) -> Any:
     if columns.counts < 0:
         return stop - start
     persons = np.int64(0)
+    words, counts = rows.words, columns.counts
     for row in range(start, stop):
-        persons += np.int64(rows.quarters[row, columns.counts])
+        persons += read(words, counts, QUARTER, row)
     return persons
 
 
@@ -354,7 +371,7 @@ def _pass_histogram(
     slot: Int,
     free: Int,
     slots: Any,
-    vectors: Any,
+    places: Any,
 ) -> Any:
     """The histogram a part gets: the largest takes its parent's, from which the others are taken away."""
     enough = _persons(rows, columns, start, stop) >= 2 * k
@@ -362,11 +379,11 @@ def _pass_histogram(
         return slot if enough else np.int64(TOO_SMALL)
     if not enough:
         if large:
-            count_rows(rows, columns, guide, start, stop, np.int64(-1), slots[slot], vectors)
+            count_rows(rows, columns, guide, start, stop, np.int64(-1), slots[slot], places)
         return np.int64(TOO_SMALL)
     for index in range(slots.shape[1]):
         slots[free, index] = 0
-    count_rows(rows, columns, guide, start, stop, np.int64(1), slots[free], vectors)
+    count_rows(rows, columns, guide, start, stop, np.int64(1), slots[free], places)
     if large:
         for index in range(slots.shape[1]):
             slots[slot, index] -= slots[free, index]
@@ -391,12 +408,12 @@ def grow_subtree(
 ) -> Any:
     """Grow the tree below one node, depth first; returns its nodes and the members of their sets."""
     width = columns.facts.shape[1]
-    lists, vectors = scratch.lists, scratch.vectors
+    lists, places = scratch.lists, scratch.places
     nodes, members = new_nodes(), np.empty(64, np.int64)
     used, filled = np.int64(1), np.int64(0)
     length = histogram.shape[0]
-    kept_histograms = max(np.int64(4), min(np.int64(HISTOGRAMS), np.int64(ENTRIES) // max(length, np.int64(1))))
-    slots = np.empty((kept_histograms, length), np.int64)
+    slots = scratch.histograms
+    kept_histograms = slots.shape[0]
     for index in range(length):
         slots[0, index] = histogram[index]
     edges = np.empty((2, lists.shape[1]), np.int64)
@@ -414,8 +431,7 @@ def grow_subtree(
         spans[0, index] = span[index // width, index % width]
     for index in range(columns.tile):
         tiles[0, index] = tile[index]
-    here = np.empty((SPAN, width), np.int64)
-    held = np.empty(columns.tile, np.uint8)
+    here, held = scratch.span, scratch.tile
     count, highest = np.int64(1), np.int64(0)
     while count > 0:
         count -= 1
@@ -435,7 +451,7 @@ def grow_subtree(
             slot = UNCOUNTED - slot
             for index in range(length):
                 slots[slot, index] = 0
-            count_rows(rows, columns, guide, start, stop, np.int64(1), slots[slot], vectors)
+            count_rows(rows, columns, guide, start, stop, np.int64(1), slots[slot], places)
         column, parts, before, by_set = np.int64(-1), np.int64(0), np.int64(-1), np.int64(0)
         if slot >= 0:
             column, parts, before, by_set = choose_split(
@@ -476,7 +492,7 @@ def grow_subtree(
                     slot,
                     highest + 1,
                     slots,
-                    vectors,
+                    places,
                 )
                 highest = max(highest, kept)
             waiting[count, NODE], waiting[count, ROW], waiting[count, STOP] = first + part, start, stop

@@ -32,8 +32,8 @@ BEGIN, END = 3, 4  # its runs of values
 DISTINCT, ENTROPY, RECURSIVE, CLOSENESS, ALPHA, BETA, DELTA, ERROR, VARIANCE = range(9)
 
 # Rows of Guard.sensitive, one entry per sensitive column.
-PLACE = 0  # its field in the row, in units of its width
-BYTES = 1
+BIT = 0  # where it begins in the row
+MASK = 1
 SIZE = 2
 VALUE = 3  # the first of its values among those of all columns
 UNKNOWN = 4  # 1 where value 0 is the missing one
@@ -111,7 +111,7 @@ def make_guard(guarded: Sequence[Guarded], packing: Packing, fields: tuple[int, 
     sensitive = np.zeros((5, len(guarded)), np.int64)
     sensitive[SIZE], sensitive[VALUE] = sizes, np.cumsum(sizes) - sizes
     for index, (column, field) in enumerate(zip(columns, fields, strict=True)):
-        sensitive[PLACE, index], sensitive[BYTES, index] = packing.places[field], packing.fields[field][0]
+        sensitive[BIT, index], sensitive[MASK, index] = packing.bit(field), packing.mask(field)
         sensitive[UNKNOWN, index] = column.has_missing
     numbers = [np.zeros(column.size, np.int64) if column.numbers is None else column.numbers for column in columns]
     asked = [(index, model) for index, one in enumerate(guarded) for model in one.models]

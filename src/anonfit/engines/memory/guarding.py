@@ -16,7 +16,6 @@ from anonfit.engines.memory.guard import (
     ALPHA,
     BEGIN,
     BETA,
-    BYTES,
     CLOSENESS,
     COLUMN,
     DELTA,
@@ -26,14 +25,15 @@ from anonfit.engines.memory.guard import (
     ERROR,
     KIND,
     LEAST,
-    PLACE,
     RECURSIVE,
     SIZE,
     UNKNOWN,
     VALUE,
     Guard,
 )
-from anonfit.engines.memory.layout import FIELD, WIDTH, Columns, Int, Rows
+from anonfit.engines.memory.guard import BIT as SENSITIVE_BIT
+from anonfit.engines.memory.guard import MASK as SENSITIVE_MASK
+from anonfit.engines.memory.layout import BIT, MASK, QUARTER, Columns, Int, Rows
 from anonfit.engines.memory.scratch import LEGAL, PARTS, RANK, SPARE, STARTS, Scratch
 
 __all__ = ["parts_allowed", "sweep"]
@@ -56,31 +56,42 @@ def _log(logs: Any, count: Int) -> Any:
 
 
 @inner
-def _add(guard: Guard, side: Int, one: Int, value: Int, persons: Int, scratch: Scratch) -> None:
+def _add(
+    sensitive: Any,
+    numbers: Any,
+    logs: Any,
+    side: Int,
+    one: Int,
+    value: Int,
+    persons: Int,
+    tallies: Any,
+    totals: Any,
+    near: Any,
+) -> None:
     """Add persons with a value of a sensitive column to a side's tally (or take them away)."""
-    tallies, totals = scratch.tallies, scratch.totals
-    place = guard.sensitive[VALUE, one] + value
+    place = sensitive[VALUE, one] + value
     before = tallies[side, place]
     after = before + persons
     tallies[side, place] = after
     totals[side, PERSONS, one] += persons
     totals[side, VALUES, one] += np.int64(before == 0) - np.int64(after == 0)
-    scratch.logs[side, one] += _log(guard.logs, after) - _log(guard.logs, before)
-    if guard.sensitive[UNKNOWN, one] == 0 or value > 0:
-        number = guard.numbers[place]
+    near[side, one] += _log(logs, after) - _log(logs, before)
+    if sensitive[UNKNOWN, one] == 0 or value > 0:
+        number = numbers[place]
         totals[side, FIRST, one] += persons * number
         totals[side, SECOND, one] += persons * number * number
         totals[side, KNOWN, one] += persons
 
 
 @inner
-def _clear(guard: Guard, side: Int, scratch: Scratch) -> None:
-    for place in range(scratch.tallies.shape[1]):
-        scratch.tallies[side, place] = 0
-    for one in range(guard.sensitive.shape[1]):
-        for fact in range(scratch.totals.shape[1]):
-            scratch.totals[side, fact, one] = 0
-        scratch.logs[side, one] = 0.0
+def _clear(side: Int, scratch: Scratch) -> None:
+    tallies, totals, near = scratch.tallies, scratch.totals, scratch.logs
+    for place in range(tallies.shape[1]):
+        tallies[side, place] = 0
+    for one in range(near.shape[1]):
+        for fact in range(totals.shape[1]):
+            totals[side, fact, one] = 0
+        near[side, one] = 0.0
 
 
 @inner
@@ -162,24 +173,23 @@ def _squares(totals: Any, one: Int) -> Any:
 @inner
 def _allowed(guard: Guard, side: Int, scratch: Scratch) -> Any:
     """Whether every model allows a side's tally."""
-    for model in range(guard.models.shape[1]):
-        kind, one, limit = guard.models[KIND, model], guard.models[COLUMN, model], guard.limits[model]
-        totals = scratch.totals[side]
+    models, sensitive, totals = guard.models, guard.sensitive, scratch.totals[side]
+    for model in range(models.shape[1]):
+        kind, one, limit = models[KIND, model], models[COLUMN, model], guard.limits[model]
         persons = totals[PERSONS, one]
-        place = guard.sensitive[VALUE, one]
-        size = guard.sensitive[SIZE, one]
+        place, size = sensitive[VALUE, one], sensitive[SIZE, one]
         counts = scratch.tallies[side, place : place + size]
         whole = np.float64(persons)
         fine = True
         if kind == DISTINCT:
-            fine = totals[VALUES, one] >= guard.models[LEAST, model]
+            fine = totals[VALUES, one] >= models[LEAST, model]
         elif kind == ENTROPY:
             fine = _entropy_allowed(guard.logs, counts, whole, scratch.logs[side, one], limit)
         elif kind == RECURSIVE:
-            fine = _recursive_allowed(counts, persons, guard.models[LEAST, model], limit)
+            fine = _recursive_allowed(counts, persons, models[LEAST, model], limit)
         elif kind == CLOSENESS:
             shares = guard.shares[place : place + size]
-            first, last = guard.models[BEGIN, model], guard.models[END, model]
+            first, last = models[BEGIN, model], models[END, model]
             along = last - first == size - 1 and size > 2 and guard.runs[1, last - 1] == size - 2
             if along and guard.runs[0, last - 1] == 0:
                 fine = _close_along(counts, shares, whole, guard.charges[first]) <= limit
@@ -219,12 +229,12 @@ def _bucket(
 
     A row's place is that of its element in the order (by_set -1), its part by runs (0) or by the set (1).
     """
-    width, field = columns.facts[WIDTH, column], columns.facts[FIELD, column]
-    lists, keys = scratch.lists, scratch.keys
+    words, bit, mask = rows.words, columns.facts[BIT, column], columns.facts[MASK, column]
+    lists, keys, side = scratch.lists, scratch.keys, scratch.side
     for place in range(places + 1):
         lists[SPARE, place] = 0
     for row in range(start, stop):
-        place = _place(lists, scratch.side, places, read(rows, width, field, row), by_set)
+        place = _place(lists, side, places, read(words, bit, mask, row), by_set)
         keys[0, row - start] = np.uint64(place)
         lists[SPARE, place + 1] += 1
     for place in range(1, places + 1):
@@ -251,20 +261,21 @@ def _first_of_pair(
     """Whether no other row of this row's person has its value of a sensitive column in a lower place (sign 1), or in a
     higher one (sign -1); of rows in the same place the first counts.
     """
-    if columns.entity < 0:
+    entity, words = columns.entity, rows.words
+    if entity < 0:
         return True
-    person = rows.quarters[row, columns.entity]
-    width, field = guard.sensitive[BYTES, one], guard.sensitive[PLACE, one]
-    value = read(rows, width, field, row)
+    person = read(words, entity, QUARTER, row)
+    bit, mask = guard.sensitive[SENSITIVE_BIT, one], guard.sensitive[SENSITIVE_MASK, one]
+    value = read(words, bit, mask, row)
     place = sign * np.int64(keys[0, row - start])
     other = row - 1
-    while other >= start and rows.quarters[other, columns.entity] == person:
-        if sign * np.int64(keys[0, other - start]) <= place and read(rows, width, field, other) == value:
+    while other >= start and read(words, entity, QUARTER, other) == person:
+        if sign * np.int64(keys[0, other - start]) <= place and read(words, bit, mask, other) == value:
             return False
         other -= 1
     other = row + 1
-    while other < stop and rows.quarters[other, columns.entity] == person:
-        if sign * np.int64(keys[0, other - start]) < place and read(rows, width, field, other) == value:
+    while other < stop and read(words, entity, QUARTER, other) == person:
+        if sign * np.int64(keys[0, other - start]) < place and read(words, bit, mask, other) == value:
             return False
         other += 1
     return True
@@ -273,42 +284,48 @@ def _first_of_pair(
 @inner
 def _first_in_place(rows: Rows, columns: Columns, guard: Guard, one: Int, start: Int, row: Int, keys: Any) -> Any:
     """Whether no earlier row of this row's person has its value of a sensitive column in the same place."""
-    if columns.entity < 0:
+    entity, words = columns.entity, rows.words
+    if entity < 0:
         return True
-    person = rows.quarters[row, columns.entity]
-    width, field = guard.sensitive[BYTES, one], guard.sensitive[PLACE, one]
-    value = read(rows, width, field, row)
+    person = read(words, entity, QUARTER, row)
+    bit, mask = guard.sensitive[SENSITIVE_BIT, one], guard.sensitive[SENSITIVE_MASK, one]
+    value = read(words, bit, mask, row)
     other = row - 1
-    while other >= start and rows.quarters[other, columns.entity] == person:
-        if keys[0, other - start] == keys[0, row - start] and read(rows, width, field, other) == value:
+    while other >= start and read(words, entity, QUARTER, other) == person:
+        if keys[0, other - start] == keys[0, row - start] and read(words, bit, mask, other) == value:
             return False
         other -= 1
     return True
 
 
 @inner
-def _persons(rows: Rows, columns: Columns, row: Int) -> Any:
-    return np.int64(1) if columns.counts < 0 else np.int64(rows.quarters[row, columns.counts])
+def _persons(words: Any, counts: Int, row: Int) -> Any:
+    return np.int64(1) if counts < 0 else read(words, counts, QUARTER, row)
 
 
 @inner
 def _sum_up(guard: Guard, side: Int, scratch: Scratch) -> None:
     """Fill a side's totals from its tallies."""
-    totals = scratch.totals
-    for one in range(guard.sensitive.shape[1]):
-        first = guard.sensitive[VALUE, one]
-        unknown = guard.sensitive[UNKNOWN, one]
+    tallies, totals, sensitive, numbers, table = (
+        scratch.tallies,
+        scratch.totals,
+        guard.sensitive,
+        guard.numbers,
+        guard.logs,
+    )
+    for one in range(sensitive.shape[1]):
+        first, unknown = sensitive[VALUE, one], sensitive[UNKNOWN, one]
         persons, values, known, total, squares = np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.int64(0)
         logs = 0.0
-        for value in range(guard.sensitive[SIZE, one]):
-            count = scratch.tallies[side, first + value]
+        for value in range(sensitive[SIZE, one]):
+            count = tallies[side, first + value]
             if count == 0:
                 continue
             persons += count
             values += 1
-            logs += _log(guard.logs, count)
+            logs += _log(table, count)
             if value >= unknown:
-                number = guard.numbers[first + value]
+                number = numbers[first + value]
                 known += count
                 total += count * number
                 squares += count * number * number
@@ -322,20 +339,21 @@ def _sides_allowed(
     rows: Rows, columns: Columns, guard: Guard, column: Int, start: Int, stop: Int, by_set: Int, scratch: Scratch
 ) -> Any:
     """Whether the models allow both parts of a two-way split, where rows need only be counted."""
-    width, field = columns.facts[WIDTH, column], columns.facts[FIELD, column]
+    words, bit, mask, counts = rows.words, columns.facts[BIT, column], columns.facts[MASK, column], columns.counts
     sensitive, tallies, sides = guard.sensitive, scratch.tallies, scratch.side
     second = scratch.lists[PARTS, 1]
     for one in range(sensitive.shape[1]):
-        size, place, first = sensitive[BYTES, one], sensitive[PLACE, one], sensitive[VALUE, one]
+        where, what = sensitive[SENSITIVE_BIT, one], sensitive[SENSITIVE_MASK, one]
+        first = sensitive[VALUE, one]
         for row in range(start, stop):
-            code = read(rows, width, field, row)
+            code = read(words, bit, mask, row)
             side = np.int64(sides[code]) if by_set == 1 else np.int64(code >= second)
-            tallies[side, first + read(rows, size, place, row)] += _persons(rows, columns, row)
+            tallies[side, first + read(words, where, what, row)] += _persons(words, counts, row)
     fine = True
     for part in range(2):
         _sum_up(guard, np.int64(part), scratch)
         fine = fine and _allowed(guard, np.int64(part), scratch)
-        _clear(guard, np.int64(part), scratch)
+        _clear(np.int64(part), scratch)
     return fine
 
 
@@ -355,20 +373,21 @@ def parts_allowed(
     if parts == 2 and columns.entity < 0:
         return _sides_allowed(rows, columns, guard, column, start, stop, by_set, scratch)
     _bucket(rows, columns, column, start, stop, parts, by_set, scratch)
+    words, counts, sensitive = rows.words, columns.counts, guard.sensitive
+    keys, tallies, lists = scratch.keys, scratch.tallies, scratch.lists
     begin = np.int64(0)
     for part in range(parts):
-        end = scratch.lists[SPARE, part]
+        end = lists[SPARE, part]
         if end > begin:
             for index in range(begin, end):
-                row = start + np.int64(scratch.keys[1, index])
-                for one in range(guard.sensitive.shape[1]):
-                    if _first_in_place(rows, columns, guard, np.int64(one), start, row, scratch.keys):
-                        value = read(rows, guard.sensitive[BYTES, one], guard.sensitive[PLACE, one], row)
-                        place = guard.sensitive[VALUE, one] + value
-                        scratch.tallies[0, place] += _persons(rows, columns, row)
+                row = start + np.int64(keys[1, index])
+                for one in range(sensitive.shape[1]):
+                    if _first_in_place(rows, columns, guard, np.int64(one), start, row, keys):
+                        value = read(words, sensitive[SENSITIVE_BIT, one], sensitive[SENSITIVE_MASK, one], row)
+                        tallies[0, sensitive[VALUE, one] + value] += _persons(words, counts, row)
             _sum_up(guard, np.int64(0), scratch)
             fine = _allowed(guard, np.int64(0), scratch)
-            _clear(guard, np.int64(0), scratch)
+            _clear(np.int64(0), scratch)
             if not fine:
                 return False
         begin = end
@@ -380,30 +399,32 @@ def sweep(
     rows: Rows, columns: Columns, guard: Guard, column: Int, start: Int, stop: Int, elements: Int, scratch: Scratch
 ) -> None:
     """Make cuts of an order illegal (the list LEGAL) that leave a side which the models do not allow."""
-    lists, keys = scratch.lists, scratch.keys
+    lists, keys, tallies, totals, near = scratch.lists, scratch.keys, scratch.tallies, scratch.totals, scratch.logs
+    words, counts, sensitive = rows.words, columns.counts, guard.sensitive
+    numbers, logs = guard.numbers, guard.logs
+    left, right = np.int64(0), np.int64(1)
     _bucket(rows, columns, column, start, stop, elements, np.int64(-1), scratch)
-    sensitive = guard.sensitive.shape[1]
     for row in range(start, stop):
-        for one in range(sensitive):
+        persons = _persons(words, counts, row)
+        for one in range(sensitive.shape[1]):
             if _first_of_pair(rows, columns, guard, np.int64(one), start, stop, row, keys, np.int64(-1)):
-                value = read(rows, guard.sensitive[BYTES, one], guard.sensitive[PLACE, one], row)
-                _add(guard, np.int64(1), np.int64(one), value, _persons(rows, columns, row), scratch)
+                value = read(words, sensitive[SENSITIVE_BIT, one], sensitive[SENSITIVE_MASK, one], row)
+                tallies[1, sensitive[VALUE, one] + value] += persons
+    _sum_up(guard, right, scratch)
     begin = np.int64(0)
     for place in range(elements - 1):
         end = lists[SPARE, place]
         for index in range(begin, end):
             moved = start + np.int64(keys[1, index])
-            persons = _persons(rows, columns, moved)
-            for one in range(sensitive):
-                value = read(rows, guard.sensitive[BYTES, one], guard.sensitive[PLACE, one], moved)
+            persons = _persons(words, counts, moved)
+            for one in range(sensitive.shape[1]):
+                value = read(words, sensitive[SENSITIVE_BIT, one], sensitive[SENSITIVE_MASK, one], moved)
                 if _first_of_pair(rows, columns, guard, np.int64(one), start, stop, moved, keys, np.int64(1)):
-                    _add(guard, np.int64(0), np.int64(one), value, persons, scratch)
+                    _add(sensitive, numbers, logs, left, np.int64(one), value, persons, tallies, totals, near)
                 if _first_of_pair(rows, columns, guard, np.int64(one), start, stop, moved, keys, np.int64(-1)):
-                    _add(guard, np.int64(1), np.int64(one), value, -persons, scratch)
+                    _add(sensitive, numbers, logs, right, np.int64(one), value, -persons, tallies, totals, near)
         begin = end
-        if lists[LEGAL, place] == 1 and not (
-            _allowed(guard, np.int64(0), scratch) and _allowed(guard, np.int64(1), scratch)
-        ):
+        if lists[LEGAL, place] == 1 and not (_allowed(guard, left, scratch) and _allowed(guard, right, scratch)):
             lists[LEGAL, place] = 0
-    _clear(guard, np.int64(0), scratch)
-    _clear(guard, np.int64(1), scratch)
+    _clear(left, scratch)
+    _clear(right, scratch)

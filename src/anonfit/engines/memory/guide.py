@@ -18,17 +18,17 @@ __all__ = ["Guide", "GuideFields", "add_fields", "make_guide"]
 
 # Entries of Guide.settings.
 SLOTS = 0  # sums that are kept of every code
-LEAN = 1  # 1 where persons are not a sum of their own: the first target's classes add up to them
+LEAN = 1  # classes of the first target where they add up to the persons, which are then no sum of their own; else 0
 ALL_CUTS = 2
 RULE = 3
-MASS = 4  # field of 4 bytes with a row's mass, -1 where it is its persons
+MASS = 4  # the first bit of a row's mass, -1 where it is its persons
 
 # Rows of Guide.targets, one entry per target.
 KIND = 0
 SLOT = 1  # its first sum
 CLASSES = 2  # how many classes it has
-PLACE = 3  # its field in the row, in units of its width
-BYTES = 4
+BIT = 3  # where it begins in the row
+MASK = 4
 ITSELF = 5  # the quasi-identifier it is, or -1
 CLASS, SHARE, NUMBER = 0, 1, 2
 
@@ -106,7 +106,7 @@ def make_guide(purpose: Purpose, table: CodedTable, packing: Packing, fields: Gu
     units = np.zeros(len(targets))
     for index, target in enumerate(targets):
         field = fields.targets[index]
-        facts[PLACE, index], facts[BYTES, index] = packing.places[field], packing.fields[field][0]
+        facts[BIT, index], facts[MASK, index] = packing.bit(field), packing.mask(field)
         facts[SLOT, index], facts[ITSELF, index] = slots, target.column
         facts[KIND, index], facts[CLASSES, index], units[index] = _shape(target, purpose.unit)
         slots += facts[CLASSES, index] if facts[KIND, index] != NUMBER else 2
@@ -119,9 +119,9 @@ def make_guide(purpose: Purpose, table: CodedTable, packing: Packing, fields: Gu
             weights[column] = -1.0
     found = purpose.factors(tuple(_whole(target, masses) for target in targets), mass) if targets else ()
     rule = purpose.rule if purpose.weights else WeightRule.NONE
-    mass_field = packing.place(fields.mass)
+    mass_field = packing.bit(fields.mass)
     return Guide(
-        settings=np.array([slots, lean, purpose.all_cuts, rule, mass_field], np.int64),
+        settings=np.array([slots, facts[CLASSES, 0] if lean else 0, purpose.all_cuts, rule, mass_field], np.int64),
         targets=facts,
         factors=np.stack([np.array(found, dtype=np.float64), units]),
         weights=weights,

@@ -21,6 +21,9 @@ __all__ = ["Columns", "Int", "Packing", "Rows", "TableFields", "add_fields", "de
 Int: TypeAlias = int | np.int64
 """A whole number of a kernel: what Python calls int, compiled code has in 64 bits."""
 
+QUARTER = 0xFFFFFFFF
+"""The bits of a field of 4 bytes."""
+
 NARROW = 256
 """Columns of at most so many codes are counted in one histogram per node; wider ones when they are needed."""
 
@@ -31,8 +34,8 @@ BLOCK = 1 << 14
 SIZE = 0
 MODE = 1
 MISSING = 2  # 1 where code 0 is the missing value
-WIDTH = 3  # bytes of a code
-FIELD = 4  # its place in the row, in units of its width
+BIT = 3  # where its codes begin in the row
+MASK = 4  # the bits of a code
 BIN = 5  # first bin in a node's histogram, -1 for wide columns
 PLACE = 6  # first entry in Columns.positions
 ROOT = 7  # first entry in Columns.taxonomy, -1 without one
@@ -44,21 +47,33 @@ FIRST = 0  # first code below the node
 LAST = 1
 AFTER = 2  # the next node that is not below it
 
+# A node's span, one row per fact and one entry per column: the codes its tile holds (FROM..TO), the lowest and
+# highest code its rows have beside the missing one (LOW > HIGH where all are missing), and whether there are missing
+# values among them (GAP).
+FROM, TO, LOW, HIGH, GAP, SPAN = 0, 1, 2, 3, 4, 5
+
 
 class Rows(NamedTuple):
-    """Packed rows, one memory block seen as words of four widths; every row is as many 8-byte words as it needs."""
+    """Packed rows, one memory block seen in two ways; every row is as many 8-byte words as it needs."""
 
     words: NDArray[np.uint64]  # (row, word)
     bytes: NDArray[np.uint8]  # (row, byte)
-    halves: NDArray[np.uint16]  # (row, half)
-    quarters: NDArray[np.uint32]  # (row, quarter)
+
+    def part(self, start: int, stop: int) -> Rows:
+        """Some of the rows."""
+        return Rows(self.words[start:stop], self.bytes[start:stop])
+
+    def field(self, bit: Int, mask: Int = QUARTER) -> NDArray[np.uint32]:
+        """A field of every row: what begins at a bit."""
+        found = self.words[:, bit >> 6] >> np.uint64(bit & 63)
+        return (found & np.uint64(mask)).astype(np.uint32)
 
 
 class Columns(NamedTuple):
     """What the kernels know of the columns.
 
-    `counts`, `entity` and `number` are fields of 4 bytes: how many persons a row stands for (-1: one), whose row it
-    is (-1: each row is another person's), and the row's number.
+    `counts`, `entity` and `number` are the first bits of fields of 4 bytes: how many persons a row stands for (-1:
+    one), whose row it is (-1: each row is another person's), and the row's number.
     """
 
     facts: NDArray[np.int64]  # (fact, column)
@@ -79,7 +94,7 @@ class Packing:
 
     def __init__(self) -> None:
         self.fields: list[tuple[int, NDArray[Any]]] = []
-        self.places: list[int] = []
+        self.places: list[int] = []  # the first byte of each
         self.words = 1
 
     def add(self, values: NDArray[Any], width: int) -> int:
@@ -87,24 +102,27 @@ class Packing:
         self.fields.append((width, values))
         return len(self.fields) - 1
 
-    def place(self, field: int) -> int:
-        """Where a field stands, in units of its width; -1 for no field (-1)."""
-        return -1 if field < 0 else self.places[field]
+    def bit(self, field: int) -> int:
+        """The first bit of a field; -1 for no field (-1)."""
+        return -1 if field < 0 else 8 * self.places[field]
+
+    def mask(self, field: int) -> int:
+        """The bits of a field."""
+        return (1 << 8 * self.fields[field][0]) - 1
 
     def settle(self) -> None:
         """Fix the places of all fields; fields of one width stand together in the order they were added."""
         used = 0
         self.places = [0] * len(self.fields)
         for field in sorted(range(len(self.fields)), key=lambda field: -self.fields[field][0]):
-            width = self.fields[field][0]
-            self.places[field] = used // width
-            used += width
+            self.places[field] = used
+            used += self.fields[field][0]
         self.words = max(1, -(-used // 8))
 
 
 def rows_of(words: NDArray[np.uint64]) -> Rows:
-    """The views of a block of words."""
-    return Rows(words, words.view(np.uint8), words.view(np.uint16), words.view(np.uint32))
+    """The rows of a block of words."""
+    return Rows(words, words.view(np.uint8))
 
 
 def _normalizer(column: CodedColumn) -> float:
@@ -160,7 +178,7 @@ def describe(table: CodedTable, packing: Packing, fields: TableFields, *, tiled:
     for index, column in enumerate(table.columns):
         field = fields.codes[index]
         facts[[SIZE, MODE, MISSING], index] = column.size, column.mode, column.has_missing
-        facts[WIDTH, index], facts[FIELD, index] = packing.fields[field][0], packing.places[field]
+        facts[BIT, index], facts[MASK, index] = packing.bit(field), packing.mask(field)
     facts[PLACE] = np.cumsum(facts[SIZE]) - facts[SIZE]
     narrow = facts[SIZE] <= NARROW
     facts[BIN, narrow] = np.cumsum(facts[SIZE, narrow]) - facts[SIZE, narrow]
@@ -172,12 +190,12 @@ def describe(table: CodedTable, packing: Packing, fields: TableFields, *, tiled:
         positions=np.concatenate([np.zeros(0), *(_positions(column) for column in table.columns)]),
         taxonomy=_taxonomies(table.columns, facts),
         narrow=facts[BIN, narrow],
-        byte=int(facts[FIELD, narrow].min() if narrow.any() else 0),
+        byte=int(facts[BIT, narrow].min() // 8 if narrow.any() else 0),
         bins=int(facts[SIZE, narrow].sum()),
         tile=int(facts[SIZE, held].sum()),
-        counts=packing.place(fields.counts),
-        entity=packing.place(fields.entity),
-        number=packing.place(fields.number),
+        counts=packing.bit(fields.counts),
+        entity=packing.bit(fields.entity),
+        number=packing.bit(fields.number),
     )
 
 
@@ -204,7 +222,7 @@ def pack(packing: Packing, rows: int, *, entities: NDArray[np.uint32] | None = N
     """The rows, packed; rows of one person stand together."""
     packed = rows_of(np.empty((rows, packing.words), dtype=np.uint64))
     order = None if entities is None else np.argsort(entities, kind="stable")
-    views: dict[int, NDArray[Any]] = {1: packed.bytes, 2: packed.halves, 4: packed.quarters}
+    views: dict[int, NDArray[Any]] = {1: packed.bytes, 2: packed.words.view(np.uint16), 4: packed.words.view(np.uint32)}
 
     def fill(start: int) -> None:
         """Pack a block of rows: small enough to stay in the cache while its fields are written."""
@@ -212,7 +230,7 @@ def pack(packing: Packing, rows: int, *, entities: NDArray[np.uint32] | None = N
         wanted: Any = slice(start, stop) if order is None else order[start:stop]
         packed.words[start:stop] = 0
         for (width, values), place in zip(packing.fields, packing.places, strict=True):
-            views[width][start:stop, place] = values[wanted]
+            views[width][start:stop, place // width] = values[wanted]
 
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(fill, range(0, rows, BLOCK)))

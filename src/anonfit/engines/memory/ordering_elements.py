@@ -13,9 +13,9 @@ from anonfit.compiling import inner
 from anonfit.engines.memory.counting import persons_beside
 from anonfit.engines.memory.guard import Guard
 from anonfit.engines.memory.guarding import sweep
-from anonfit.engines.memory.guide import CLASSES, ITSELF, KIND, NUMBER, SLOT, Guide
+from anonfit.engines.memory.guide import CLASSES, ITSELF, KIND, NUMBER, SLOT, SLOTS, Guide
 from anonfit.engines.memory.layout import MODE, Columns, Int, Rows
-from anonfit.engines.memory.scratch import LEFT, LEGAL, ORDER, RANK, RIGHT, SPARE, WHOLE, Scratch
+from anonfit.engines.memory.scratch import LEFT, LEGAL, ORDER, RANK, RIGHT, SPARE, Scratch
 from anonfit.engines.memory.weighing import mean_of
 from anonfit.tables.coded import SplitMode
 
@@ -64,21 +64,22 @@ def _sort_elements(elements: Int, means: Any, lists: Any) -> None:
 
 
 @inner
-def put_in_order(guide: Guide, way: Int, elements: Int, plane: Int, scratch: Scratch) -> None:
+def put_in_order(guide: Guide, way: Int, elements: Int, base: Int, scratch: Scratch) -> None:
     """Fill the lists ORDER and RANK: by code, or by the mean of the target `way`."""
-    lists, targets = scratch.lists, guide.targets
+    lists, settings, targets = scratch.lists, guide.settings, guide.targets
     for element in range(elements):
         lists[ORDER, element] = element
     if way != BY_CODE:
+        sums, means, slots = scratch.sums, scratch.means, settings[SLOTS]
         chosen = np.int64(0)
         if targets[KIND, way] != NUMBER:
-            whole, first = scratch.vectors[WHOLE], targets[SLOT, way]
+            whole, first = scratch.whole, targets[SLOT, way]
             for one in range(targets[CLASSES, way]):
                 if whole[first + one] > whole[first + chosen]:
                     chosen = np.int64(one)
         for element in range(elements):
-            scratch.means[element] = mean_of(guide, way, chosen, scratch.sums[plane, element])
-        _sort_elements(elements, scratch.means, lists)
+            means[element] = mean_of(settings, targets, way, chosen, sums, base + element * slots)
+        _sort_elements(elements, means, lists)
     for place in range(elements):
         lists[RANK, lists[ORDER, place]] = place
 

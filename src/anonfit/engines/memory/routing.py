@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from anonfit.compiling import kernel
 from anonfit.engines.bits import set_bits
 from anonfit.engines.memory.counting import read
-from anonfit.engines.memory.layout import FIELD, PLACE, WIDTH, Columns, Packing, Rows, add_fields, describe, pack
+from anonfit.engines.memory.layout import BIT, MASK, PLACE, Columns, Packing, Rows, add_fields, describe, pack
+from anonfit.engines.memory.structs import shared
 from anonfit.engines.tree import Tree
 from anonfit.tables.coded import CodedTable
 from anonfit.threads import thread_count
@@ -54,17 +55,17 @@ def make_routes(tree: Tree, cells: list[NDArray[np.int32]], sizes: list[int]) ->
 @kernel
 def _route(rows: Rows, columns: Columns, routes: Routes, start: int, stop: int, found: Any) -> None:
     """Write the node that each of the rows start..stop ends in."""
-    nodes, cells, facts = routes.nodes, routes.cells, columns.facts
+    words, nodes, members, cells, facts = rows.words, routes.nodes, routes.members, routes.cells, columns.facts
     for row in range(start, stop):
         node = np.int64(0)
         while nodes[COLUMN, node] >= 0:
             column = nodes[COLUMN, node]
-            cell = cells[facts[PLACE, column] + read(rows, facts[WIDTH, column], facts[FIELD, column], row)]
+            cell = cells[facts[PLACE, column] + read(words, facts[BIT, column], facts[MASK, column], row)]
             if cell < 0:
                 break
             first = np.int64(nodes[CHILD, node])
             if nodes[SET, node] >= 0:
-                byte = routes.members[nodes[SET, node] + (cell >> 3)]
+                byte = members[nodes[SET, node] + (cell >> 3)]
                 node = first + 1 - np.int64((byte >> (7 - (cell & 7))) & 1)
                 continue
             low, high = first, first + nodes[CHILDREN, node] - 1
@@ -83,12 +84,13 @@ def route_packed(rows: Rows, columns: Columns, routes: Routes, *, threads: int |
     count = len(rows.words)
     found = np.empty(count, np.int32)
     workers = thread_count(threads)
+    given = shared(rows), shared(columns), shared(routes)
     if workers == 1 or count < 1 << 16:
-        _route(rows, columns, routes, 0, count, found)
+        _route(*given, 0, count, found)
         return found
     edges = np.linspace(0, count, 4 * workers + 1).astype(int).tolist()
     with ThreadPoolExecutor(workers) as pool:
-        list(pool.map(lambda start, stop: _route(rows, columns, routes, start, stop, found), edges[:-1], edges[1:]))
+        list(pool.map(lambda start, stop: _route(*given, start, stop, found), edges[:-1], edges[1:]))
     return found
 
 
@@ -102,7 +104,7 @@ def route_table(
     columns = describe(table, packing, fields)
     packed = pack(packing, table.rows, entities=table.entities, threads=thread_count(threads))
     nodes = np.empty(table.rows, np.int32)
-    nodes[packed.quarters[:, columns.number]] = route_packed(
+    nodes[packed.field(columns.number)] = route_packed(
         packed, columns, make_routes(tree, cells, sizes), threads=threads
     )
     return nodes

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from anonfit.engines.memory.guard import Guard
 from anonfit.engines.memory.guide import SLOTS, Guide
-from anonfit.engines.memory.layout import BIN, SIZE, Columns
+from anonfit.engines.memory.layout import BIN, SIZE, SPAN, Columns
 
 __all__ = ["Scratch", "make_scratch"]
 
@@ -38,20 +38,29 @@ WAY = 3  # the target whose order of elements it is cut in
 STATE = 4  # whether every cut was held against the privacy models
 FOUND = 5
 
-# Rows of Scratch.vectors.
-BELOW, WHOLE, SLOT, VALUE, VECTORS = 0, 1, 2, 3, 4
+
+HISTOGRAMS = 64
+"""Histograms a subtree keeps at once: enough for two-way splits of any depth; wider splits may count a node again."""
+ENTRIES = 1 << 22
+"""Entries that these histograms may have in all."""
 
 
 class Scratch(NamedTuple):
     """Working memory of one thread."""
 
     lists: NDArray[np.int64]  # (list, entry)
-    sums: NDArray[np.int64]  # (plane, entry, sum) of codes and of elements
+    sums: NDArray[np.int64]  # the sums of each code, then those of each element
     dense: NDArray[np.int64]  # the sums of each code of the widest column; all zero between uses
     keys: NDArray[np.uint64]  # (2, row) keys and their sorted copy
     found: NDArray[np.float64]  # (fact, column) what was found of each column
-    vectors: NDArray[np.int64]  # (vector, sum)
+    below: NDArray[np.int64]  # the sums of each side of a cut
+    above: NDArray[np.int64]
+    whole: NDArray[np.int64]  # the sums of the node
+    places: NDArray[np.int64]  # where the sums of a row's codes begin
     means: NDArray[np.float64]  # (entry,) what elements are ordered by
+    histograms: NDArray[np.int64]  # (histogram, sum of a bin) of the nodes of a subtree
+    span: NDArray[np.int64]  # (fact, column) of the node at hand
+    tile: NDArray[np.uint8]  # of the node at hand
     side: NDArray[np.uint8]  # (code,) 0 for codes of the first part of a set split, 1 for others
     tallies: NDArray[np.int64]  # (side, value of any sensitive column) persons; all zero between uses
     totals: NDArray[np.int64]  # (side, fact, sensitive column)
@@ -65,15 +74,22 @@ def make_scratch(columns: Columns, guide: Guide, guard: Guard | None, rows: int)
     entries = int(size.max(initial=1)) + 2
     width = int(guide.settings[SLOTS])
     values, sensitive = (0, 0) if guard is None else (guard.shares.shape[0], guard.sensitive.shape[1])
+    length = columns.bins * width
     keys = max(1, rows) if guard else max(1, min(rows, 1 << 20)) if len(wide) else 1
     return Scratch(
         lists=np.zeros((LISTS, entries), np.int64),
-        sums=np.empty((2, entries if guide.targets.shape[1] else 1, width), np.int64),
+        sums=np.empty(2 * entries * width, np.int64),
         dense=np.zeros(int(wide.max(initial=1)) * width, np.int64),
         keys=np.empty((2, keys), np.uint64),
         found=np.empty((FOUND, size.shape[0]), np.float64),
-        vectors=np.zeros((VECTORS, width + 2), np.int64),
+        below=np.zeros(width, np.int64),
+        above=np.zeros(width, np.int64),
+        whole=np.zeros(width, np.int64),
+        places=np.zeros(max(1, len(columns.narrow)), np.int64),
         means=np.empty(entries, np.float64),
+        histograms=np.empty((max(4, min(HISTOGRAMS, ENTRIES // max(length, 1))), length), np.int64),
+        span=np.zeros((SPAN, size.shape[0]), np.int64),
+        tile=np.zeros(columns.tile, np.uint8),
         side=np.empty(entries, np.uint8),
         tallies=np.zeros((2, values), np.int64),
         totals=np.zeros((2, 5, sensitive), np.int64),

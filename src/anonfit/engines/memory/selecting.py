@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.criteria.purpose import Purpose
-from anonfit.engines.memory.elements import FROM, GAP, TO, inner_range, spread_of, tighten
+from anonfit.engines.memory.elements import inner_range, spread_of, tighten
 from anonfit.engines.memory.guard import Guarded
 from anonfit.engines.memory.guide import Guide
-from anonfit.engines.memory.layout import AFTER, FIELD, FIRST, LAST, PLACE, TILE, WIDTH, Columns, Rows
+from anonfit.engines.memory.layout import AFTER, BIT, FIRST, FROM, GAP, LAST, MASK, PLACE, TILE, TO, Columns, Rows
 from anonfit.engines.memory.scratch import PARTS, SIZES, Scratch
 from anonfit.tables.coded import MISSING, CodedTable, SplitMode
 
@@ -134,7 +134,7 @@ class Selector:
         return self._write(best, scratch)
 
     def _rows(self, node: Node, rows: Rows) -> _Rows:
-        numbers = rows.quarters[node.start : node.stop, self.columns.number]
+        numbers = rows.part(node.start, node.stop).field(self.columns.number)
         weights = self.counts[numbers]
         return _Rows(
             masses=weights if self.masses is None else self.masses[numbers],
@@ -189,10 +189,9 @@ class Selector:
         place_of_code = np.full(size, -1, np.int64)
         for place, codes in enumerate(elements):
             place_of_code[codes] = place
-        views = {1: rows.bytes, 2: rows.halves, 4: rows.quarters}
-        view: Any = views[int(self.columns.facts[WIDTH, column])]
-        codes = view[node.start : node.stop, self.columns.facts[FIELD, column]]
-        places = place_of_code[codes]
+        bit, mask = self.columns.facts[[BIT, MASK], column].tolist()
+        of_row = rows.part(node.start, node.stop).field(bit, mask)
+        places = place_of_code[of_row]
         reach = self._reach(node, column) & others[:, None]
         reached = np.stack([reach[:, codes].any(axis=1) for codes in elements], axis=1)
         signatures = len(self.applies)
@@ -222,7 +221,7 @@ class Selector:
             return _Found(column, least, spread, parts, side, by_set=True)
         start = int(parts[1][0])
         is_face = bool(self.faces[int(self.columns.facts[PLACE, column]) + start])
-        before = start if is_face else int(codes[side == 0].max())
+        before = start if is_face else int(of_row[side == 0].max())
         return _Found(column, least, spread, parts, side, before)
 
     def _elements(self, node: Node, column: int, shared: Shared) -> list[NDArray[np.int64]]:

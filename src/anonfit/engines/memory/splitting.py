@@ -10,25 +10,30 @@ from typing import Any
 import numpy as np
 
 from anonfit.compiling import inner, kernel
-from anonfit.engines.memory.counting import persons_within
-from anonfit.engines.memory.elements import (
-    BINARY,
-    FROM,
-    GAP,
-    MULTIWAY,
-    ORDERED,
-    find_elements,
-    inner_range,
-    spread_of,
-    tighten,
-)
+from anonfit.engines.memory.counting import at, persons_within
+from anonfit.engines.memory.elements import BINARY, MULTIWAY, ORDERED, find_elements, inner_range, spread_of, tighten
 from anonfit.engines.memory.guard import Guard
 from anonfit.engines.memory.guarding import parts_allowed
-from anonfit.engines.memory.guide import ALPHA, LARGEST, MIN_GAIN, PER_MASS, RULE, SLOTS, Guide
-from anonfit.engines.memory.layout import MODE, SIZE, TILE, Columns, Int, Rows
+from anonfit.engines.memory.guide import (
+    ALL_CUTS,
+    ALPHA,
+    CLASS,
+    CLASSES,
+    FACTOR,
+    ITSELF,
+    KIND,
+    LARGEST,
+    MIN_GAIN,
+    PER_MASS,
+    RULE,
+    SLOT,
+    SLOTS,
+    UNIT,
+    Guide,
+)
+from anonfit.engines.memory.layout import FROM, GAP, MODE, SIZE, TILE, Columns, Int, Rows
 from anonfit.engines.memory.ordering_elements import mark_legal, next_way, put_in_order
 from anonfit.engines.memory.scratch import (
-    BELOW,
     COST,
     CUT,
     ENDS,
@@ -37,18 +42,16 @@ from anonfit.engines.memory.scratch import (
     ORDER,
     OWN,
     PARTS,
-    RANK,
     SIZES,
     SPREAD,
     STARTS,
     STATE,
     WAY,
-    WHOLE,
     Scratch,
 )
-from anonfit.engines.memory.weighing import NOBODY, cost_between, cost_of, is_boundary, mass_of, own_cost
+from anonfit.engines.memory.weighing import NOBODY, cost_of, is_boundary, mass_of, own_cost, x_log_x
 
-__all__ = ["choose_split"]
+__all__ = ["choose_split", "weigh_multiway", "weigh_two_way", "write_parts"]
 
 TIE = 1e-9
 FIRST, PRODUCT, BLEND = 1, 2, 3  # weight rules, as in criteria.purpose
@@ -78,56 +81,104 @@ def _median_cut(elements: Int, lists: Any) -> Any:
 
 
 @inner
-def _sum_whole(guide: Guide, elements: Int, plane: Int, scratch: Scratch) -> None:
-    """Fill the vector WHOLE with the sums of all elements."""
-    whole, sums = scratch.vectors[WHOLE], scratch.sums
-    for slot in range(guide.settings[SLOTS]):
+def _sum_whole(slots: Int, elements: Int, base: Int, sums: Any, whole: Any) -> None:
+    """Fill `whole` with the sums of all elements."""
+    for slot in range(slots):
         whole[slot] = 0
     for element in range(elements):
-        for slot in range(guide.settings[SLOTS]):
-            whole[slot] += sums[plane, element, slot]
+        for slot in range(slots):
+            whole[slot] += sums[at(base + element * slots + slot)]
 
 
 @inner
-def _cost_at(guide: Guide, plane: Int, cut: Int, own: Int, scratch: Scratch) -> Any:
+def _move_below(slots: Int, first: Int, sums: Any, below: Any, above: Any) -> None:
+    """Move an element, whose sums begin at an entry, to the lower side of the cut."""
+    for slot in range(slots):
+        moved = sums[at(first + slot)]
+        below[slot] += moved
+        above[slot] -= moved
+
+
+@inner
+def _all_above(slots: Int, whole: Any, below: Any, above: Any) -> None:
+    """Begin with a cut below all elements."""
+    for slot in range(slots):
+        below[slot], above[slot] = 0, whole[slot]
+
+
+@inner
+def _cost_at(guide: Guide, base: Int, cut: Int, own: Int, scratch: Scratch) -> Any:
     """The cost of a cut after a place of the order."""
-    below, sums = scratch.vectors[BELOW], scratch.sums
-    for slot in range(guide.settings[SLOTS]):
-        below[slot] = 0
+    lists, below, above, sums = scratch.lists, scratch.below, scratch.above, scratch.sums
+    settings, targets, factors, logs = guide.settings, guide.targets, guide.factors, guide.logs
+    slots, zero = settings[SLOTS], np.int64(0)
+    _all_above(slots, scratch.whole, below, above)
     for place in range(cut + 1):
-        for slot in range(guide.settings[SLOTS]):
-            below[slot] += sums[plane, scratch.lists[ORDER, place], slot]
-    return cost_between(guide, scratch.vectors, own)
+        _move_below(slots, base + lists[ORDER, place] * slots, sums, below, above)
+    left = cost_of(settings, targets, factors, logs, below, zero, own)
+    return left + cost_of(settings, targets, factors, logs, above, zero, own)
+
+
+@inner
+def _best_of_two(
+    guide: Guide, elements: Int, base: Int, size: float, least: float, every: bool, scratch: Scratch
+) -> Any:
+    """What `_best_cut` finds where there is one target, of two classes: what is nearly always asked."""
+    lists, sums, whole, logs = scratch.lists, scratch.sums, scratch.whole, guide.logs
+    slots, all_cuts = guide.settings[SLOTS], guide.settings[ALL_CUTS] == 1
+    unit, factor, slot = guide.factors[UNIT, 0], guide.factors[FACTOR, 0], guide.targets[SLOT, 0]
+    a, b = np.int64(0), np.int64(0)
+    best, is_candidate = np.int64(-1), False
+    here = base + lists[ORDER, 0] * slots + slot
+    for place in range(elements - 1):
+        after = base + lists[ORDER, at(place + 1)] * slots + slot
+        a += sums[at(here)]
+        b += sums[at(here + 1)]
+        if lists[LEGAL, place] == 1:
+            boundary = all_cuts or (
+                (sums[at(here)] != 0 or sums[at(after)] != 0) and (sums[at(here + 1)] != 0 or sums[at(after + 1)] != 0)
+            )
+            if boundary or every:
+                c, d = whole[slot] - a, whole[slot + 1] - b
+                left = x_log_x(logs, a + b, unit) - x_log_x(logs, a, unit) - x_log_x(logs, b, unit)
+                right = x_log_x(logs, c + d, unit) - x_log_x(logs, c, unit) - x_log_x(logs, d, unit)
+                cost = (factor * left + factor * right) / size
+                if cost < least - TIE:
+                    best, least, is_candidate = np.int64(place), cost, boundary
+        here = after
+    return best, least, is_candidate
 
 
 @inner
 def _best_cut(
-    guide: Guide, elements: Int, plane: Int, own: Int, size: float, least: float, every: bool, scratch: Scratch
+    guide: Guide, elements: Int, base: Int, own: Int, size: float, least: float, every: bool, scratch: Scratch
 ) -> Any:
     """The cheapest legal candidate of an order (or of every cut) that is cheaper than `least`, its cost, and whether it
     is a candidate; or -1.
     """
-    lists, sums, below = scratch.lists, scratch.sums, scratch.vectors[BELOW]
-    slots = guide.settings[SLOTS]
-    for slot in range(slots):
-        below[slot] = 0
+    settings, targets, factors, logs = guide.settings, guide.targets, guide.factors, guide.logs
+    if targets.shape[1] == 1 and targets[CLASSES, 0] == 2 and targets[KIND, 0] == CLASS and targets[ITSELF, 0] != own:
+        return _best_of_two(guide, elements, base, size, least, every, scratch)
+    lists, sums, below, above = scratch.lists, scratch.sums, scratch.below, scratch.above
+    slots, zero = settings[SLOTS], np.int64(0)
+    _all_above(slots, scratch.whole, below, above)
     best, is_candidate = np.int64(-1), False
     for place in range(elements - 1):
-        here = lists[ORDER, place]
-        for slot in range(slots):
-            below[slot] += sums[plane, here, slot]
+        here = base + lists[ORDER, place] * slots
+        _move_below(slots, here, sums, below, above)
         if lists[LEGAL, place] == 0:
             continue
-        boundary = is_boundary(guide, sums[plane, here], sums[plane, lists[ORDER, place + 1]], own)
+        boundary = is_boundary(settings, targets, sums, here, base + lists[ORDER, at(place + 1)] * slots, own)
         if boundary or every:
-            cost = cost_between(guide, scratch.vectors, own) / size
+            cost = cost_of(settings, targets, factors, logs, below, zero, own)
+            cost = (cost + cost_of(settings, targets, factors, logs, above, zero, own)) / size
             if cost < least - TIE:
                 best, least, is_candidate = np.int64(place), cost, boundary
     return best, least, is_candidate
 
 
 @inner
-def _weigh_two_way(
+def weigh_two_way(
     rows: Rows,
     columns: Columns,
     guide: Guide,
@@ -137,7 +188,7 @@ def _weigh_two_way(
     start: Int,
     stop: Int,
     elements: Int,
-    plane: Int,
+    base: Int,
     size: float,
     scratch: Scratch,
 ) -> None:
@@ -153,15 +204,15 @@ def _weigh_two_way(
     way, by_median = first, not guided
     every = guard is not None and not swept
     while way >= 0:
-        put_in_order(guide, way, elements, plane, scratch)
+        put_in_order(guide, way, elements, base, scratch)
         mark_legal(rows, columns, k, guard, column, start, stop, elements, swept, scratch)
         if by_median:
             cut = _median_cut(elements, scratch.lists)
             if cut >= 0:
-                cost = _cost_at(guide, plane, cut, column, scratch) / size if guided else 0.0
+                cost = _cost_at(guide, base, cut, column, scratch) / size if guided else 0.0
                 found[COST, column], found[CUT, column], found[WAY, column] = cost, cut, first
             return
-        cut, cost, is_candidate = _best_cut(guide, elements, plane, column, size, found[COST, column], every, scratch)
+        cut, cost, is_candidate = _best_cut(guide, elements, base, column, size, found[COST, column], every, scratch)
         if cut >= 0:
             found[COST, column], found[CUT, column], found[WAY, column] = cost, cut, way
             if every:
@@ -184,25 +235,22 @@ def _all_legal(elements: Int, k: Int, lists: Any) -> Any:
 
 
 @inner
-def _join_missing(guide: Guide, elements: Int, plane: Int, scratch: Scratch) -> Any:
+def _join_missing(slots: Int, elements: Int, base: Int, lists: Any, sums: Any) -> Any:
     """Put missing and the first child together; how many elements are left."""
-    lists, sums, slots = scratch.lists, scratch.sums, guide.settings[SLOTS]
     lists[OWN, 0] += lists[OWN, 1]
     lists[ENDS, 0] = lists[ENDS, 1]
-    if guide.targets.shape[1] > 0:
-        for slot in range(slots):
-            sums[plane, 0, slot] += sums[plane, 1, slot]
+    for slot in range(slots):
+        sums[base + slot] += sums[base + slots + slot]
     for element in range(2, elements):
         for fact in (STARTS, ENDS, OWN):
             lists[fact, element - 1] = lists[fact, element]
-        if guide.targets.shape[1] > 0:
-            for slot in range(slots):
-                sums[plane, element - 1, slot] = sums[plane, element, slot]
+        for slot in range(slots):
+            sums[base + (element - 1) * slots + slot] = sums[base + element * slots + slot]
     return elements - 1
 
 
 @inner
-def _weigh_multiway(
+def weigh_multiway(
     rows: Rows,
     columns: Columns,
     guide: Guide,
@@ -211,13 +259,13 @@ def _weigh_multiway(
     start: Int,
     stop: Int,
     elements: Int,
-    plane: Int,
+    base: Int,
     gap: Int,
     size: float,
     scratch: Scratch,
-) -> None:
+) -> Any:
     """Find the legal multiway split of a column: missing values alone if they may be, otherwise with the first child
-    (CUT 1), as also after the split without them was not allowed (STATE 1).
+    (CUT 1), as also after the split without them was not allowed (STATE 1). Returns its elements.
     """
     found, lists = scratch.found, scratch.lists
     joined = np.int64(0)
@@ -228,18 +276,21 @@ def _weigh_multiway(
         legal = _all_legal(elements, k, lists)
     if not legal and gap == 1 and elements > 2 and found[STATE, column] < 2.0:
         joined = np.int64(1)
-        elements = _join_missing(guide, elements, plane, scratch)
+        elements = _join_missing(guide.settings[SLOTS], elements, base, lists, scratch.sums)
         persons_within(rows, columns, column, start, stop, elements, lists)
         legal = _all_legal(elements, k, lists)
     if not legal:
-        return
+        return elements
     cost = 0.0
-    if guide.targets.shape[1] > 0:
+    settings, targets, factors, logs = guide.settings, guide.targets, guide.factors, guide.logs
+    if targets.shape[1] > 0:
         for element in range(elements):
             if lists[OWN, element] > 0:
-                cost += cost_of(guide, scratch.sums[plane, element], column)
+                first = base + element * settings[SLOTS]
+                cost += cost_of(settings, targets, factors, logs, scratch.sums, first, column)
         cost /= size
     found[COST, column], found[CUT, column], found[STATE, column] = cost, joined, joined
+    return elements
 
 
 @inner
@@ -257,24 +308,28 @@ def _weigh(
     tile: Any,
     scratch: Scratch,
 ) -> Any:
-    """Find a column's best legal split; returns the node's cost per person (0 without targets)."""
-    elements, plane = find_elements(rows, columns, guide, column, start, stop, histogram, span, tile, scratch)
+    """Find a column's best legal split; returns its elements, where their sums begin, and the node's cost per person
+    (0 without targets).
+    """
+    elements, base = find_elements(rows, columns, guide, column, start, stop, histogram, span, tile, scratch)
     size, node, mine = 1.0, 0.0, 0.0
-    if guide.targets.shape[1] > 0:
-        _sum_whole(guide, elements, plane, scratch)
-        whole = scratch.vectors[WHOLE]
-        size = np.float64(mass_of(guide, whole)) * guide.numbers[PER_MASS]
-        node, mine = cost_of(guide, whole, np.int64(NOBODY)), own_cost(guide, whole, column)
+    targets = guide.targets
+    if targets.shape[1] > 0:
+        settings, factors, logs, whole = guide.settings, guide.factors, guide.logs, scratch.whole
+        _sum_whole(settings[SLOTS], elements, base, scratch.sums, whole)
+        size = np.float64(mass_of(settings, whole, np.int64(0))) * guide.numbers[PER_MASS]
+        node = cost_of(settings, targets, factors, logs, whole, np.int64(0), np.int64(NOBODY))
+        mine = own_cost(settings, targets, factors, logs, whole, column)
     if columns.facts[MODE, column] == MULTIWAY:
         gap = span[GAP, column]
-        _weigh_multiway(rows, columns, guide, k, column, start, stop, elements, plane, gap, size, scratch)
+        elements = weigh_multiway(rows, columns, guide, k, column, start, stop, elements, base, gap, size, scratch)
     else:
-        _weigh_two_way(rows, columns, guide, k, guard, column, start, stop, elements, plane, size, scratch)
+        weigh_two_way(rows, columns, guide, k, guard, column, start, stop, elements, base, size, scratch)
     if scratch.found[CUT, column] < 0:
         scratch.found[SPREAD, column] = -1.0
     else:
         scratch.found[COST, column] += mine / size
-    return node / size
+    return elements, base, node / size
 
 
 @inner
@@ -336,38 +391,24 @@ def _write_set(columns: Columns, column: Int, cut: Int, tile: Any, scratch: Scra
 
 
 @inner
-def _write_parts(
-    rows: Rows,
-    columns: Columns,
-    guide: Guide,
-    column: Int,
-    start: Int,
-    stop: Int,
-    histogram: Any,
-    span: Any,
-    tile: Any,
-    scratch: Scratch,
+def write_parts(
+    columns: Columns, guide: Guide, column: Int, elements: Int, base: Int, span: Any, tile: Any, scratch: Scratch
 ) -> Any:
-    """Fill the lists PARTS and SIZES, and `side` for a set, with a column's best split: its parts, the code below an
-    ordered cut (or -1), and 1 for a set.
+    """Fill the lists PARTS and SIZES, and `side` for a set, with the best split of the column that was weighed last:
+    its parts, the code below an ordered cut (or -1), and 1 for a set.
     """
-    elements, plane = find_elements(rows, columns, guide, column, start, stop, histogram, span, tile, scratch)
     lists = scratch.lists
     mode, cut = columns.facts[MODE, column], np.int64(scratch.found[CUT, column])
     if mode == MULTIWAY:
-        if cut == 1:
-            elements = _join_missing(guide, elements, plane, scratch)
         for element in range(elements):
             lists[PARTS, element], lists[SIZES, element] = lists[STARTS, element], lists[OWN, element]
         return elements, np.int64(-1), np.int64(0)
-    if guide.targets.shape[1] > 0:
-        _sum_whole(guide, elements, plane, scratch)
-    way = np.int64(scratch.found[WAY, column])
-    put_in_order(guide, way, elements, plane, scratch)
+    if mode != ORDERED:
+        put_in_order(guide, np.int64(scratch.found[WAY, column]), elements, base, scratch)
     by_set = np.int64(mode != ORDERED and guide.targets.shape[1] > 0)
     lists[SIZES, 0], lists[SIZES, 1] = 0, 0
-    for element in range(elements):
-        lists[SIZES, 0 if lists[RANK, element] <= cut else 1] += lists[OWN, element]
+    for place in range(elements):
+        lists[SIZES, 0 if place <= cut else 1] += lists[OWN, lists[ORDER, place]]
     if by_set == 1:
         _write_set(columns, column, cut, tile, scratch)
         return np.int64(2), np.int64(-1), by_set
@@ -395,39 +436,44 @@ def choose_split(
     """
     found = scratch.found
     node = 0.0
-    blind = guide.targets.shape[1] == 0
+    width, blind = found.shape[1], guide.targets.shape[1] == 0
     nothing = (np.int64(-1), np.int64(0), np.int64(-1), np.int64(0))
-    for column in range(found.shape[1]):
-        tighten(rows, columns, guide, column, start, stop, histogram, span)
-        found[SPREAD, column] = spread_of(rows, columns, guide, column, start, stop, histogram, span, tile, scratch)
-        found[STATE, column], found[CUT, column] = 0.0, -1.0
+    for one in range(width):
+        tighten(rows, columns, guide, one, start, stop, histogram, span)
+        found[SPREAD, one] = spread_of(rows, columns, guide, one, start, stop, histogram, span, tile, scratch)
+        found[STATE, one], found[CUT, one] = 0.0, -1.0
     parts, before, by_set = np.int64(0), np.int64(-1), np.int64(0)
     # With targets every column is weighed before the best is chosen, without any only the one that is preferred.
-    turn = found.shape[1] if blind else 0
+    turn = width if blind else 0
+    written = np.int64(-1)  # the column whose split is in PARTS and `side`
     while True:
-        best = np.int64(turn)
-        if turn < found.shape[1]:
+        column, first_round = np.int64(turn), turn < width
+        if first_round:
             turn += 1
-            if found[SPREAD, best] < 0:
+            if found[SPREAD, column] < 0:
                 continue
         else:
-            best = _preferred(guide, node, found)
-            if best < 0:
+            column = _preferred(guide, node, found)
+            if column < 0:
                 return nothing
-            if found[CUT, best] >= 0 and found[STATE, best] != HOPED:
-                parts, before, by_set = _write_parts(
-                    rows, columns, guide, best, start, stop, histogram, span, tile, scratch
-                )
-                if guard is None or (found[STATE, best] == 1.0 and columns.facts[MODE, best] != MULTIWAY):
-                    break
-                if parts_allowed(rows, columns, guard, best, start, stop, parts, by_set, scratch):
-                    break
-            # The best split is not allowed, or not weighed yet: find the best of this column, and compare anew.
-            if found[CUT, best] >= 0:
-                found[STATE, best] = np.floor(found[STATE, best]) + 1.0
-        node = _weigh(rows, columns, guide, k, guard, best, start, stop, histogram, span, tile, scratch)
+            if found[CUT, column] >= 0 and (found[STATE, column] == HOPED or written == column):
+                if found[STATE, column] != HOPED:
+                    if guard is None or (found[STATE, column] == 1.0 and columns.facts[MODE, column] != MULTIWAY):
+                        break
+                    if parts_allowed(rows, columns, guard, column, start, stop, parts, by_set, scratch):
+                        break
+                # Not allowed, or not among the candidates: find the best of what is left of this column.
+                found[STATE, column] = np.floor(found[STATE, column]) + 1.0
+        elements, base, node = _weigh(
+            rows, columns, guide, k, guard, column, start, stop, histogram, span, tile, scratch
+        )
+        if found[CUT, column] >= 0 and (
+            not first_round or written < 0 or _is_better(guide, node, column, written, found)
+        ):
+            parts, before, by_set = write_parts(columns, guide, column, elements, base, span, tile, scratch)
+            written = column
     if not blind and guide.numbers[MIN_GAIN] > 0.0:
-        size = np.float64(mass_of(guide, scratch.vectors[WHOLE])) * guide.numbers[PER_MASS]
-        if (node - found[COST, best]) * size < guide.numbers[MIN_GAIN]:
+        size = np.float64(mass_of(guide.settings, scratch.whole, np.int64(0))) * guide.numbers[PER_MASS]
+        if (node - found[COST, column]) * size < guide.numbers[MIN_GAIN]:
             return nothing
-    return best, parts, before, by_set
+    return column, parts, before, by_set

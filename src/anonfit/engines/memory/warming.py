@@ -1,73 +1,134 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Having the kernels ready before they are needed: compiled once with a word about it, later loaded while the table
-is read.
-"""
+"""Having the engine's kernels ready before they are needed: each is used once, on a table of four rows."""
 
 from __future__ import annotations
 
-from contextlib import suppress
-from threading import Thread
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
 
 import numpy as np
 
 from anonfit.compiling import cache_folder
-from anonfit.progress import Stage
+from anonfit.criteria.purpose import BLIND
+from anonfit.engines.memory.elements import find_elements, spread_of, tighten
+from anonfit.engines.memory.engine import Grower, Growth, Guarded, grow
+from anonfit.engines.memory.ordering import order_rows
+from anonfit.engines.memory.routing import make_routes, route_packed
+from anonfit.engines.memory.scratch import PARTS, SIZES
+from anonfit.engines.memory.selecting import Node, Split
+from anonfit.engines.memory.splitting import weigh_multiway, weigh_two_way, write_parts
+from anonfit.engines.tree import Tree
+from anonfit.privacy.l_diversity import DistinctL
+from anonfit.privacy.sensitive import SensitiveColumn
 from anonfit.tables.coded import CodedColumn, CodedTable, SplitMode
 from anonfit.tables.taxonomy import Taxonomy
 
-__all__ = ["is_compiled", "prepare", "warm_up"]
-
-
-def is_compiled(*, models: bool = False) -> bool:
-    """Whether the kernels are in the cache; those that hold groups against models are compiled apart."""
-    folder = cache_folder("engines")
-    return folder is not None and (folder / _mark(models)).exists()
+__all__ = ["is_compiled", "warm_finding", "warm_up", "warm_weighing"]
 
 
 def _mark(models: bool) -> str:
+    """The file that stands in the cache once all is compiled; kernels that hold groups against models are compiled
+    apart.
+    """
     return "compiled-with-models" if models else "compiled"
 
 
-def warm_up(*, models: bool = False) -> None:
-    """Use every kernel once, on a table of four rows."""
-    from anonfit.engines.memory.engine import Guarded, grow
-    from anonfit.engines.memory.ordering import order_rows
-    from anonfit.engines.memory.routing import make_routes, route_packed
-    from anonfit.privacy.l_diversity import DistinctL
-    from anonfit.privacy.sensitive import SensitiveColumn
-
-    taxonomy = Taxonomy.flat(["a", "b"])
+def _table() -> CodedTable:
     columns = (
         CodedColumn("ordered", 2, SplitMode.ORDERED, False, np.arange(2.0)),
-        CodedColumn("nominal", 2, SplitMode.MULTIWAY, False, np.zeros(2), taxonomy),
+        CodedColumn("nominal", 2, SplitMode.MULTIWAY, False, np.zeros(2), Taxonomy.flat(["a", "b"])),
     )
     codes = np.array([0, 0, 1, 1], np.uint8)
-    table = CodedTable(columns, (codes, codes), 4)
-    guarded = []
-    if models:
-        sensitive = SensitiveColumn("sensitive", 2, False, np.array([2, 2]))
-        guarded = [Guarded(sensitive, codes.astype(np.uint32), (DistinctL(sensitive, 1),))]
-    grow(table, 2, guarded=guarded, threads=1)  # one thread grows a subtree, several split a node together
-    growth = grow(table, 2, guarded=guarded, threads=2, subtree=1)
+    return CodedTable(columns, (codes, codes), 4)
+
+
+def _guarded(models: bool) -> list[Guarded]:
+    if not models:
+        return []
+    sensitive = SensitiveColumn("sensitive", 2, False, np.array([2, 2]))
+    return [Guarded(sensitive, np.array([0, 0, 1, 1], np.uint32), (DistinctL(sensitive, 1),))]
+
+
+class _GivenSplit(Grower):
+    """Grows without choosing: the root's split is given."""
+
+    def choose(self, node: Node) -> Split:
+        if node.number > 0:
+            return -1, 0, -1, 0
+        self.scratch.lists[[PARTS, SIZES], :2] = [[0, 1], [2, 2]]
+        return 0, 2, 0, 0
+
+
+def _compile(function: Any, *examples: Any) -> None:
+    """Compile a function for the types of such arguments."""
+    import numba
+
+    typeof: Any = numba.typeof
+    function.compile(tuple(typeof(example) for example in examples))
+
+
+def warm_weighing(*, models: bool = False) -> None:
+    """Compile half of what chooses splits, and use what moves rows. The other half is `warm_finding`: a second process
+    can do one while the first does the other.
+    """
+    with _grower(models) as grower:
+        node = (1, 0, 4)  # column, start, stop
+        shared = grower.shared_buffers[0], grower.shared_columns, grower.shared_guide
+        guard, scratch, span, tile = (
+            grower.shared_guard,
+            grower.shared_scratch,
+            grower.scratch.span,
+            grower.scratch.tile,
+        )
+        _compile(weigh_two_way, *shared, 2, guard, *node, 2, 0, 1.0, scratch)
+        _compile(weigh_multiway, *shared, 2, *node, 2, 0, 0, 1.0, scratch)
+        _compile(write_parts, *shared[1:], 1, 2, 0, span, tile, scratch)
+        grower.grow()
+
+
+def warm_finding(*, models: bool = False) -> None:
+    """Compile the other half, and use what comes after growing."""
+    with _grower(models) as grower:
+        node, scratch = (1, 0, 4), grower.scratch
+        shared = grower.shared_buffers[0], grower.shared_columns, grower.shared_guide
+        place = np.zeros(2, np.int64), scratch.span
+        _compile(find_elements, *shared, *node, *place, scratch.tile, grower.shared_scratch)
+        _compile(spread_of, *shared, *node, *place, scratch.tile, grower.shared_scratch)
+        _compile(tighten, *shared, *node, *place)
+        nowhere = np.full(1, -1, np.int32)
+        tree = Tree(nowhere, np.zeros(1, np.int32), np.zeros(1, np.int32), nowhere, nowhere, ())
+        _use(Growth(tree, grower.buffers[0], grower.columns))
+
+
+@contextmanager
+def _grower(models: bool) -> Iterator[Grower]:
+    grower = _GivenSplit(_table(), 2, BLIND, _guarded(models), 2, 1)
+    try:
+        yield grower
+    finally:
+        grower.close()
+
+
+def _use(growth: Growth) -> None:
+    """Use what comes after growing."""
     cells = [np.arange(2, dtype=np.int32)] * 2
     nodes = route_packed(growth.rows, growth.columns, make_routes(growth.tree, cells, [2, 2]))
-    order_rows(nodes, growth.numbers.copy(), len(growth.tree.column), np.zeros((1, 4), np.uint64))
+    order_rows(nodes, growth.numbers, len(growth.tree.column), np.zeros((1, 4), np.uint64))
+
+
+def warm_up(*, models: bool = False) -> None:
+    """Use every kernel once."""
+    guarded = _guarded(models)
+    grow(_table(), 2, guarded=guarded, threads=1)  # one thread grows a subtree, several split a node together
+    _use(grow(_table(), 2, guarded=guarded, threads=2, subtree=1))
     folder = cache_folder("engines")
     if folder is not None:
         with suppress(OSError):
             (folder / _mark(models)).touch()
 
 
-def prepare(stage: Stage, *, models: bool = False) -> None:
-    """Compile the kernels now, if that was never done, or load them in the background."""
-    if is_compiled(models=models):
-        Thread(target=_try_to_warm_up, args=(models,), name="anonfit-warm-up").start()
-        return
-    stage("Compiling (once on this machine, about 20 seconds)")
-    warm_up(models=models)
-
-
-def _try_to_warm_up(models: bool) -> None:
-    """The run itself meets whatever fails here, unless it has ended already."""
-    with suppress(Exception):
-        warm_up(models=models)
+def is_compiled(*, models: bool = False) -> bool:
+    """Whether the kernels are in the cache."""
+    folder = cache_folder("engines")
+    return folder is not None and (folder / _mark(models)).exists()

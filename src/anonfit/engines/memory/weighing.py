@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels that weigh groups by their targets: the cost of a group with given sums, in the order of criteria.targets."""
+"""Kernels that weigh groups by their targets: the cost of a group with given sums, in the order of criteria.targets.
+
+They are called for every cut, so they are given plain arrays and where sums begin in them: views and shared structures
+would have their users counted each time.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from anonfit.compiling import inner
-from anonfit.engines.memory.counting import persons_of
+from anonfit.engines.memory.counting import at, persons_of
 from anonfit.engines.memory.guide import (
     ALL_CUTS,
     CLASS,
@@ -17,121 +21,111 @@ from anonfit.engines.memory.guide import (
     FACTOR,
     ITSELF,
     KIND,
+    LEAN,
     MASS,
     NUMBER,
     SLOT,
     UNIT,
-    Guide,
 )
 from anonfit.engines.memory.layout import Int
-from anonfit.engines.memory.scratch import BELOW, WHOLE
 
 NOBODY = -2
 """No column: no target is left out."""
 
-__all__ = ["NOBODY", "cost_between", "cost_of", "is_boundary", "mass_of", "mean_of", "own_cost"]
+__all__ = ["NOBODY", "cost_of", "is_boundary", "mass_of", "mean_of", "own_cost", "x_log_x"]
 
 
 @inner
-def mass_of(guide: Guide, sums: Any) -> Any:
-    """The mass of a group."""
-    return sums[1] if guide.settings[MASS] >= 0 else persons_of(guide, sums, np.int64(0))
+def mass_of(settings: Any, sums: Any, first: Int) -> Any:
+    """The mass of a group whose sums begin at an entry."""
+    return sums[first + 1] if settings[MASS] >= 0 else persons_of(settings[LEAN], sums, first)
 
 
 @inner
-def _x_log_x(guide: Guide, count: Int, unit: float) -> Any:
-    if unit == 1.0 and count < guide.logs.shape[0]:
-        return guide.logs[count]
+def x_log_x(logs: Any, count: Int, unit: float) -> Any:
+    """x ln x of so many units."""
+    if unit == 1.0 and count < logs.shape[0]:
+        return logs[at(count)]
     x = np.float64(count) * unit
     return x * math.log(x) if x > 0.0 else 0.0
 
 
 @inner
-def _impurity(guide: Guide, target: Int, sums: Any, less: Any, minus: Int) -> Any:
-    """The impurity of a target in a group with `sums` (minus 0) or with sums - less (minus 1)."""
-    first, unit = guide.targets[SLOT, target], guide.factors[UNIT, target]
-    if guide.targets[KIND, target] == NUMBER:
-        number = np.float64(mass_of(guide, sums) - minus * mass_of(guide, less))
+def _impurity(targets: Any, unit: float, logs: Any, target: Int, mass: Int, sums: Any, first: Int) -> Any:
+    """The impurity of a target in a group of so much mass whose sums begin at an entry."""
+    begin = first + targets[SLOT, target]
+    kind = targets[KIND, target]
+    if kind == NUMBER:
+        number = np.float64(mass)
         if number == 0.0:
             return 0.0
-        total = np.float64(sums[first] - minus * less[first])
-        squares = np.float64(sums[first + 1] - minus * less[first + 1])
-        return max(squares - total * total / number, 0.0) * unit
-    classes = guide.targets[CLASSES, target]
-    count = np.int64(0)
-    for one in range(first, first + classes):
-        count += sums[one] - minus * less[one]
-    found = _x_log_x(guide, count, unit)
-    for one in range(first, first + classes):
-        found -= _x_log_x(guide, sums[one] - minus * less[one], unit)
+        total = np.float64(sums[at(begin)])
+        return max(np.float64(sums[at(begin + 1)]) - total * total / number, 0.0) * unit
+    end = begin + targets[CLASSES, target]
+    count = mass
+    if kind != CLASS:
+        count = np.int64(0)
+        for place in range(begin, end):
+            count += sums[at(place)]
+    found = x_log_x(logs, count, unit)
+    for place in range(begin, end):
+        found -= x_log_x(logs, sums[at(place)], unit)
     return found
 
 
 @inner
-def _cost(guide: Guide, sums: Any, less: Any, minus: Int, own: Int) -> Any:
+def cost_of(settings: Any, targets: Any, factors: Any, logs: Any, sums: Any, first: Int, own: Int) -> Any:
+    """The cost of a group whose sums begin at an entry; what the column `own` itself is as a target is left out
+    (NOBODY: nothing is).
+    """
+    mass = mass_of(settings, sums, first)
     found = 0.0
-    for target in range(guide.targets.shape[1]):
-        if guide.targets[ITSELF, target] != own:
-            found += guide.factors[FACTOR, target] * _impurity(guide, np.int64(target), sums, less, minus)
+    for target in range(targets.shape[1]):
+        if targets[ITSELF, target] != own:
+            impurity = _impurity(targets, factors[UNIT, target], logs, np.int64(target), mass, sums, first)
+            found += factors[FACTOR, target] * impurity
     return found
 
 
 @inner
-def cost_of(guide: Guide, sums: Any, own: Int) -> Any:
-    """The cost of a group; what the column `own` itself is as a target is left out (NOBODY: nothing is)."""
-    return _cost(guide, sums, sums, np.int64(0), own)
-
-
-@inner
-def own_cost(guide: Guide, sums: Any, own: Int) -> Any:
+def own_cost(settings: Any, targets: Any, factors: Any, logs: Any, sums: Any, own: Int) -> Any:
     """The cost of a group by what a column itself is as a target."""
+    zero = np.int64(0)
+    mass = mass_of(settings, sums, zero)
     found = 0.0
-    for target in range(guide.targets.shape[1]):
-        if guide.targets[ITSELF, target] == own:
-            found += guide.factors[FACTOR, target] * _impurity(guide, np.int64(target), sums, sums, np.int64(0))
+    for target in range(targets.shape[1]):
+        if targets[ITSELF, target] == own:
+            impurity = _impurity(targets, factors[UNIT, target], logs, np.int64(target), mass, sums, zero)
+            found += factors[FACTOR, target] * impurity
     return found
 
 
 @inner
-def cost_between(guide: Guide, vectors: Any, own: Int) -> Any:
-    """The cost of a group with the sums BELOW and of one with the rest of WHOLE, for a split of the column `own`."""
-    below, whole = vectors[BELOW], vectors[WHOLE]
-    targets = guide.targets
-    if targets.shape[1] == 1 and targets[CLASSES, 0] == 2 and targets[KIND, 0] == CLASS and targets[ITSELF, 0] != own:
-        # What is nearly always asked: one target of two classes.
-        unit, factor, slot = guide.factors[UNIT, 0], guide.factors[FACTOR, 0], guide.targets[SLOT, 0]
-        a, b = below[slot], below[slot + 1]
-        c, d = whole[slot] - a, whole[slot + 1] - b
-        left = _x_log_x(guide, a + b, unit) - _x_log_x(guide, a, unit) - _x_log_x(guide, b, unit)
-        right = _x_log_x(guide, c + d, unit) - _x_log_x(guide, c, unit) - _x_log_x(guide, d, unit)
-        return factor * left + factor * right
-    return _cost(guide, below, below, np.int64(0), own) + _cost(guide, whole, below, np.int64(1), own)
-
-
-@inner
-def is_boundary(guide: Guide, one: Any, other: Any, own: Int) -> Any:
-    """Whether a cut between two groups may be the best one: not if both are pure and of one class for every target."""
-    for target in range(guide.targets.shape[1]):
-        if guide.targets[ITSELF, target] == own:
+def is_boundary(settings: Any, targets: Any, sums: Any, one: Int, other: Int, own: Int) -> Any:
+    """Whether a cut between two groups, whose sums begin at two entries, may be the best one: not if both are pure and
+    of one class for every target.
+    """
+    for target in range(targets.shape[1]):
+        if targets[ITSELF, target] == own:
             continue
-        if guide.settings[ALL_CUTS] == 1 or guide.targets[KIND, target] != CLASS:
+        if settings[ALL_CUTS] == 1 or targets[KIND, target] != CLASS:
             return True
-        first = guide.targets[SLOT, target]
+        first = targets[SLOT, target]
         filled = np.int64(0)
-        for slot in range(first, first + guide.targets[CLASSES, target]):
-            filled += np.int64(one[slot] != 0 or other[slot] != 0)
+        for slot in range(first, first + targets[CLASSES, target]):
+            filled += np.int64(sums[at(one + slot)] != 0 or sums[at(other + slot)] != 0)
         if filled > 1:
             return True
     return False
 
 
 @inner
-def mean_of(guide: Guide, target: Int, chosen: Int, sums: Any) -> Any:
+def mean_of(settings: Any, targets: Any, target: Int, chosen: Int, sums: Any, first: Int) -> Any:
     """The mean of a target in a group: of its numbers, or of belonging to the chosen class."""
-    first = guide.targets[SLOT, target]
-    if guide.targets[KIND, target] == NUMBER:
-        return np.float64(sums[first]) / np.float64(mass_of(guide, sums))
+    slot = first + targets[SLOT, target]
+    if targets[KIND, target] == NUMBER:
+        return np.float64(sums[at(slot)]) / np.float64(mass_of(settings, sums, first))
     count = np.int64(0)
-    for one in range(first, first + guide.targets[CLASSES, target]):
-        count += sums[one]
-    return np.float64(sums[first + chosen]) / np.float64(count)
+    for one in range(targets[CLASSES, target]):
+        count += sums[at(slot + one)]
+    return np.float64(sums[at(slot + chosen)]) / np.float64(count)

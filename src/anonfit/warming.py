@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Having all kernels ready before they are needed: compiled once with a word about it, later loaded while the table is
+read. Compiling takes one core, so where there are two, a second process compiles half of the kernels into the cache.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from contextlib import contextmanager, suppress
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from anonfit.compiling import cache_folder
+from anonfit.progress import Stage
+from anonfit.threads import thread_count
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["prepare"]
+
+WITH_MODELS = "with-models"
+
+
+def prepare(stage: Stage, *, models: bool = False) -> None:
+    """Compile the kernels now, if that was never done, or load them in the background.
+
+    Args:
+        stage: Told what takes time.
+        models: Whether groups will be held against models on sensitive columns.
+    """
+    from anonfit.engines.memory import warming
+
+    if warming.is_compiled(models=models):
+        Thread(target=_try_to_warm_up, args=(models,), name="anonfit-warm-up").start()
+        return
+    stage("Compiling (once on this machine, about 20 seconds)")
+    with _second_process(models):
+        warming.warm_weighing(models=models)
+    warming.warm_up(models=models)
+
+
+def _compile_the_rest(models: bool) -> None:
+    """What the second process does."""
+    from anonfit.engines.memory import warming
+
+    warming.warm_finding(models=models)
+    import anonfit.auditing.kernels  # noqa: F401  compiled when imported
+
+
+def _try_to_warm_up(models: bool) -> None:
+    """The run itself meets whatever fails here, unless it has ended already."""
+    from anonfit.engines.memory import warming
+
+    with suppress(Exception):
+        warming.warm_up(models=models)
+
+
+@contextmanager
+def _second_process(models: bool) -> Iterator[None]:
+    """Another process that compiles half of the kernels; at the end it is waited for. If it cannot be
+    started or fails, those kernels are compiled later here.
+    """
+    started = None
+    if thread_count(None) > 1 and cache_folder("engines") is not None:
+        words = [sys.executable, "-m", "anonfit.warming", *([WITH_MODELS] if models else [])]
+        with suppress(OSError):
+            started = subprocess.Popen(  # noqa: S603  our own module
+                words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+    try:
+        yield
+    except BaseException:
+        if started is not None:
+            started.kill()
+        raise
+    finally:
+        if started is not None:
+            started.wait()
+
+
+if __name__ == "__main__":
+    _compile_the_rest(WITH_MODELS in sys.argv)
