@@ -32,8 +32,10 @@ from anonfit.engines.memory.layout import (
     pack,
     rows_of,
 )
+from anonfit.engines.memory.moving import count_parts, scatter
 from anonfit.engines.memory.scratch import SIZES, make_scratch
 from anonfit.engines.memory.selecting import Node, Selector, Shared, Split
+from anonfit.engines.memory.spans import child_span, child_tile
 from anonfit.engines.memory.splitting import choose_split
 from anonfit.engines.memory.structs import shared
 from anonfit.engines.memory.trees import breadth_first, settle
@@ -126,12 +128,12 @@ class Grower:
         columns, scratch = self.shared_columns, self.shared_scratch
         sizes = self.scratch.lists[SIZES, :parts].copy()
         if self.columns.counts >= 0:
-            growing.count_parts(source, columns, column, parts, by_set, node.start, node.stop, scratch, sizes)
+            count_parts(source, columns, column, parts, by_set, node.start, node.stop, scratch, sizes)
         edges = node.start + np.concatenate([[0], np.cumsum(sizes)])
         middle = (node.start + node.stop) // 2
 
         def move(start: int, stop: int, step: int, places: NDArray[np.int64]) -> None:
-            growing.scatter(source, target, columns, column, parts, by_set, start, stop, step, scratch, places)
+            scatter(source, target, columns, column, parts, by_set, start, stop, step, scratch, places)
 
         self.each(move, (node.start, node.stop - 1), (middle, middle - 1), (1, -1), (edges[:-1].copy(), edges[1:] - 1))
         return [(int(edges[part]), int(edges[part + 1])) for part in range(parts)]
@@ -214,9 +216,9 @@ class Grower:
                 continue
             span, tile = np.empty_like(node.span), node.tile.copy()
             if by_set:
-                growing.child_tile(columns, node.span, node.tile, column, part, side, span, tile)
+                child_tile(columns, node.span, node.tile, column, part, side, span, tile)
             else:
-                growing.child_span(columns, node.span, node.tile, column, part, parts, lists, span, tile)
+                child_span(columns, node.span, node.tile, column, part, parts, lists, span, tile)
             histogram = None
             if part != largest:
                 histogram = self.count(1 - node.buffer, start, stop)

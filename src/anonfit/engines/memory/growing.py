@@ -10,19 +10,13 @@ from typing import Any
 import numpy as np
 
 from anonfit.compiling import inner, kernel
-from anonfit.engines.memory.counting import at, count_rows, read, run_of
+from anonfit.engines.memory.counting import count_rows
 from anonfit.engines.memory.elements import inner_range, tighten
 from anonfit.engines.memory.guard import Guard
 from anonfit.engines.memory.guide import Guide
 from anonfit.engines.memory.layout import (
-    BIT,
     FROM,
-    GAP,
-    HIGH,
-    LOW,
-    MASK,
     MODE,
-    QUARTER,
     SIZE,
     SPAN,
     TILE,
@@ -31,11 +25,13 @@ from anonfit.engines.memory.layout import (
     Int,
     Rows,
 )
-from anonfit.engines.memory.scratch import PARTS, SIZES, Scratch
+from anonfit.engines.memory.moving import divide, persons_between
+from anonfit.engines.memory.scratch import PARTS, Scratch
+from anonfit.engines.memory.spans import child_span, child_tile
 from anonfit.engines.memory.splitting import choose_split
 from anonfit.tables.coded import SplitMode
 
-__all__ = ["attach", "child_span", "child_tile", "count_parts", "finish", "grow_subtree", "new_nodes", "scatter"]
+__all__ = ["attach", "finish", "grow_subtree", "new_nodes"]
 
 # One row per node of the tree being grown. START and BEFORE are as in Tree; the rows of a node that is a region are
 # BEGIN..END of buffer BUFFER (none for an empty region). SET is where a node's set stands among the members of sets
@@ -189,176 +185,6 @@ def finish(
 
 
 @inner
-def _fit_span(columns: Columns, column: Int, span: Any, tile: Any) -> None:
-    """Bring FROM and TO of a column to the first and last code of its tile."""
-    held = columns.facts[TILE, column]
-    first, last = np.int64(-1), np.int64(-1)
-    for code in range(columns.facts[SIZE, column]):
-        if tile[held + code] == 1:
-            last = np.int64(code)
-            if first < 0:
-                first = np.int64(code)
-    span[FROM, column], span[TO, column] = first, last
-
-
-@kernel
-def child_span(
-    columns: Columns, span: Any, tile: Any, column: Int, part: Int, parts: Int, lists: Any, child: Any, inner_tile: Any
-) -> None:
-    """The span and the tile of a part of a split by runs, written to `child` and `inner_tile`."""
-    for fact in range(SPAN):
-        for other in range(span.shape[1]):
-            child[fact, other] = span[fact, other]
-    first = lists[PARTS, part]
-    last = lists[PARTS, part + 1] - 1 if part + 1 < parts else span[TO, column]
-    child[FROM, column], child[TO, column] = first, last
-    child[LOW, column] = max(first, span[LOW, column])
-    child[HIGH, column] = min(last, span[HIGH, column])
-    if first > 0:
-        child[GAP, column] = 0
-    for entry in range(tile.shape[0]):
-        inner_tile[entry] = tile[entry]
-    held = columns.facts[TILE, column]
-    if held >= 0:
-        for code in range(columns.facts[SIZE, column]):
-            if code < first or code > last:
-                inner_tile[held + code] = 0
-        _fit_span(columns, column, child, inner_tile)
-
-
-@kernel
-def child_tile(
-    columns: Columns, span: Any, tile: Any, column: Int, part: Int, sides: Any, child: Any, inner_tile: Any
-) -> None:
-    """The span and the tile of a part of a split by a set, written to `child` and `inner_tile`."""
-    for fact in range(SPAN):
-        for other in range(span.shape[1]):
-            child[fact, other] = span[fact, other]
-    for entry in range(tile.shape[0]):
-        inner_tile[entry] = tile[entry]
-    held = columns.facts[TILE, column]
-    if held >= 0:
-        for code in range(columns.facts[SIZE, column]):
-            if sides[code] != part:
-                inner_tile[held + code] = 0
-        _fit_span(columns, column, child, inner_tile)
-
-
-@kernel
-def count_parts(
-    rows: Rows,
-    columns: Columns,
-    column: Int,
-    parts: Int,
-    by_set: Int,
-    start: Int,
-    stop: Int,
-    scratch: Scratch,
-    sizes: Any,
-) -> None:
-    """Count the rows start..stop that go to each part."""
-    words, bit, mask = rows.words, columns.facts[BIT, column], columns.facts[MASK, column]
-    side, firsts = scratch.side, scratch.lists[PARTS]
-    for part in range(parts):
-        sizes[part] = 0
-    for row in range(start, stop):
-        code = read(words, bit, mask, row)
-        if by_set == 1:
-            sizes[np.int64(side[code])] += 1
-        else:
-            sizes[run_of(firsts, parts, code)] += 1
-
-
-@kernel
-def scatter(
-    source: Rows,
-    target: Rows,
-    columns: Columns,
-    column: Int,
-    parts: Int,
-    by_set: Int,
-    start: Int,
-    stop: Int,
-    step: Int,
-    scratch: Scratch,
-    places: Any,
-) -> None:
-    """Move rows start, start + step, … before stop to their parts; `places` holds the next free row of each part.
-
-    Two threads can share a node: one goes forward from its first row, the other backward from its last, and they meet
-    within every part, whose rows keep their order.
-    """
-    bit, mask = columns.facts[BIT, column], columns.facts[MASK, column]
-    old, new, side, firsts = source.words, target.words, scratch.side, scratch.lists[PARTS]
-    words = old.shape[1]
-    if parts > 2:
-        for row in range(start, stop, step):
-            part = run_of(firsts, parts, read(old, bit, mask, row))
-            for word in range(words):
-                new[places[part], word] = old[row, word]
-            places[part] += step
-        return
-    second = firsts[1]
-    low, high = places[0], places[1]
-    for row in range(start, stop, step):
-        code = read(old, bit, mask, row)
-        below = side[at(code)] == 0 if by_set == 1 else code < second
-        place = low if below else high
-        if words == 2:  # most tables need two or three words
-            new[at(place), 0], new[at(place), 1] = old[at(row), 0], old[at(row), 1]
-        elif words == 3:
-            new[at(place), 0], new[at(place), 1] = old[at(row), 0], old[at(row), 1]
-            new[at(place), 2] = old[at(row), 2]
-        else:
-            for word in range(words):
-                new[at(place), word] = old[at(row), word]
-        low += step if below else 0
-        high += 0 if below else step
-    places[0], places[1] = low, high
-
-
-@inner
-def _persons(rows: Rows, columns: Columns, start: Int, stop: Int) -> Any:
-    """Persons of rows start..stop, each row counted on its own."""
-    if columns.counts < 0:
-        return stop - start
-    persons = np.int64(0)
-    words, counts = rows.words, columns.counts
-    for row in range(start, stop):
-        persons += read(words, counts, QUARTER, row)
-    return persons
-
-
-@inner
-def _divide(
-    source: Rows,
-    target: Rows,
-    columns: Columns,
-    column: Int,
-    parts: Int,
-    by_set: Int,
-    start: Int,
-    stop: Int,
-    scratch: Scratch,
-    edges: Any,
-) -> Any:
-    """Move a node's rows to their parts; fills `edges` (part, first row and row after the last) and returns the
-    largest part.
-    """
-    lists = scratch.lists
-    if columns.counts >= 0:
-        count_parts(source, columns, column, parts, by_set, start, stop, scratch, lists[SIZES])
-    place, largest = start, np.int64(0)
-    for part in range(parts):
-        edges[0, part], edges[1, part] = place, place
-        place += lists[SIZES, part]
-        if lists[SIZES, part] > lists[SIZES, largest]:
-            largest = np.int64(part)
-    scatter(source, target, columns, column, parts, by_set, start, stop, np.int64(1), scratch, edges[1])
-    return largest
-
-
-@inner
 def _pass_histogram(
     rows: Rows,
     columns: Columns,
@@ -374,7 +200,7 @@ def _pass_histogram(
     places: Any,
 ) -> Any:
     """The histogram a part gets: the largest takes its parent's, from which the others are taken away."""
-    enough = _persons(rows, columns, start, stop) >= 2 * k
+    enough = persons_between(rows, columns, start, stop) >= 2 * k
     if is_largest:
         return slot if enough else np.int64(TOO_SMALL)
     if not enough:
@@ -463,14 +289,14 @@ def grow_subtree(
         nodes, used, first, members, filled = attach(
             nodes, used, node, columns, column, parts, before, by_set, members, filled, here, held, scratch
         )
-        largest = _divide(rows, other, columns, column, parts, by_set, start, stop, scratch, edges)
+        largest = divide(rows, other, columns, column, parts, by_set, start, stop, scratch, edges)
         waiting, spans, tiles = (
             _room(waiting, count + parts),
             _room(spans, count + parts),
             _room(tiles, count + parts),
         )
         crowded = slot + parts >= kept_histograms
-        large = _persons(other, columns, edges[0, largest], edges[1, largest]) >= 2 * k
+        large = persons_between(other, columns, edges[0, largest], edges[1, largest]) >= 2 * k
         highest = slot
         for turn in range(parts):
             # The largest part is pushed first, so it is taken up last: the others may use the histograms above its own.

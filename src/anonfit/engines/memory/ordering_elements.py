@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from anonfit.compiling import inner
-from anonfit.engines.memory.counting import persons_beside
+from anonfit.engines.memory.counting import at, persons_beside
 from anonfit.engines.memory.guard import Guard
 from anonfit.engines.memory.guarding import sweep
 from anonfit.engines.memory.guide import CLASSES, ITSELF, KIND, NUMBER, SLOT, SLOTS, Guide
@@ -24,6 +24,9 @@ __all__ = ["mark_legal", "next_way", "put_in_order"]
 ORDERED = int(SplitMode.ORDERED)
 BY_CODE = 1 << 30
 """The order that no target gives."""
+
+SHORT = 16
+"""Runs of so many elements are sorted by insertion."""
 
 
 @inner
@@ -43,10 +46,21 @@ def next_way(guide: Guide, columns: Columns, column: Int, way: Int) -> Any:
 
 @inner
 def _sort_elements(elements: Int, means: Any, lists: Any) -> None:
-    """Sort ORDER by mean, equal ones as they stand: runs of growing length are merged."""
-    width = np.int64(1)
+    """Sort ORDER by mean, equal ones as they stand: short runs by insertion, then runs of growing length are merged."""
+    begin: Int = np.int64(0)
+    while begin < elements:
+        end = min(begin + SHORT, elements)
+        for place in range(begin + 1, end):
+            element = lists[ORDER, at(place)]
+            mean, hole = means[at(element)], np.int64(place)
+            while hole > begin and means[at(lists[ORDER, at(hole - 1)])] > mean:
+                lists[ORDER, at(hole)] = lists[ORDER, at(hole - 1)]
+                hole -= 1
+            lists[ORDER, at(hole)] = element
+        begin = end
+    width = np.int64(SHORT)
     while width < elements:
-        begin: Int = np.int64(0)
+        begin = np.int64(0)
         while begin < elements:
             middle, end = min(begin + width, elements), min(begin + 2 * width, elements)
             left, right = begin, middle

@@ -10,35 +10,25 @@ from typing import Any
 import numpy as np
 
 from anonfit.compiling import inner, kernel
-from anonfit.engines.memory.counting import at, persons_within
+from anonfit.engines.memory.cutting import HOPED, TIE, sum_whole, weigh_multiway, weigh_two_way
 from anonfit.engines.memory.elements import BINARY, MULTIWAY, ORDERED, find_elements, inner_range, spread_of, tighten
 from anonfit.engines.memory.guard import Guard
 from anonfit.engines.memory.guarding import parts_allowed
 from anonfit.engines.memory.guide import (
-    ALL_CUTS,
     ALPHA,
-    CLASS,
-    CLASSES,
-    FACTOR,
-    ITSELF,
-    KIND,
     LARGEST,
     MIN_GAIN,
     PER_MASS,
     RULE,
-    SLOT,
     SLOTS,
-    UNIT,
     Guide,
 )
 from anonfit.engines.memory.layout import FROM, GAP, MODE, SIZE, TILE, Columns, Int, Rows
-from anonfit.engines.memory.ordering_elements import mark_legal, next_way, put_in_order
+from anonfit.engines.memory.ordering_elements import put_in_order
 from anonfit.engines.memory.scratch import (
     COST,
     CUT,
     ENDS,
-    LEFT,
-    LEGAL,
     ORDER,
     OWN,
     PARTS,
@@ -49,248 +39,11 @@ from anonfit.engines.memory.scratch import (
     WAY,
     Scratch,
 )
-from anonfit.engines.memory.weighing import NOBODY, cost_of, is_boundary, mass_of, own_cost, x_log_x
+from anonfit.engines.memory.weighing import NOBODY, cost_of, mass_of, own_cost
 
-__all__ = ["choose_split", "weigh_multiway", "weigh_two_way", "write_parts"]
+__all__ = ["choose_split", "write_parts"]
 
-TIE = 1e-9
 FIRST, PRODUCT, BLEND = 1, 2, 3  # weight rules, as in criteria.purpose
-HOPED = 0.5
-
-
-@inner
-def _median_cut(elements: Int, lists: Any) -> Any:
-    """The place after which to cut: the lower median's if that is legal, else the nearest legal one, lower first;
-    or -1.
-    """
-    total = np.int64(0)
-    for element in range(elements):
-        total += lists[OWN, element]
-    half = (total + 1) // 2
-    below = np.int64(0)
-    best, best_distance = np.int64(-1), total + 1
-    for place in range(elements - 1):
-        above_half = below >= half
-        below += lists[OWN, lists[ORDER, place]]
-        if lists[LEGAL, place] == 1:
-            if below >= half and not above_half:
-                return np.int64(place)
-            if abs(below - half) < best_distance:
-                best, best_distance = np.int64(place), abs(below - half)
-    return best
-
-
-@inner
-def _sum_whole(slots: Int, elements: Int, base: Int, sums: Any, whole: Any) -> None:
-    """Fill `whole` with the sums of all elements."""
-    for slot in range(slots):
-        whole[slot] = 0
-    for element in range(elements):
-        for slot in range(slots):
-            whole[slot] += sums[at(base + element * slots + slot)]
-
-
-@inner
-def _move_below(slots: Int, first: Int, sums: Any, below: Any, above: Any) -> None:
-    """Move an element, whose sums begin at an entry, to the lower side of the cut."""
-    for slot in range(slots):
-        moved = sums[at(first + slot)]
-        below[slot] += moved
-        above[slot] -= moved
-
-
-@inner
-def _all_above(slots: Int, whole: Any, below: Any, above: Any) -> None:
-    """Begin with a cut below all elements."""
-    for slot in range(slots):
-        below[slot], above[slot] = 0, whole[slot]
-
-
-@inner
-def _cost_at(guide: Guide, base: Int, cut: Int, own: Int, scratch: Scratch) -> Any:
-    """The cost of a cut after a place of the order."""
-    lists, below, above, sums = scratch.lists, scratch.below, scratch.above, scratch.sums
-    settings, targets, factors, logs = guide.settings, guide.targets, guide.factors, guide.logs
-    slots, zero = settings[SLOTS], np.int64(0)
-    _all_above(slots, scratch.whole, below, above)
-    for place in range(cut + 1):
-        _move_below(slots, base + lists[ORDER, place] * slots, sums, below, above)
-    left = cost_of(settings, targets, factors, logs, below, zero, own)
-    return left + cost_of(settings, targets, factors, logs, above, zero, own)
-
-
-@inner
-def _best_of_two(
-    guide: Guide, elements: Int, base: Int, size: float, least: float, every: bool, scratch: Scratch
-) -> Any:
-    """What `_best_cut` finds where there is one target, of two classes: what is nearly always asked."""
-    lists, sums, whole, logs = scratch.lists, scratch.sums, scratch.whole, guide.logs
-    slots, all_cuts = guide.settings[SLOTS], guide.settings[ALL_CUTS] == 1
-    unit, factor, slot = guide.factors[UNIT, 0], guide.factors[FACTOR, 0], guide.targets[SLOT, 0]
-    a, b = np.int64(0), np.int64(0)
-    best, is_candidate = np.int64(-1), False
-    here = base + lists[ORDER, 0] * slots + slot
-    for place in range(elements - 1):
-        after = base + lists[ORDER, at(place + 1)] * slots + slot
-        a += sums[at(here)]
-        b += sums[at(here + 1)]
-        if lists[LEGAL, place] == 1:
-            boundary = all_cuts or (
-                (sums[at(here)] != 0 or sums[at(after)] != 0) and (sums[at(here + 1)] != 0 or sums[at(after + 1)] != 0)
-            )
-            if boundary or every:
-                c, d = whole[slot] - a, whole[slot + 1] - b
-                left = x_log_x(logs, a + b, unit) - x_log_x(logs, a, unit) - x_log_x(logs, b, unit)
-                right = x_log_x(logs, c + d, unit) - x_log_x(logs, c, unit) - x_log_x(logs, d, unit)
-                cost = (factor * left + factor * right) / size
-                if cost < least - TIE:
-                    best, least, is_candidate = np.int64(place), cost, boundary
-        here = after
-    return best, least, is_candidate
-
-
-@inner
-def _best_cut(
-    guide: Guide, elements: Int, base: Int, own: Int, size: float, least: float, every: bool, scratch: Scratch
-) -> Any:
-    """The cheapest legal candidate of an order (or of every cut) that is cheaper than `least`, its cost, and whether it
-    is a candidate; or -1.
-    """
-    settings, targets, factors, logs = guide.settings, guide.targets, guide.factors, guide.logs
-    if targets.shape[1] == 1 and targets[CLASSES, 0] == 2 and targets[KIND, 0] == CLASS and targets[ITSELF, 0] != own:
-        return _best_of_two(guide, elements, base, size, least, every, scratch)
-    lists, sums, below, above = scratch.lists, scratch.sums, scratch.below, scratch.above
-    slots, zero = settings[SLOTS], np.int64(0)
-    _all_above(slots, scratch.whole, below, above)
-    best, is_candidate = np.int64(-1), False
-    for place in range(elements - 1):
-        here = base + lists[ORDER, place] * slots
-        _move_below(slots, here, sums, below, above)
-        if lists[LEGAL, place] == 0:
-            continue
-        boundary = is_boundary(settings, targets, sums, here, base + lists[ORDER, at(place + 1)] * slots, own)
-        if boundary or every:
-            cost = cost_of(settings, targets, factors, logs, below, zero, own)
-            cost = (cost + cost_of(settings, targets, factors, logs, above, zero, own)) / size
-            if cost < least - TIE:
-                best, least, is_candidate = np.int64(place), cost, boundary
-    return best, least, is_candidate
-
-
-@inner
-def weigh_two_way(
-    rows: Rows,
-    columns: Columns,
-    guide: Guide,
-    k: Int,
-    guard: Guard | None,
-    column: Int,
-    start: Int,
-    stop: Int,
-    elements: Int,
-    base: Int,
-    size: float,
-    scratch: Scratch,
-) -> None:
-    """Find the best legal cut of a column in any of its orders, else the median's in the first.
-
-    Before models have their say (STATE below 1) every cut is taken for a candidate: what they leave of a column is
-    never cheaper than that, whatever they forbid. STATE is then HOPED where the best cut is none.
-    """
-    found, guided = scratch.found, guide.targets.shape[1] > 0
-    swept = found[STATE, column] == 1.0
-    found[COST, column], found[CUT, column], found[WAY, column] = np.inf, -1.0, 0.0
-    first = next_way(guide, columns, column, np.int64(-1))
-    way, by_median = first, not guided
-    every = guard is not None and not swept
-    while way >= 0:
-        put_in_order(guide, way, elements, base, scratch)
-        mark_legal(rows, columns, k, guard, column, start, stop, elements, swept, scratch)
-        if by_median:
-            cut = _median_cut(elements, scratch.lists)
-            if cut >= 0:
-                cost = _cost_at(guide, base, cut, column, scratch) / size if guided else 0.0
-                found[COST, column], found[CUT, column], found[WAY, column] = cost, cut, first
-            return
-        cut, cost, is_candidate = _best_cut(guide, elements, base, column, size, found[COST, column], every, scratch)
-        if cut >= 0:
-            found[COST, column], found[CUT, column], found[WAY, column] = cost, cut, way
-            if every:
-                found[STATE, column] = 0.0 if is_candidate else HOPED
-        way = next_way(guide, columns, column, way)
-        if way < 0 and found[CUT, column] < 0 and not every:
-            way, by_median = first, True
-
-
-@inner
-def _all_legal(elements: Int, k: Int, lists: Any) -> Any:
-    """Whether at least two elements have persons, and each that has any has enough."""
-    filled = 0
-    for element in range(elements):
-        if lists[LEFT, element] > 0:
-            filled += 1
-            if lists[LEFT, element] < k:
-                return False
-    return filled > 1
-
-
-@inner
-def _join_missing(slots: Int, elements: Int, base: Int, lists: Any, sums: Any) -> Any:
-    """Put missing and the first child together; how many elements are left."""
-    lists[OWN, 0] += lists[OWN, 1]
-    lists[ENDS, 0] = lists[ENDS, 1]
-    for slot in range(slots):
-        sums[base + slot] += sums[base + slots + slot]
-    for element in range(2, elements):
-        for fact in (STARTS, ENDS, OWN):
-            lists[fact, element - 1] = lists[fact, element]
-        for slot in range(slots):
-            sums[base + (element - 1) * slots + slot] = sums[base + element * slots + slot]
-    return elements - 1
-
-
-@inner
-def weigh_multiway(
-    rows: Rows,
-    columns: Columns,
-    guide: Guide,
-    k: Int,
-    column: Int,
-    start: Int,
-    stop: Int,
-    elements: Int,
-    base: Int,
-    gap: Int,
-    size: float,
-    scratch: Scratch,
-) -> Any:
-    """Find the legal multiway split of a column: missing values alone if they may be, otherwise with the first child
-    (CUT 1), as also after the split without them was not allowed (STATE 1). Returns its elements.
-    """
-    found, lists = scratch.found, scratch.lists
-    joined = np.int64(0)
-    found[COST, column], found[CUT, column] = np.inf, -1.0
-    legal = False
-    if found[STATE, column] == 0.0:
-        persons_within(rows, columns, column, start, stop, elements, lists)
-        legal = _all_legal(elements, k, lists)
-    if not legal and gap == 1 and elements > 2 and found[STATE, column] < 2.0:
-        joined = np.int64(1)
-        elements = _join_missing(guide.settings[SLOTS], elements, base, lists, scratch.sums)
-        persons_within(rows, columns, column, start, stop, elements, lists)
-        legal = _all_legal(elements, k, lists)
-    if not legal:
-        return elements
-    cost = 0.0
-    settings, targets, factors, logs = guide.settings, guide.targets, guide.factors, guide.logs
-    if targets.shape[1] > 0:
-        for element in range(elements):
-            if lists[OWN, element] > 0:
-                first = base + element * settings[SLOTS]
-                cost += cost_of(settings, targets, factors, logs, scratch.sums, first, column)
-        cost /= size
-    found[COST, column], found[CUT, column], found[STATE, column] = cost, joined, joined
-    return elements
 
 
 @inner
@@ -316,7 +69,7 @@ def _weigh(
     targets = guide.targets
     if targets.shape[1] > 0:
         settings, factors, logs, whole = guide.settings, guide.factors, guide.logs, scratch.whole
-        _sum_whole(settings[SLOTS], elements, base, scratch.sums, whole)
+        sum_whole(settings[SLOTS], elements, base, scratch.sums, whole)
         size = np.float64(mass_of(settings, whole, np.int64(0))) * guide.numbers[PER_MASS]
         node = cost_of(settings, targets, factors, logs, whole, np.int64(0), np.int64(NOBODY))
         mine = own_cost(settings, targets, factors, logs, whole, column)

@@ -11,13 +11,14 @@ import numpy as np
 
 from anonfit.compiling import cache_folder
 from anonfit.criteria.purpose import BLIND
+from anonfit.engines.memory.cutting import weigh_multiway, weigh_two_way
 from anonfit.engines.memory.elements import find_elements, spread_of, tighten
 from anonfit.engines.memory.engine import Grower, Growth, Guarded, grow
 from anonfit.engines.memory.ordering import order_rows
 from anonfit.engines.memory.routing import make_routes, route_packed
 from anonfit.engines.memory.scratch import PARTS, SIZES
 from anonfit.engines.memory.selecting import Node, Split
-from anonfit.engines.memory.splitting import weigh_multiway, weigh_two_way, write_parts
+from anonfit.engines.memory.splitting import write_parts
 from anonfit.engines.tree import Tree
 from anonfit.privacy.l_diversity import DistinctL
 from anonfit.privacy.sensitive import SensitiveColumn
