@@ -9,8 +9,24 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from anonfit.api import Release, anonymize, load, run
     from anonfit.auditing import Audit, audit, audit_release
+    from anonfit.comparing import compare
+    from anonfit.errors import (
+        AnonfitError,
+        AuditFailed,
+        DataError,
+        DemandError,
+        Infeasible,
+        MissingPackage,
+        RecodingError,
+        ReleaseError,
+        RequestError,
+        SpecError,
+        TaxonomyError,
+    )
     from anonfit.estimators.anonymizer import Anonymizer
     from anonfit.estimators.region_encoder import RegionEncoder
+    from anonfit.evaluation.grid import evaluate
+    from anonfit.evaluation.result import Evaluation
     from anonfit.recoding.recoding import Recoding
     from anonfit.spec import Spec
     from anonfit.spec_reading import parse_spec, read_spec
@@ -18,17 +34,31 @@ if TYPE_CHECKING:
     from anonfit.tables.taxonomy_files import read_taxonomy, write_taxonomy
 
 __all__ = [
+    "AnonfitError",
     "Anonymizer",
     "Audit",
+    "AuditFailed",
+    "DataError",
+    "DemandError",
+    "Evaluation",
+    "Infeasible",
+    "MissingPackage",
     "Recoding",
+    "RecodingError",
     "RegionEncoder",
     "Release",
+    "ReleaseError",
+    "RequestError",
     "Spec",
+    "SpecError",
     "Taxonomy",
+    "TaxonomyError",
     "__version__",
     "anonymize",
     "audit",
     "audit_release",
+    "compare",
+    "evaluate",
     "load",
     "parse_spec",
     "read_spec",
@@ -38,16 +68,30 @@ __all__ = [
 ]
 
 _HOMES = {
+    "AnonfitError": "anonfit.errors",
     "Anonymizer": "anonfit.estimators.anonymizer",
     "Audit": "anonfit.auditing",
+    "AuditFailed": "anonfit.errors",
+    "DataError": "anonfit.errors",
+    "DemandError": "anonfit.errors",
+    "Evaluation": "anonfit.evaluation.result",
+    "Infeasible": "anonfit.errors",
+    "MissingPackage": "anonfit.errors",
     "Recoding": "anonfit.recoding.recoding",
+    "RecodingError": "anonfit.errors",
     "RegionEncoder": "anonfit.estimators.region_encoder",
     "Release": "anonfit.api",
+    "ReleaseError": "anonfit.errors",
+    "RequestError": "anonfit.errors",
     "Spec": "anonfit.spec",
+    "SpecError": "anonfit.errors",
     "Taxonomy": "anonfit.tables.taxonomy",
+    "TaxonomyError": "anonfit.errors",
     "anonymize": "anonfit.api",
     "audit": "anonfit.auditing",
     "audit_release": "anonfit.auditing",
+    "compare": "anonfit.comparing",
+    "evaluate": "anonfit.evaluation.grid",
     "load": "anonfit.api",
     "parse_spec": "anonfit.spec_reading",
     "read_spec": "anonfit.spec_reading",

@@ -17,6 +17,7 @@ from anonfit.recoding.columns import NominalCells, OrdinalCells
 from anonfit.recoding.recoding import Recoding, Unseen
 from anonfit.release.folder import check_free, copy_release
 from anonfit.release.loading import Loaded, load_folder
+from anonfit.report.curve import read_ks
 from anonfit.spec import SelectionSpec, Spec, TargetSpec
 from anonfit.spec_keywords import spec_of_keywords
 from anonfit.spec_reading import public_spec, read_spec
@@ -109,7 +110,9 @@ class Release:
     def _extended(self, data: Any, unseen: str, stage: Stage = silent) -> Made:
         if unseen not in ("suppress", "error"):
             raise RequestError(f"unseen = '{unseen}' is not known here; {did_you_mean(unseen, ('suppress', 'error'))}")
-        return extend(self._made.spec, self.recoding, data, unseen=Unseen(unseen), stage=stage)
+        targets = self.report["asked"].get("targets", ())
+        steered = {target["column"]: target["kind"] == "number" for target in targets if target["used"]}
+        return extend(self._made.spec, self.recoding, data, unseen=Unseen(unseen), steered=steered, stage=stage)
 
 
 def _released(made: Made, source: Any) -> Release:
@@ -234,6 +237,7 @@ def run(
     out: str | Path,
     *,
     settings: Iterable[str] = (),
+    curve: Sequence[int] = (),
     replace: bool = False,
     stage: Stage = silent,
 ) -> Release:
@@ -243,6 +247,7 @@ def run(
         spec: A `Spec` or the path of a spec file.
         out: The folder to make.
         settings: Settings such as `privacy.k=20` that stand above the file's.
+        curve: Other k of which the report is to say what they would be worth.
         replace: Whether a release that is already there may be replaced.
         stage: Told each stage as it begins.
 
@@ -252,8 +257,9 @@ def run(
     if not isinstance(spec, Spec):
         spec = read_spec(spec, settings)
     check_free(Path(out).absolute(), replace=replace)
+    ks = read_ks(curve) if curve else ()
     made = make(spec, stage=stage)
-    report = publish_made(made, Path(out), replace=replace, stage=stage)
+    report = publish_made(made, Path(out), replace=replace, ks=ks, stage=stage)
     return Release(like(spec.data.source, made.table, index=False), made.recoding, report, made)
 
 

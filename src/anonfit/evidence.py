@@ -4,27 +4,43 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from anonfit.algorithms.demands import has_classes
+from anonfit.appraisal import Appraisal, appraise, appraise_thoroughly
 from anonfit.errors import AuditFailed
-from anonfit.pipeline import Made, workload_of
+from anonfit.pipeline import Made, persons_in, workload_of
 from anonfit.recoding.values import Values
 from anonfit.report.asking import Asked, aims_of, asked_content
-from anonfit.report.content import Facts, disclosed, report_content
+from anonfit.report.attack import attack_content, attack_release
+from anonfit.report.content import Facts, report_content
+from anonfit.report.disclosure import disclosed
 from anonfit.report.selections import internal_selections, public_selections
+from anonfit.spec import Spec
 from anonfit.spec_writing import public_tables, target_table
 from anonfit.tables.codebook import column_type
 from anonfit.tables.schema import ColumnType, Role, Schema
 from anonfit.workload.request import TargetRequest
-from anonfit.workload.targets import is_numeric
 
 if TYPE_CHECKING:
     import polars as pl
 
     from anonfit.auditing import Audit
+    from anonfit.utility.attack import Attack
 
-__all__ = ["all_of_selections", "audit_made", "manifest_spec", "public_report", "require_passed"]
+__all__ = [
+    "all_of_selections",
+    "attack_made",
+    "audit_made",
+    "audited_demands",
+    "audited_targets",
+    "both_reports",
+    "manifest_spec",
+    "public_report",
+    "require_passed",
+]
 
 
 def audit_made(made: Made, data: Any) -> Audit:
@@ -38,8 +54,8 @@ def audit_made(made: Made, data: Any) -> Audit:
         data,
         quasi_identifiers=made.recoding.quasi_identifiers,
         sensitive=[column.name for column in schema.of_role(Role.SENSITIVE)],
-        diversity=_audited_demands(made),
-        targets=_audited_targets(made),
+        diversity=audited_demands(spec, schema, _rows(made)),
+        targets=audited_targets(spec, schema, _rows(made)),
         max_confidence=spec.privacy.max_confidence if spec.privacy.max_confidence < 1 else None,
         k=spec.privacy.k,
         entity=next((column.name for column in schema.of_role(Role.ENTITY)), None),
@@ -64,29 +80,29 @@ def _meanings(made: Made, columns: list[dict[str, Any]]) -> dict[str, Any]:
     return {column["name"]: column for column in columns}
 
 
-def _audited_demands(made: Made) -> list[dict[str, Any]]:
-    """The demands on sensitive columns, with all that is declared of these."""
-    types = _types(made)
-    formats = {column.name: column.date_format for column in made.schema.columns}
-    demands = public_tables(made.spec, made.schema, types=types)["privacy"]["diversity"]
+def audited_demands(spec: Spec, schema: Schema, rows: pl.DataFrame) -> list[dict[str, Any]]:
+    """The demands on sensitive columns, with all that is declared of these, as `auditing.audit` reads them."""
+    types = _types(schema, rows)
+    formats = {column.name: column.date_format for column in schema.columns}
+    demands = public_tables(spec, schema, types=types)["privacy"]["diversity"]
     return [
         {"type": str(types[demand["column"]]), "date_format": formats[demand["column"]], **demand} for demand in demands
     ]
 
 
-def _audited_targets(made: Made) -> list[dict[str, Any]]:
+def audited_targets(spec: Spec, schema: Schema, rows: pl.DataFrame) -> list[dict[str, Any]]:
     """The targets, with what they are: classes, also where these are written as numbers, or numbers."""
-    types = _target_types(made)
+    types = _target_types(spec, schema, rows)
     return [
         target_table(target) | ({"type": str(types[target.column])} if target.column in types else {})
-        for target in made.spec.targets
+        for target in spec.capped_targets
     ]
 
 
 def require_passed(audit: Audit) -> None:
     """Nothing is published that the audit did not accept."""
     if not audit.passed:
-        faults = "; ".join(finding.sentence for finding in audit.findings if finding.met is False)
+        faults = "; ".join(dict.fromkeys(finding.sentence for finding in audit.missed))
         raise AuditFailed(
             f"the audit of the written file found that it does not hold what was asked, so nothing is published: "
             f"{faults}"
@@ -99,31 +115,31 @@ def _rows(made: Made) -> pl.DataFrame:
     return made.source
 
 
-def _types(made: Made) -> dict[str, ColumnType]:
+def _types(schema: Schema, rows: pl.DataFrame) -> dict[str, ColumnType]:
     """The types of sensitive columns and targets, from the data where they are not declared."""
-    rows = _rows(made)
-    columns = made.schema.of_role(Role.SENSITIVE, Role.TARGET)
+    columns = schema.of_role(Role.SENSITIVE, Role.TARGET)
     return {column.name: column_type(column, rows[column.name].dtype) for column in columns}
 
 
-def _target_types(made: Made) -> dict[str, ColumnType]:
+def _target_types(spec: Spec, schema: Schema, rows: pl.DataFrame) -> dict[str, ColumnType]:
     """The types of the targets that are released as they are: nominal, unless they are numbers or classes of such."""
-    rows, types = _rows(made), _types(made)
-    columns = {column.name: column for column in made.schema.of_role(Role.TARGET)}
+    types = _types(schema, rows)
+    columns = {column.name: column for column in schema.of_role(Role.TARGET)}
     found = {}
-    for target in made.spec.targets:
+    for target in spec.capped_targets:
         if column := columns.get(target.column):
             by_number = bool(target.classes or target.equal_width)
-            numeric = by_number or is_numeric(TargetRequest(column.name), column, rows[column.name])
+            asked, values = TargetRequest(column.name), rows[column.name]
+            numeric = by_number or not has_classes(asked, column, values, spec.method.criterion)
             found[column.name] = types[column.name] if numeric else column.type or ColumnType.NOMINAL
     return found
 
 
 def manifest_spec(made: Made) -> dict[str, Any]:
     """The spec as everybody may know it. It says of which type the targets are: new data must not be read otherwise."""
-    found = _target_types(made)
+    found = _target_types(made.spec, made.schema, _rows(made))
     columns = (replace(column, type=found.get(column.name, column.type)) for column in made.schema.columns)
-    return public_tables(made.spec, Schema(tuple(columns)), types=_types(made))
+    return public_tables(made.spec, Schema(tuple(columns)), types=_types(made.schema, _rows(made)))
 
 
 def _asked(made: Made) -> dict[str, Any]:
@@ -136,9 +152,18 @@ def _asked(made: Made) -> dict[str, Any]:
             demands=manifest_spec(made)["privacy"]["diversity"],
             max_confidence=spec.privacy.max_confidence,
             workload=workload,
-            aims=aims_of(workload, made.schema, _rows(made)),
+            aims=aims_of(workload, made.schema, _rows(made), steered=made.steered),
+            capped=_capped(made),
         )
     )
+
+
+def _capped(made: Made) -> list[str]:
+    """The targets of which `max_confidence` caps what groups tell: those that are released as they are."""
+    if made.spec.privacy.max_confidence >= 1:
+        return []
+    released = {column.name for column in made.schema.of_role(Role.TARGET)}
+    return [target.column for target in made.spec.capped_targets if target.column in released]
 
 
 def _total(made: Made) -> int:
@@ -151,7 +176,7 @@ def _public_selections(made: Made) -> dict[str, Any] | None:
     """How well selections can be answered, as far as everybody may know it."""
     # Answers count rows: where a person has several, k of them may be one person's.
     answers = None if made.schema.of_role(Role.ENTITY) else made.answers
-    asked = workload_of(made.spec).used_selections
+    asked = workload_of(made.spec).selections
     return public_selections(answers, asked, total=_total(made), least=made.spec.privacy.k)
 
 
@@ -159,27 +184,65 @@ def all_of_selections(made: Made) -> dict[str, Any] | None:
     """Everything about the selections, for the internal record."""
     if made.answers is None:
         return None
-    return internal_selections(made.answers, workload_of(made.spec).used_selections, total=_total(made))
+    return internal_selections(made.answers, workload_of(made.spec).selections, total=_total(made))
+
+
+def attack_made(made: Made) -> Attack | None:
+    """Persons of the input sought in the release; None where it is not known which rows were released."""
+    if made.nodes is None:
+        return None
+    return attack_release(
+        made.recoding,
+        made.schema,
+        _rows(made),
+        made.nodes,
+        persons_in(made.schema, _rows(made)),
+        targets=workload_of(made.spec).targets,
+        k=made.spec.privacy.k,
+        seed=made.spec.method.seed,
+    )
 
 
 def public_report(made: Made, audit: Audit) -> dict[str, Any]:
-    """The report that anybody may read."""
-    spec = made.spec
+    """The report that anybody may read, without what takes long to measure."""
+    return _report(made, audit, appraise(made), least=made.spec.privacy.k, attack=attack_made(made), asked=_asked(made))
+
+
+def both_reports(made: Made, audit: Audit, *, ks: Sequence[int] = ()) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The report that anybody may read, and the same for the owner of the data, from whom nothing is hidden; `ks` asks
+    for a curve over these k.
+    """
+    appraisal, attack, asked = appraise_thoroughly(made, ks=ks), attack_made(made), _asked(made)
+    public, internal = (
+        _report(made, audit, appraisal, least=least, attack=attack, asked=asked) for least in (made.spec.privacy.k, 0)
+    )
+    return public, internal
+
+
+def _report(
+    made: Made, audit: Audit, appraisal: Appraisal, *, least: int, attack: Attack | None, asked: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The report by the disclosure rule; with `least` 0, of everything."""
+    spec, rows = made.spec, made.rows
     settings = {
         "values": str(spec.output.values),
         "regions": spec.output.regions,
         "order": spec.output.order,
     }
-    facts = Facts(
-        schema=made.schema,
-        recoding=made.recoding,
-        table=made.table,
-        read=made.rows.read,
-        dropped=disclosed(made.rows.dropped, made.rows.dropped_persons, spec.privacy.k),
-        withheld=disclosed(made.rows.withheld, made.rows.withheld_persons, spec.privacy.k),
-        audit=audit.public(spec.privacy.k),
-        asked=_asked(made),
-        settings=settings,
-        selections=_public_selections(made),
+    roles = {column.name: column.role for column in made.schema.columns}
+    return report_content(
+        Facts(
+            schema=made.schema,
+            recoding=made.recoding,
+            table=made.table,
+            read=rows.read,
+            dropped=disclosed(rows.dropped, rows.dropped_persons, least),
+            withheld=disclosed(rows.withheld, rows.withheld_persons, least),
+            audit=audit.public(least) if least else audit.to_dict(),
+            asked=asked,
+            settings=settings,
+            selections=_public_selections(made) if least else all_of_selections(made),
+            attack=None if attack is None else attack_content(attack, least=least, roles=roles),
+            appraisal=appraisal.content(least),
+        )
     )
-    return report_content(facts)

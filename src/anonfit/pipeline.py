@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.algorithms.demands import Demands, DiversityRequest, guard
-from anonfit.algorithms.mondrian import Anonymized, Persons, SelectionAnswers, anonymize, persons_of
+from anonfit.algorithms.mondrian import Anonymized, Persons, SelectionAnswers, anonymize, answer_selections, persons_of
 from anonfit.errors import DataError, Infeasible, SpecError, did_you_mean, listed
 from anonfit.privacy.groups import groups_allowed
 from anonfit.progress import Stage, silent
 from anonfit.recoding.recoding import Recoding, Unseen
 from anonfit.recoding.values import Values
 from anonfit.release.table import released_table
-from anonfit.spec import ColumnSpec, Spec
+from anonfit.spec import ColumnSpec, Spec, TargetSpec
 from anonfit.tables.reading import ReadOptions, column_names, read_table
 from anonfit.tables.schema import Column, ColumnType, Role, Schema
 from anonfit.tables.taxonomy import Taxonomy
@@ -29,7 +29,18 @@ from anonfit.workload.request import TargetRequest, Workload
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Made", "RowCounts", "extend", "make", "read_source", "schema_of", "source_of", "workload_of"]
+__all__ = [
+    "Made",
+    "RowCounts",
+    "demands_of",
+    "extend",
+    "make",
+    "persons_in",
+    "read_source",
+    "schema_of",
+    "source_of",
+    "workload_of",
+]
 
 NEARLY_DISTINCT = 0.9
 """A raw column with a larger share of distinct values identifies its records, and is released only if that is
@@ -67,6 +78,12 @@ class Made:
     source: pl.DataFrame | None = field(default=None, repr=False)
     """The raw rows that could have been released, where they are at hand: the audit compares with them."""
     answers: SelectionAnswers | None = None
+    nodes: NDArray[np.int32] | None = field(default=None, repr=False)
+    """(row,) The node of the recoding's tree that each row of the source was released in, -1 if it was withheld."""
+    extends: bool = False
+    """Whether the recoding is that of an earlier release."""
+    steered: Mapping[str, bool] | None = None
+    """The targets that steered splits, and whether each did as a number; None where that is not known."""
 
 
 def source_of(spec: Spec) -> Any:
@@ -176,13 +193,18 @@ def _check_raw(schema: Schema, frame: pl.DataFrame) -> None:
     for name in names:
         if frame[name].dtype.is_nested() or frame[name].dtype == pl.Object:
             raise DataError(f"column '{name}' is of type {frame[name].dtype}; only plain values can be released.")
-    if len(frame) < 2 or not names:
+    asked = [
+        column
+        for column in schema.released_raw
+        if not column.release and column.role not in (Role.COUNT, Role.SAMPLE_WEIGHT)
+    ]
+    if len(frame) < 2 or not asked:
         return
-    roughly = frame.lazy().select(pl.col(names).approx_n_unique()).collect().row(0, named=True)
-    for column in schema.released_raw:
+    roughly = frame.lazy().select(pl.col([column.name for column in asked]).approx_n_unique()).collect()
+    for column in asked:
         values = frame[column.name]
         known = len(values) - values.null_count()
-        if column.release or column.role in (Role.COUNT, Role.SAMPLE_WEIGHT) or roughly[column.name] < 0.85 * known:
+        if roughly[column.name][0] < 0.85 * known:
             continue
         share = values.drop_nulls().n_unique() / known if known > 1 else 0.0
         if share > NEARLY_DISTINCT:
@@ -206,7 +228,8 @@ def _check_bounds(spec: Spec, schema: Schema) -> None:
             )
 
 
-def _persons(schema: Schema, frame: pl.DataFrame) -> Persons:
+def persons_in(schema: Schema, frame: pl.DataFrame) -> Persons:
+    """Who the rows of a frame stand for."""
     entity = next((column.name for column in schema.of_role(Role.ENTITY)), None)
     count = next((column.name for column in schema.of_role(Role.COUNT)), None)
     return persons_of(len(frame), frame[count] if count else None, frame[entity] if entity else None)
@@ -256,10 +279,10 @@ def make(spec: Spec, *, source: Any = None, threads: int | None = None, stage: S
     if spec.output.regions == "observed" and spec.output.values != Values.LABELS:
         raise SpecError(["output.regions = 'observed' changes labels only; use values = 'labels' with it."])
     source = source if source is not None else source_of(spec)
-    if isinstance(source, str | Path):
-        from anonfit.warming import prepare
+    from anonfit.warming import prepare
 
-        prepare(stage, models=bool(spec.privacy.diversity) or spec.privacy.max_confidence < 1.0)
+    has_models = bool(spec.privacy.diversity) or spec.privacy.max_confidence < 1.0
+    prepare(stage, models=has_models, ahead=isinstance(source, str | Path))
     stage("Reading")
     schema, read = read_source(spec, source)
     if len(read) == 0:
@@ -267,13 +290,13 @@ def make(spec: Spec, *, source: Any = None, threads: int | None = None, stage: S
     frame = _without_missing(spec, schema, read)
     _check_raw(schema, frame)
     _check_bounds(spec, schema)
-    persons = _persons(schema, frame)
+    persons, workload = persons_in(schema, frame), workload_of(spec)
     result = anonymize(
         schema,
         frame,
         persons=persons,
-        demands=_demands(spec),
-        workload=workload_of(spec),
+        demands=demands_of(spec),
+        workload=workload,
         cut_points=spec.method.cut_points,
         threads=threads,
         stage=stage,
@@ -282,27 +305,38 @@ def make(spec: Spec, *, source: Any = None, threads: int | None = None, stage: S
     table = _table(spec, schema, result, frame, threads)
     dropped = _persons_left_out(schema, read, frame)
     rows = RowCounts(len(read), len(read) - len(frame), 0, dropped_persons=dropped)
-    return Made(spec, schema, table, result.recoding, rows, frame, result.answers)
+    answers = result.answers
+    if answers is None and workload.selections:
+        answers = answer_selections(workload.selections, schema, frame, result, persons=persons, k=spec.privacy.k)
+    nodes = _nodes(result, len(frame))
+    return Made(spec, schema, table, result.recoding, rows, frame, answers, nodes, steered=result.steered)
 
 
-def _target_requests(spec: Spec) -> tuple[TargetRequest, ...]:
+def _nodes(result: Anonymized, rows: int) -> NDArray[np.int32]:
+    """The node of each row, -1 for those that are not released."""
+    found = np.full(rows, -1, np.int32)
+    found[result.numbers] = result.nodes
+    return found
+
+
+def _target_requests(targets: Iterable[TargetSpec]) -> tuple[TargetRequest, ...]:
     return tuple(
-        TargetRequest(one.column, one.classes, one.equal_width, one.weight, one.scale, one.model)
-        for one in spec.targets
+        TargetRequest(one.column, one.classes, one.equal_width, one.weight, one.scale, one.model) for one in targets
     )
 
 
-def _demands(spec: Spec) -> Demands:
+def demands_of(spec: Spec) -> Demands:
     """What every group must hold."""
     asked = tuple(DiversityRequest(one.column, one.model, one.parameters) for one in spec.privacy.diversity)
-    return Demands(spec.privacy.k, asked, spec.privacy.max_confidence, _target_requests(spec))
+    capped = _target_requests(spec.capped_targets)
+    return Demands(spec.privacy.k, asked, spec.privacy.max_confidence, capped, spec.method.criterion)
 
 
 def workload_of(spec: Spec) -> Workload:
     """What the release is for."""
     method, asked = spec.method, spec.workload
     return Workload(
-        targets=_target_requests(spec),
+        targets=_target_requests(spec.targets),
         denoise=asked.denoise,
         selections=asked.selections,
         weights=asked.weights,
@@ -336,10 +370,10 @@ def _allowed(
     """
     rows = np.arange(len(frame))
     allowed = np.ones(count, np.bool_)
-    demands = _demands(spec)
+    demands = demands_of(spec)
     while len(rows):
         kept = frame[rows]
-        persons = _persons(schema, kept)
+        persons = persons_in(schema, kept)
         fine = persons.of_groups(groups[rows], count) >= spec.privacy.k
         if demands.diversity or demands.max_confidence < 1.0:
             guarded = guard(demands, schema, kept, counts=persons.counts, entities=persons.entities)
@@ -360,9 +394,17 @@ def _allowed(
 
 
 def extend(
-    spec: Spec, recoding: Recoding, source: Any, *, unseen: Unseen = Unseen.SUPPRESS, stage: Stage = silent
+    spec: Spec,
+    recoding: Recoding,
+    source: Any,
+    *,
+    unseen: Unseen = Unseen.SUPPRESS,
+    steered: Mapping[str, bool] | None = None,
+    stage: Stage = silent,
 ) -> Made:
-    """Recode new data by a saved recoding, and withhold the regions in which it has fewer than k persons."""
+    """Recode new data by a saved recoding, and withhold the regions in which it has fewer than k persons. `steered` has
+    the targets that steered the splits of that recoding, and whether each did as a number.
+    """
     stage("Reading")
     schema, read = read_source(spec, source)
     frame = _without_missing(spec, schema, read)
@@ -393,4 +435,6 @@ def extend(
         withheld_persons=_persons_left_out(schema, frame, frame[kept]),
     )
     # A row with an unknown value lies in no region, though its other values may lie inside a label.
-    return Made(spec, schema, table, recoding, rows, frame[known] if len(known) < len(frame) else frame)
+    source_rows = frame[known] if len(known) < len(frame) else frame
+    nodes_of_rows = _nodes(result, len(frame))[known]
+    return Made(spec, schema, table, recoding, rows, source_rows, nodes=nodes_of_rows, extends=True, steered=steered)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonfit.errors import AnonfitError, AuditFailed
-from anonfit.evidence import all_of_selections, audit_made, manifest_spec, public_report, require_passed
+from anonfit.evidence import audit_made, both_reports, manifest_spec, public_report, require_passed
 from anonfit.pipeline import Made
 from anonfit.progress import Stage, silent
 from anonfit.release.folder import (
@@ -25,8 +26,8 @@ from anonfit.release.folder import (
     write_private,
     write_table,
 )
-from anonfit.report.content import disclosed
-from anonfit.report.page import report_page
+from anonfit.report.disclosure import disclosed
+from anonfit.report.page import internal_page, report_page
 from anonfit.spec_writing import spec_tables
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 __all__ = ["audit_made", "public_report", "publish_made", "require_passed"]
 
 PACKAGES = ("anonfit", "polars", "numba", "numpy")
+INTERNAL = ("selections", "initial_risk", "attack", "predictions", "comparison", "curve")
+"""What the internal record tells without the disclosure rule."""
 
 
 def _audit_file(made: Made, data: Path) -> Audit:
@@ -59,7 +62,8 @@ def _manifest(made: Made, report: dict[str, Any], kind: str) -> dict[str, Any]:
     import polars as pl
 
     k = made.spec.privacy.k
-    texts = [name for name, dtype in made.table.schema.items() if dtype in (pl.String, pl.Categorical, pl.Enum)]
+    kinds = pl.String | pl.Categorical | pl.Enum
+    texts = [name for name, dtype in made.table.schema.items() if isinstance(dtype, kinds)]
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -90,8 +94,10 @@ def _source_hash(made: Made) -> dict[str, str] | None:
     return {"path": str(path), "sha256": file_hash(path)} if path is not None and path.is_file() else None
 
 
-def _internal(made: Made, audit: Audit, target: Path, source: dict[str, str] | None) -> str:
-    """The record for the owner of the data: all of the spec, the input's hash, and the figures that are not public."""
+def _internal(made: Made, audit: Audit, target: Path, source: dict[str, str] | None, report: Mapping[str, Any]) -> str:
+    """The record for the owner of the data: all of the spec, the input's hash, and the figures that are not public;
+    `report` is the internal one.
+    """
     record = {
         "format": "anonfit internal record",
         "version": 1,
@@ -106,41 +112,51 @@ def _internal(made: Made, audit: Audit, target: Path, source: dict[str, str] | N
             "withheld": made.rows.withheld,
             "released": len(made.table),
         },
-        "selections": all_of_selections(made),
+        **{name: report[name] for name in INTERNAL},
         "audit": audit.to_dict(),
     }
     return json.dumps(record, indent=1, ensure_ascii=False, default=str) + "\n"
 
 
 def publish_made(
-    made: Made, target: Path, *, kind: str | None = None, replace: bool = False, stage: Stage = silent
+    made: Made,
+    target: Path,
+    *,
+    kind: str | None = None,
+    replace: bool = False,
+    ks: Sequence[int] = (),
+    stage: Stage = silent,
 ) -> dict[str, Any]:
-    """Write, audit and publish a release folder, and the internal record beside it; returns the public report."""
+    """Write, audit and publish a release folder, and the internal record and report beside it; returns the public
+    report. `ks` asks for a curve over these k in it.
+    """
     target = Path(target).absolute()
     kind = kind or made.spec.output.format
     check_free(target, replace=replace)
     with workplace(target) as folder:
         stage("Writing data")
         data = folder / data_name(kind)
+        # Hashing needs a core for a while, and writing leaves one free.
         with ThreadPoolExecutor(1) as pool:
             recoding = pool.submit(
                 lambda: (folder / "recoding.json").write_text(made.recoding.to_json(), encoding="utf-8")
             )
+            source = pool.submit(_source_hash, made)
             write_table(made.table, data, kind)
             recoding.result()
-        stage("Auditing")
-        with ThreadPoolExecutor(1) as pool:
-            hashes = pool.submit(lambda: (file_hash(data), _source_hash(made)))
+            stage("Auditing")
+            written = pool.submit(file_hash, data)
             audit = _audit_file(made, data)
             require_passed(audit)
             stage("Reporting")
-            report = public_report(made, audit)
+            report, owners = both_reports(made, audit, ks=ks)
             (folder / "report.json").write_text(
                 json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
             )
             (folder / "report.html").write_text(report_page(report), encoding="utf-8")
-            data_hash, source_hash = hashes.result()
-        internal = _internal(made, audit, target, source_hash)
+            data_hash, source_hash = written.result(), source.result()
+        internal = _internal(made, audit, target, source_hash, owners)
         publish(folder, target, _manifest(made, report, kind), {data.name: data_hash})
         write_private(target.with_name(f"{target.name}.internal.json"), internal)
+        write_private(target.with_name(f"{target.name}.internal.html"), internal_page(owners))
     return report

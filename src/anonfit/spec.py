@@ -171,3 +171,9 @@ class Spec:
         if self.workload.targets is not None:
             return self.workload.targets
         return tuple(TargetSpec(name) for name in self.of_role(Role.TARGET))
+
+    @property
+    def capped_targets(self) -> tuple[TargetSpec, ...]:
+        """What `max_confidence` caps: all targets, also columns of that role that the workload does not list."""
+        listed = {target.column for target in self.targets}
+        return (*self.targets, *(TargetSpec(name) for name in self.of_role(Role.TARGET) if name not in listed))

@@ -6,11 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from anonfit.errors import did_you_mean
 from anonfit.privacy.catalogue import MODELS, parameter_faults
 from anonfit.privacy.parameters import Kind
 from anonfit.spec import ColumnSpec, DiversitySpec, Spec
-from anonfit.spec_faults import Faults
+from anonfit.spec_faults import Faults, without_role
 from anonfit.tables.schema import ColumnType, Role
 
 __all__ = ["check_diversity", "distance_of", "read_diversity"]
@@ -78,8 +77,7 @@ def check_diversity(spec: Spec, faults: Faults) -> None:
 def _not_sensitive(demand: DiversitySpec, column: ColumnSpec | None, spec: Spec) -> str:
     place = f"privacy.diversity asks {demand.model} of '{demand.column}'"
     if column is None:
-        near = did_you_mean(demand.column, spec.of_role(Role.SENSITIVE)) if spec.of_role(Role.SENSITIVE) else ""
-        return f"{place}, which has no role; give it the role 'sensitive'{', or: ' + near if near else '.'}"
+        return f"privacy.diversity asks {demand.model} of {without_role(demand.column, Role.SENSITIVE, spec)}"
     if column.role == Role.TARGET:
         return (
             f"{place}, whose role is 'target': a column cannot be both protected and predicted; give it the role "

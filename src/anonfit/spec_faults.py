@@ -6,10 +6,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from numbers import Real
+from difflib import get_close_matches
+from numbers import Integral, Real
 from typing import Any
 
 from anonfit.errors import did_you_mean
+from anonfit.spec import Spec
+from anonfit.tables.schema import Role
 
 __all__ = [
     "ABOVE_ZERO",
@@ -19,6 +22,8 @@ __all__ = [
     "SHARE",
     "Faults",
     "Numbers",
+    "is_whole",
+    "without_role",
 ]
 
 LATER = {
@@ -53,6 +58,18 @@ ABOVE_ZERO = Numbers("a number above 0", lambda number: number > 0)
 AT_LEAST_ZERO = Numbers("a number of at least 0", lambda number: number >= 0)
 FRACTION = Numbers("a number between 0 and 1", lambda number: 0 <= number <= 1)
 SHARE = Numbers("a number above 0 and at most 1", lambda number: 0 < number <= 1)
+
+
+def is_whole(value: object) -> bool:
+    """Whether a value is a whole number, Python's or of another kind such as NumPy's."""
+    return type(value) is not bool and isinstance(value, Integral)
+
+
+def without_role(name: str, role: Role, spec: Spec) -> str:
+    """A column that needs a role and is not declared, and what to do: it is another one, or is to be given the role."""
+    near = get_close_matches(name, spec.of_role(role) or spec.columns, n=1)
+    has = "has no role" if spec.data.default_role is None else f"has the default role '{spec.data.default_role}'"
+    return f"'{name}', which {has}; give it the role '{role}'" + (f", or did you mean '{near[0]}'?" if near else ".")
 
 
 class Faults:
@@ -109,8 +126,10 @@ class Faults:
         word: str,
         default: Any,
     ) -> Any:
-        """A value of some type."""
+        """A value of some type; a whole number of any kind is taken as Python's."""
         value = table.get(key, default)
+        if is_whole(value):
+            value = int(value)
         is_wrong_bool = isinstance(value, bool) and kind is not bool
         if value is default or (isinstance(value, kind) and not is_wrong_bool):
             return value

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from anonfit.errors import RequestError
+from anonfit.errors import RequestError, listed
 from anonfit.spec import VERSION, DiversitySpec, SelectionSpec, Spec, TargetSpec
 from anonfit.spec_reading import spec_of
 from anonfit.spec_writing import diversity_table, selection_table, target_table
 from anonfit.tables.schema import Role
+from anonfit.workload.targets import can_predict
 
 __all__ = ["spec_of_keywords"]
 
@@ -43,6 +44,18 @@ COLUMNS = {
 }
 """Keywords that give columns a setting."""
 
+ROLES = {
+    "quasi_identifiers": Role.QUASI_IDENTIFIER,
+    "targets": Role.TARGET,
+    "sensitive": Role.SENSITIVE,
+    "identifiers": Role.IDENTIFIER,
+    "insensitive": Role.INSENSITIVE,
+    "entity": Role.ENTITY,
+    "count": Role.COUNT,
+    "sample_weight": Role.SAMPLE_WEIGHT,
+}
+"""Keywords that give columns a role."""
+
 
 def spec_of_keywords(data: Any, words: Mapping[str, Any]) -> Spec:
     """The spec of keyword arguments; what is not among them has its default.
@@ -54,6 +67,7 @@ def spec_of_keywords(data: Any, words: Mapping[str, Any]) -> Spec:
     Returns:
         The spec, checked as a whole.
     """
+    words = {name: plain(word) for name, word in words.items() if name != "data"}
     targets = [_target(given) for given in _several(words.get("targets"))]
     tables: dict[str, Any] = {
         section: {name: _setting(name, words[name]) for name in names if words.get(name) is not None}
@@ -68,13 +82,39 @@ def spec_of_keywords(data: Any, words: Mapping[str, Any]) -> Spec:
     return _with_models(spec_of({"version": VERSION, **tables}), _several(words.get("targets")))
 
 
+def plain(word: Any) -> Any:
+    """A word with numbers and truth values of NumPy as Python has them, also inside of lists and tables."""
+    if isinstance(word, Mapping):
+        return {key: plain(value) for key, value in word.items()}
+    if isinstance(word, list | tuple):
+        return [plain(value) for value in word]
+    if hasattr(word, "tolist") and getattr(getattr(word, "dtype", None), "kind", "") in tuple("biufU"):
+        return word.tolist()
+    return word
+
+
 def _with_models(spec: Spec, given: Iterable[Any]) -> Spec:
     """The spec with the fitted models of its targets: no text can hold them."""
     models = [one.model if isinstance(one, TargetSpec) else _model(one) for one in given]
     if spec.workload.targets is None or not any(model is not None for model in models):
         return spec
     targets = tuple(replace(target, model=model) for target, model in zip(spec.workload.targets, models, strict=True))
+    for target in targets:
+        if target.model is not None and not can_predict(target.model):
+            raise RequestError(
+                f"targets: the model of '{target.column}' must be a fitted model, an object with predict or "
+                f"predict_proba; found {_named(target.model)}."
+            )
+    if spec.workload.denoise and None not in models:
+        raise RequestError(
+            f"denoise fits models of the targets, and {listed(target.column for target in targets)} has a model that "
+            "is given; remove one of the two."
+        )
     return replace(spec, workload=replace(spec.workload, targets=targets))
+
+
+def _named(model: Any) -> str:
+    return f"the class {model.__name__}" if isinstance(model, type) else f"a {type(model).__name__}"
 
 
 def _model(given: Any) -> Any:
@@ -92,7 +132,7 @@ def _names(given: Any) -> list[str]:
     """The names of columns; one may stand alone."""
     if given is None:
         return []
-    return [given] if isinstance(given, str) else [str(name) for name in given]
+    return [str(name) for name in given] if isinstance(given, Iterable) and not isinstance(given, str) else [str(given)]
 
 
 def _setting(name: str, value: Any) -> Any:
@@ -140,33 +180,31 @@ def _demands(sensitive: Any) -> list[Any]:
 def _columns(words: Mapping[str, Any], targets: Iterable[Any]) -> dict[str, dict[str, Any]]:
     """The roles of columns, and what else is declared of them."""
     columns: dict[str, dict[str, Any]] = {}
-
-    def put(names: Any, role: Role) -> None:
-        for name in _names(names):
+    quasi_identifiers = _names(words.get("quasi_identifiers"))
+    for key, role in ROLES.items():
+        names = _target_columns(targets, quasi_identifiers) if role == Role.TARGET else _names(words.get(key))
+        for name in names:
+            if names.count(name) > 1:
+                more = "; one entry says all of a target" if role == Role.TARGET else ""
+                raise RequestError(f"{key} names the column '{name}' twice{more}.")
             if name in columns:
                 raise RequestError(f"column '{name}' is given two roles: '{columns[name]['role']}' and '{role}'.")
             columns[name] = {"role": str(role)}
-
-    put(words.get("quasi_identifiers"), Role.QUASI_IDENTIFIER)
-    # A quasi-identifier that is also a target stays one: its raw value drives cuts, and is not released.
-    put(_target_columns(targets, set(columns)), Role.TARGET)
-    put(words.get("sensitive"), Role.SENSITIVE)
-    put(words.get("identifiers"), Role.IDENTIFIER)
-    put(words.get("insensitive"), Role.INSENSITIVE)
-    for key, role in (("entity", Role.ENTITY), ("count", Role.COUNT), ("sample_weight", Role.SAMPLE_WEIGHT)):
-        put([words[key]] if words.get(key) is not None else [], role)
     for key, setting in COLUMNS.items():
         for given, value in (words.get(key) or {}).items():
             name = str(given)
-            if name not in columns:
+            if name not in columns and words.get("default_role") is None:
                 raise RequestError(f"{key} names the column '{name}', which has no role; add it to quasi_identifiers.")
-            columns[name][setting] = value
+            columns.setdefault(name, {"role": words.get("default_role")})[setting] = value
     for name in _names(words.get("release")):
         columns.setdefault(name, {"role": str(Role.INSENSITIVE)})["release"] = True
     return columns
 
 
-def _target_columns(targets: Iterable[Any], quasi_identifiers: set[str]) -> list[str]:
-    """The columns that are given the role of a target; a table without a column is refused when the spec is read."""
+def _target_columns(targets: Iterable[Any], quasi_identifiers: Iterable[str]) -> list[str]:
+    """The columns that are given the role of a target; a table without a column is refused when the spec is read.
+
+    A quasi-identifier that is also a target stays one: its raw value drives cuts, and is not released.
+    """
     names = [target.get("column") if isinstance(target, dict) else target for target in targets]
     return [name for name in names if isinstance(name, str) and name not in quasi_identifiers]

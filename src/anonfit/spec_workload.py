@@ -8,10 +8,12 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Any
 
+from anonfit.algorithms.demands import not_capped
 from anonfit.errors import did_you_mean, listed
 from anonfit.spec import MethodSpec, SelectionSpec, Spec, TargetSpec, WorkloadSpec
-from anonfit.spec_faults import ABOVE_ZERO, AT_LEAST_ZERO, Faults, Numbers
+from anonfit.spec_faults import ABOVE_ZERO, AT_LEAST_ZERO, Faults, Numbers, without_role
 from anonfit.tables.schema import ColumnType, Role
+from anonfit.workload.guarded import why_guarded
 
 __all__ = ["check_workload", "read_workload"]
 
@@ -144,8 +146,7 @@ def _check_target(target: TargetSpec, spec: Spec, faults: Faults) -> None:
     name, column = target.column, spec.columns.get(target.column)
     if column is None:
         if name not in faults.unread:
-            near = did_you_mean(name, spec.of_role(Role.TARGET) or spec.columns)
-            faults.add(f"workload.targets: '{name}' has no role; give it the role 'target', or: {near}")
+            faults.add(f"workload.targets names {without_role(name, Role.TARGET, spec)}")
         return
     if column.role == Role.SENSITIVE:
         faults.add(
@@ -173,6 +174,8 @@ def _check_each(name: str, spec: Spec, faults: Faults) -> None:
             f"workload.selections: each = '{name}' is not released (its role is '{column.role}'), so nobody can select "
             "by it; name a quasi-identifier or a column that is released as it is."
         )
+    elif why := why_guarded(name, column.role, is_capped=spec.privacy.max_confidence < 1):
+        faults.add(f"workload.selections: each = {why}")
 
 
 def _check_quasi_identifiers(names: Iterable[str], where: str, spec: Spec, faults: Faults) -> None:
@@ -192,12 +195,35 @@ def _check_method(spec: Spec, faults: Faults) -> None:
         faults.add("method.criterion = 'selection' needs selections: write them as [[workload.selections]].")
     if method.criterion == "weighted" and not workload.weights:
         faults.add("method.criterion = 'weighted' needs weights: write them in [workload.weights].")
+    if method.min_gain > 0 and (not spec.targets or method.criterion in ("median", "weighted")):
+        leaves_out = (
+            f"criterion = '{method.criterion}' leaves targets out; remove min_gain, or choose another criterion."
+        )
+        steers = leaves_out if spec.targets else f"remove it, or {some_target}"
+        faults.add(f"method.min_gain is a gain in what regions tell of targets, and none steers the splits: {steers}")
     if workload.denoise and not spec.targets:
         faults.add(f"workload.denoise has no target to work on: {some_target}")
-    if spec.privacy.max_confidence < 1 and not (spec.targets or spec.of_role(Role.TARGET)):
-        faults.add(f"privacy.max_confidence is of targets, and there is none: {some_target}")
+    if spec.privacy.max_confidence < 1:
+        _check_capped(spec, some_target, faults)
     if method.weight_rule != MethodSpec().weight_rule and not workload.weights:
         faults.add(f"method.weight_rule = '{method.weight_rule}' needs weights: write them in [workload.weights].")
     is_known = not faults.within("method.weight_rule")
     if method.alpha != MethodSpec().alpha and method.weight_rule != "blend" and is_known:
         faults.add("method.alpha is for weight_rule = 'blend' only; write that, or remove alpha.")
+
+
+def _check_capped(spec: Spec, some_target: str, faults: Faults) -> None:
+    """`max_confidence` needs a target that is released as it is, and classes of each such target."""
+    if not spec.targets and not spec.of_role(Role.TARGET):
+        faults.add(f"privacy.max_confidence is of targets, and there is none: {some_target}")
+    elif not spec.of_role(Role.TARGET):
+        faults.add(
+            "privacy.max_confidence caps targets that are released as they are, and all are quasi-identifiers, which "
+            "are released generalized: give a column the role 'target', or remove max_confidence."
+        )
+    for target in spec.capped_targets:
+        column = spec.columns.get(target.column)
+        if column is None or column.role != Role.TARGET or target.classes or target.equal_width or column.taxonomy:
+            continue
+        if column.type in (ColumnType.CONTINUOUS, ColumnType.DATE):
+            faults.add(f"privacy.{not_capped(target.column, column.type)}")

@@ -23,17 +23,19 @@ __all__ = ["prepare"]
 WITH_MODELS = "with-models"
 
 
-def prepare(stage: Stage, *, models: bool = False) -> None:
+def prepare(stage: Stage, *, models: bool = False, ahead: bool = True) -> None:
     """Compile the kernels now, if that was never done, or load them in the background.
 
     Args:
         stage: Told what takes time.
         models: Whether groups will be held against models on sensitive columns.
+        ahead: Whether there is something else to do while they are loaded.
     """
     from anonfit.engines.memory import warming
 
     if warming.is_compiled(models=models):
-        Thread(target=_try_to_warm_up, args=(models,), name="anonfit-warm-up").start()
+        if ahead:
+            Thread(target=_try_to_warm_up, args=(models,), name="anonfit-warm-up").start()
         return
     stage("Compiling (once on this machine, about 20 seconds)")
     with _second_process(models):
@@ -46,7 +48,8 @@ def _compile_the_rest(models: bool) -> None:
     from anonfit.engines.memory import warming
 
     warming.warm_finding(models=models)
-    import anonfit.auditing.kernels  # noqa: F401  compiled when imported
+    import anonfit.auditing.kernels  # compiled when imported
+    import anonfit.auditing.numbering_kernel  # noqa: F401
 
 
 def _try_to_warm_up(models: bool) -> None:

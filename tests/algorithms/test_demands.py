@@ -105,7 +105,33 @@ def test_of_a_number_the_classes_are_held() -> None:
 
 def test_a_number_that_is_estimated_has_no_classes_to_be_sure_of() -> None:
     schema = Schema((Column("age", Role.QUASI_IDENTIFIER), Column("cost", Role.TARGET, ColumnType.CONTINUOUS)))
-    assert confidence(TargetRequest("cost"), schema=schema) == []
+    with pytest.raises(SpecError, match="target 'cost' is a number: give classes, equal_width or type = 'nominal'"):
+        confidence(TargetRequest("cost"), schema=schema)
+
+
+def test_numbers_that_the_criterion_takes_for_classes_are_held() -> None:
+    frame = pl.DataFrame({"age": range(30), "grade": range(30)})
+    schema = Schema((Column("age", Role.QUASI_IDENTIFIER), Column("grade", Role.TARGET)))
+
+    def held(criterion: str) -> list[Guarded]:
+        demands = Demands(2, max_confidence=0.8, targets=(TargetRequest("grade"),), criterion=criterion)
+        return guard(demands, schema, frame, counts=None, entities=None)
+
+    assert held("infogain")[0].column.whole.tolist() == [1] * 30
+    for criterion in ("auto", "lsd", "median"):
+        with pytest.raises(SpecError, match="'grade' is a number"):
+            held(criterion)
+    few = frame.with_columns(grade=pl.col("grade") % 2)
+    demands = Demands(2, max_confidence=0.8, targets=(TargetRequest("grade"),), criterion="lsd")
+    assert guard(demands, schema, few, counts=None, entities=None)[0].column.whole.tolist() == [15, 15]
+
+
+def test_dates_have_no_classes_to_be_sure_of() -> None:
+    frame = pl.DataFrame({"age": range(3), "told": pl.Series([1, 2, 3], dtype=pl.Int32).cast(pl.Date)})
+    schema = Schema((Column("age", Role.QUASI_IDENTIFIER), Column("told", Role.TARGET)))
+    demands = Demands(2, max_confidence=0.8, targets=(TargetRequest("told"),))
+    with pytest.raises(SpecError, match="'told' is a date: give type = 'nominal'"):
+        guard(demands, schema, frame, counts=None, entities=None)
 
 
 def test_a_quasi_identifier_that_is_a_target_is_not_released_raw_and_not_held() -> None:

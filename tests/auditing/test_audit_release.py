@@ -123,8 +123,11 @@ def test_entities_are_counted_only_with_the_source(tmp_path: Path) -> None:
     folder = Folder(tmp_path / "release", raw=raw)
     folder.spec["columns"]["person"] = {"role": "entity"}
     alone = audit_release(folder.write())
-    assert alone.passed
-    assert [finding.name for finding in alone.unchecked] == ["entities", "k"]
+    assert not alone.passed
+    assert [finding.name for finding in alone.missed] == ["entities", "k"]
+    assert [finding.met for finding in alone.missed] == [None, None]
+    assert alone.k is None
+    assert alone.counted == "rows in place of persons"
     assert audit_release(folder.write(), source=raw).passed
     high = pl.col("rank") == "high"
     twice = raw.with_columns(person=pl.when(high & (pl.col("age") >= 60)).then(pl.lit("one")).otherwise("person"))

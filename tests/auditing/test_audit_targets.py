@@ -35,7 +35,8 @@ def test_values_of_a_nominal_target() -> None:
     assert shares(found_of(0.8, "outcome")) == [("outcome", 0.8, True)]
     assert shares(found_of(0.79, "outcome")) == [("outcome", 0.8, False)]
     assert not found_of(0.79, "outcome").passed
-    assert shares(found_of(0.79)) == []
+    with pytest.raises(SpecError, match="none is named"):
+        found_of(0.79)
     assert shares(audit(FRAME, quasi_identifiers=["q"], targets=["outcome"])) == []
 
 
@@ -88,10 +89,14 @@ def test_numbers_without_classes_are_not_checked(tmp_path: Path) -> None:
     assert shares(found_of(0.4, "cost", frame=texts)) == [("cost", 0.4, True)]
 
 
-def test_a_target_that_is_generalized_is_not_checked() -> None:
+def test_nothing_is_asked_of_a_target_that_is_generalized() -> None:
     found = found_of(0.8, "q", "outcome")
-    assert shares(found) == [("outcome", 0.8, True), ("q", None, None)]
-    assert "quasi-identifier" in found.unchecked[0].sentence
+    assert shares(found) == [("outcome", 0.8, True)]
+    assert "quasi-identifier" in found.diversity[1].sentence
+    assert found.diversity[1].asked is None
+    assert found.passed
+    with pytest.raises(DataError, match="all those named are quasi-identifiers"):
+        found_of(0.8, "q")
 
 
 def test_targets_count_persons() -> None:
@@ -172,11 +177,16 @@ def test_targets_of_the_workload_are_checked_by_their_classes(tmp_path: Path) ->
     folder.data = folder.data.with_columns(half=pl.col("note") >= 3)
     most = largest_share(folder, "half")
     folder.data = folder.data.drop("half")
-    assert certain(folder) == [("note", most, True)]
+    assert [(where, met) for where, _, met in certain(folder)] == [("outcome", True), ("note", True)]
+    assert certain(folder)[1][1] == most
     folder.spec["workload"] = {"targets": ["age", "outcome"], "denoise": True, "selections": 3, "weights": {}}
-    assert [(where, met) for where, _, met in certain(folder)] == [("outcome", True), ("age", None)]
-    folder.spec["workload"] = {"targets": []}
-    assert certain(folder) == []
+    assert [(where, met) for where, _, met in certain(folder)] == [("outcome", True), ("note", None)]
+    assert not audit_release(folder.write()).passed
+    folder.spec["columns"]["note"]["role"] = "insensitive"
+    for targets in (["age", "outcome"], ["age"], []):
+        folder.spec["workload"] = {"targets": targets}
+        assert [(where, met) for where, _, met in certain(folder)] == [("outcome", True)]
+        assert audit_release(folder.write()).passed
 
 
 def test_texts_of_digits_are_names_if_the_manifest_says_so(tmp_path: Path) -> None:

@@ -6,20 +6,37 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 import anonfit
+from anonfit import errors
 
 NAMES = [
+    "AnonfitError",
     "Anonymizer",
     "Audit",
+    "AuditFailed",
+    "DataError",
+    "DemandError",
+    "Evaluation",
+    "Infeasible",
+    "MissingPackage",
     "Recoding",
+    "RecodingError",
     "RegionEncoder",
     "Release",
+    "ReleaseError",
+    "RequestError",
     "Spec",
+    "SpecError",
     "Taxonomy",
+    "TaxonomyError",
     "__version__",
     "anonymize",
     "audit",
     "audit_release",
+    "compare",
+    "evaluate",
     "load",
     "parse_spec",
     "read_spec",
@@ -37,6 +54,14 @@ def test_public_names_are_these() -> None:
 def test_every_public_name_can_be_had() -> None:
     for name in NAMES:
         assert getattr(anonfit, name) is not None
+
+
+def test_every_error_can_be_caught_by_its_name() -> None:
+    kinds = {name: found for name in errors.__all__ if isinstance(found := getattr(errors, name), type)}
+    assert kinds == {name: getattr(anonfit, name) for name in kinds}
+    assert all(issubclass(kind, anonfit.AnonfitError) for kind in kinds.values())
+    with pytest.raises(anonfit.RequestError, match="k is missing"):
+        anonfit.anonymize("people.csv", quasi_identifiers=["age"])
 
 
 def test_audit_is_a_function_whatever_was_imported_before() -> None:

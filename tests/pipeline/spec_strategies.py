@@ -112,7 +112,9 @@ def workloads(draw: st.DrawFn, columns: Mapping[str, ColumnSpec]) -> WorkloadSpe
     """A workload over columns, among which is at least one quasi-identifier."""
     links = [name for name, column in columns.items() if column.role == Role.QUASI_IDENTIFIER]
     targets = [name for name, column in columns.items() if column.role == Role.TARGET] + links
-    raw = [name for name, column in columns.items() if column.role.is_released_raw] + links
+    guarded = (Role.SENSITIVE, Role.TARGET)  # a target that is capped cannot be selected by
+    raw = [name for name, column in columns.items() if column.role.is_released_raw and column.role not in guarded]
+    raw += links
     listed = draw(st.none() | st.lists(st.sampled_from(targets), unique=True))
 
     def target(name: str) -> TargetSpec:
@@ -148,15 +150,17 @@ def methods(draw: st.DrawFn, columns: Mapping[str, ColumnSpec], workload: Worklo
     criteria = ["auto", "median"] + ["infogain", "lsd"] * has_targets
     criteria += ["selection"] * bool(workload.selections) + ["weighted"] * bool(workload.weights)
     rule = draw(st.sampled_from(["first", "product", "blend"])) if workload.weights else "first"
+    criterion = draw(st.sampled_from(criteria))
+    is_steered = has_targets and criterion not in ("median", "weighted")
     return MethodSpec(
-        criterion=draw(st.sampled_from(criteria)),
+        criterion=criterion,
         cut_points=draw(st.sampled_from(CutPoints)),
         seed=draw(st.integers(-9, 9)),
         candidates=draw(st.sampled_from(["boundary", "all"])),
         split_on=tuple(draw(st.lists(st.sampled_from(links), unique=True))),
         weight_rule=rule,
         alpha=draw(st.floats(0, 1)) if rule == "blend" else 0.5,
-        min_gain=draw(WEIGHTS),
+        min_gain=draw(WEIGHTS) if is_steered else 0.0,
     )
 
 
@@ -165,7 +169,7 @@ def specs(draw: st.DrawFn) -> Spec:
     consent = draw(st.booleans())
     columns = draw(st.dictionaries(WORDS, column_specs(), max_size=4)) | {"q": ColumnSpec(Role.QUASI_IDENTIFIER)}
     workload = draw(workloads(columns))
-    has_target = any(column.role == Role.TARGET for column in columns.values()) or bool(workload.targets)
+    has_target = any(column.role == Role.TARGET for column in columns.values())
     return Spec(
         columns=columns,
         privacy=PrivacySpec(

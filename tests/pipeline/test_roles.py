@@ -107,7 +107,7 @@ def test_nothing_undeclared_comes_out() -> None:
         ({"quasi_identifiers": [], "k": 2, "insensitive": ["age"]}, "no column is a quasi-identifier"),
         ({"quasi_identifiers": ["age"], "k": 0}, "k must be at least 1"),
         ({"quasi_identifiers": ["age"], "k": 2.5}, "k must be a whole number"),
-        ({"quasi_identifiers": ["age", "age"], "k": 2}, "two roles"),
+        ({"quasi_identifiers": ["age", "age"], "k": 2}, "quasi_identifiers names the column 'age' twice"),
         ({"quasi_identifiers": ["age"], "k": 2, "sensitive": ["age"]}, "two roles"),
         ({"quasi_identifiers": ["age"], "k": 2, "types": {"sex": "nominal"}}, "which has no role"),
         ({"quasi_identifiers": ["age"], "k": 2, "values": "label"}, "did you mean 'labels'"),

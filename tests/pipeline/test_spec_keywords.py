@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.linear_model import LinearRegression
 
 from anonfit import api
 from anonfit.errors import RequestError, SpecError
-from anonfit.spec import DiversitySpec, MethodSpec, SelectionSpec, Spec, TargetSpec, WorkloadSpec
+from anonfit.spec import ColumnSpec, DiversitySpec, MethodSpec, SelectionSpec, Spec, TargetSpec, WorkloadSpec
 from anonfit.spec_keywords import COLUMNS, SECTIONS, spec_of_keywords
 from anonfit.spec_reading import parse_spec, spec_of
+from anonfit.tables.schema import ColumnType, Role
 from anonfit.tables.taxonomy import Taxonomy
 
 WORDS: dict[str, Any] = {"quasi_identifiers": ["age", "city"], "k": 2}
@@ -176,7 +178,13 @@ def test_taxonomies_may_be_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     ("words", "kind", "sentence"),
     [
         ({"targets": ["illness"], "sensitive": ["illness"]}, RequestError, "'illness' is given two roles: 'target'"),
-        ({"targets": ["o", "o"]}, RequestError, "'o' is given two roles"),
+        (
+            {"targets": [{"column": "o", "classes": [1]}, {"column": "o", "classes": [2]}]},
+            RequestError,
+            "^targets names the column 'o' twice; one entry says all of a target.$",
+        ),
+        ({"insensitive": ["o", "o"]}, RequestError, "^insensitive names the column 'o' twice.$"),
+        ({"min_gain": 1.0}, SpecError, "none steers the splits: remove it, or give a column the role 'target'"),
         ({"targets": ["age", "age"]}, SpecError, "workload.targets names 'age' twice"),
         ({"targets": [{"weight": 2}]}, SpecError, r"workload.targets\[0\] has no column"),
         ({"targets": {"outcome": 2}}, SpecError, r"workload.targets\[0\] has no column"),
@@ -215,3 +223,80 @@ def test_keywords_that_are_not_given_are_left_to_the_spec(tmp_path: Path) -> Non
         "workload": {"targets": ["outcome"]},
     }
     assert spec == spec_of(expected)
+
+
+def test_numbers_and_truths_of_numpy_are_those_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = {
+        "k": np.int64(3),
+        "seed": np.uint8(4),
+        "denoise": np.bool_(True),
+        "consent": np.bool_(True),
+        "min_gain": np.float32(0.5),
+        "weights": {"age": np.int64(2)},
+        "domains": {"age": np.array([0, 120])},
+        "targets": [
+            {"column": "o", "weight": np.float64(0.5), "classes": np.array([1.5, 2.5]), "scale": np.bool_(False)}
+        ],
+        "sensitive": {"pay": {"model": "beta-likeness", "beta": np.float64(2.0), "enhanced": np.bool_(True)}},
+        "selections": [{"where": "age > 5", "weight": np.int32(2)}],
+        "split_on": np.array(["age"]),
+        "release": np.array(["o"]),
+    }
+    plain = {
+        "k": 3,
+        "seed": 4,
+        "denoise": True,
+        "consent": True,
+        "min_gain": 0.5,
+        "weights": {"age": 2},
+        "domains": {"age": [0, 120]},
+        "targets": [{"column": "o", "weight": 0.5, "classes": [1.5, 2.5], "scale": False}],
+        "sensitive": {"pay": {"model": "beta-likeness", "beta": 2.0, "enhanced": True}},
+        "selections": [{"where": "age > 5", "weight": 2}],
+        "split_on": ["age"],
+        "release": ["o"],
+    }
+    found = asked(monkeypatch, **given)
+    assert found == asked(monkeypatch, **plain)
+    assert repr(found) == repr(asked(monkeypatch, **plain))
+
+
+@pytest.mark.parametrize("k", [True, np.bool_(True), 2.5, np.float64(3.0), "3"])
+def test_what_is_no_whole_number_is_not_made_one(k: Any) -> None:
+    with pytest.raises(SpecError, match="privacy.k must be a whole number"):
+        api.anonymize("people.csv", quasi_identifiers=["age"], k=k)
+
+
+def test_a_setting_of_a_column_with_the_default_role_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = asked(monkeypatch, default_role="insensitive", types={"cost": "continuous"})
+    assert found.columns["cost"] == ColumnSpec(Role.INSENSITIVE, type=ColumnType.CONTINUOUS)
+    with pytest.raises(RequestError, match="types names the column 'cost', which has no role"):
+        api.anonymize("people.csv", **WORDS, types={"cost": "continuous"})
+
+
+FITTED = LinearRegression().fit([[1.0], [2.0]], [1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (
+            {"targets": [{"column": "o", "model": "foo"}]},
+            "^targets: the model of 'o' must be a fitted model, an object with predict or predict_proba; found a str.$",
+        ),
+        ({"targets": [{"column": "o", "model": LinearRegression}]}, "found the class LinearRegression"),
+        ({"targets": [TargetSpec("o", model=3)]}, "the model of 'o' must be a fitted model"),
+        (
+            {"targets": [{"column": "o", "model": FITTED}], "denoise": True},
+            "^denoise fits models of the targets, and 'o' has a model that is given; remove one of the two.$",
+        ),
+    ],
+)
+def test_models_that_cannot_be_used_are_refused_before_any_work(words: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(RequestError, match=sentence):
+        api.anonymize("people.csv", **(WORDS | words))
+
+
+def test_a_model_beside_targets_that_are_denoised_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = asked(monkeypatch, targets=["cost", {"column": "o", "model": FITTED}], denoise=True)
+    assert [target.model for target in found.targets] == [None, FITTED]

@@ -182,6 +182,14 @@ SELECTIONS = [{"where": "age > 5"}]
         ({"criterion": "selection"}, {}, "method.criterion = 'selection' needs selections"),
         ({"criterion": "weighted"}, {}, "method.criterion = 'weighted' needs weights"),
         ({}, {"targets": [], "denoise": True}, "workload.denoise has no target"),
+        (
+            {"min_gain": 1},
+            {"targets": []},
+            "method.min_gain is a gain in what regions tell of targets, and none steers",
+        ),
+        ({"min_gain": 1}, {"targets": [], "selections": SELECTIONS}, "method.min_gain is a gain"),
+        ({"min_gain": 1, "criterion": "median"}, {}, "method.min_gain is a gain"),
+        ({"min_gain": 1, "criterion": "weighted"}, {"weights": {"age": 1}}, "method.min_gain is a gain"),
         ({"weight_rule": "product"}, {}, "method.weight_rule = 'product' needs weights"),
         ({"alpha": 0.3}, {"weights": {"age": 2}}, "method.alpha is for weight_rule = 'blend' only"),
     ],
@@ -201,6 +209,8 @@ def test_a_method_without_what_it_works_on_is_refused(
         ({"criterion": "weighted"}, {"weights": {"age": 1}}),
         ({"criterion": "median"}, {"targets": ["outcome"], "denoise": True, "selections": SELECTIONS}),
         ({"criterion": "auto", "weight_rule": "blend", "alpha": 0}, {"weights": {"age": 1}}),
+        ({"criterion": "auto", "min_gain": 1}, {"targets": ["age"]}),
+        ({"criterion": "selection", "min_gain": 1}, {"selections": SELECTIONS}),
     ],
 )
 def test_a_method_with_what_it_works_on_is_read(method: dict[str, Any], settings: dict[str, Any]) -> None:
@@ -213,7 +223,35 @@ def test_a_cap_on_confidence_needs_a_target() -> None:
     assert spec_of(without).privacy.max_confidence == 0.8
     without["columns"].pop("outcome")
     assert fault(without).startswith("privacy.max_confidence is of targets, and there is none")
-    assert spec_of(without | {"workload": {"targets": ["age"]}}).privacy.max_confidence == 0.8
+    assert "all are quasi-identifiers" in fault(without | {"workload": {"targets": ["age"]}})
+
+
+@pytest.mark.parametrize("kind", ["continuous", "date"])
+def test_a_cap_on_confidence_needs_classes(kind: str) -> None:
+    asked = people({"outcome": {"role": "target", "type": kind}}, privacy={"k": 2, "max_confidence": 0.8})
+    assert fault(asked).startswith("privacy.max_confidence caps classes, but target 'outcome' is a ")
+    assert "type = 'nominal'" in fault(asked)
+    assert "'outcome' is a" in fault(asked | {"workload": {"targets": []}})  # it is capped though it steers nothing
+    if kind == "continuous":
+        classes = {"column": "outcome", "classes": [3]}
+        assert spec_of(asked | {"workload": {"targets": [classes]}}).capped_targets[0].classes == (3.0,)
+
+
+def test_every_column_with_the_role_of_a_target_is_capped() -> None:
+    for targets in ([], ["age"], ["outcome"], None):
+        settings = {} if targets is None else {"targets": targets}
+        found = spec_of(people(workload=settings, privacy={"k": 2, "max_confidence": 0.8}))
+        named = [target.column for target in found.capped_targets]
+        assert named.count("outcome") == 1
+        assert set(named) == {"outcome", *(targets or ())}
+
+
+def test_nothing_is_selected_by_a_column_that_is_guarded() -> None:
+    each = {"workload": {"selections": [{"each": "illness"}]}}
+    assert fault(people() | each).startswith("workload.selections: each = 'illness' is sensitive")
+    each = {"workload": {"selections": [{"each": "outcome"}]}}
+    assert spec_of(people() | each).workload.selections[0].each == "outcome"
+    assert "max_confidence caps" in fault(people(privacy={"k": 2, "max_confidence": 0.8}) | each)
 
 
 def test_faults_that_follow_from_others_are_not_told() -> None:
@@ -275,3 +313,17 @@ city = 3
         (SelectionSpec("age between 3 and 5"), SelectionSpec(each="city", weight=0.5)),
         {"city": 3.0},
     )
+
+
+def test_a_column_without_a_role_is_told_with_what_to_do() -> None:
+    asked = people(workload={"targets": ["gain"]})
+    assert fault(asked) == "workload.targets names 'gain', which has no role; give it the role 'target'."
+    asked["workload"] = {"targets": ["outcme"]}
+    begin = "workload.targets names 'outcme', which has"
+    assert fault(asked) == f"{begin} no role; give it the role 'target', or did you mean 'outcome'?"
+    asked["data"] = {"source": "people.csv", "default_role": "insensitive"}
+    assert fault(asked) == (
+        f"{begin} the default role 'insensitive'; give it the role 'target', or did you mean 'outcome'?"
+    )
+    asked = demanded({"column": "wealth", "model": "distinct-l", "l": 2})
+    assert fault(asked).endswith("of 'wealth', which has no role; give it the role 'sensitive'.")

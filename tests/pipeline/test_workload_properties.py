@@ -91,10 +91,10 @@ def workloads(draw: st.DrawFn) -> Asked:
         "insensitive": [name for name, role in roles.items() if role == "insensitive"],
         "sensitive": demands,
         "targets": [{"column": name, "weight": draw(st.sampled_from([1.0, 0.5]))} for name in targets],
-        "selections": draw(selections_of([*names, *request.raw])),
+        "selections": draw(selections_of([*names, *(name for name in request.raw if name not in demands)])),
         "candidates": draw(st.sampled_from(["boundary", "all"])),
         "split_on": draw(st.lists(st.sampled_from(names), max_size=2, unique=True)),
-        "min_gain": draw(st.sampled_from([0.0, 0.0, 0.5])),
+        "min_gain": draw(st.sampled_from([0.0, 0.0, 0.5])) if targets else 0.0,
     }
     if draw(st.booleans()):
         words["weights"] = {name: draw(st.sampled_from([0.0, 1.0, 2.0])) for name in names}

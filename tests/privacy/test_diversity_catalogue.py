@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from anonfit.auditing.models import MODELS as AUDITED
 from anonfit.counts.fixed_point import FixedPoint
 from anonfit.errors import SpecError
 from anonfit.privacy.catalogue import MODELS, make_model, model_table, parameter_faults
+from anonfit.privacy.parameters import Kind
 from anonfit.privacy.sensitive import SensitiveColumn
 from anonfit.tables.taxonomy import Taxonomy
 
@@ -123,3 +125,14 @@ def test_the_example_of_minimality_in_the_docs() -> None:
         if not all(model.allows(part) for part in parts):
             undivided.add(diagnoses[:2])
     assert undivided == {(0, 0)}
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_whatever_may_be_asked_can_be_audited(model: str) -> None:
+    tried = 0
+    for parameter in MODELS[model].parameters:
+        for value in (0, 0.0, 5e-324, 1e-9, 0.5, 1, 1.5, 2, 7, 1e6, 1e300):
+            if parameter.kind in (Kind.NUMBER, Kind.WHOLE) and parameter.accepts(value):
+                assert AUDITED[model].parameters[parameter.name].holds(value)
+                tried += 1
+    assert tried

@@ -14,7 +14,7 @@ from demanding import ROWS, UNMET, WORDS, declared, missing_demand, people
 
 import anonfit as af
 from anonfit.auditing.models import MAX_CONFIDENCE, MODELS
-from anonfit.errors import AuditFailed
+from anonfit.errors import AuditFailed, SpecError
 from anonfit.privacy.catalogue import MODELS as CATALOGUE
 from anonfit.publishing import publish_made
 
@@ -92,13 +92,14 @@ def test_a_numeric_target_stays_a_number_in_a_loaded_release(tmp_path: Path) -> 
     assert extended.report["asked"]["algorithm"] == "LSD Mondrian"
 
 
-def test_a_number_has_no_classes_to_be_sure_of() -> None:
+def test_a_number_has_no_classes_to_be_sure_of(tmp_path: Path) -> None:
     words = WORDS | {"targets": ["outcome", "cost"], "insensitive": [], "criterion": "auto", "max_confidence": 0.8}
-    release = af.anonymize(people(), **words)
-    lines = {line["column"]: line for line in release.report["diversity"] if line["model"] == "max_confidence"}
-    assert lines["outcome"]["met"] is True
-    assert lines["cost"]["met"] is None
-    assert "no classes" in lines["cost"]["sentence"]
+    with pytest.raises(SpecError, match="'cost' is a number"):
+        af.anonymize(people(), **words)
+    made = af.anonymize(people(), **words | {"max_confidence": 1.0})._made
+    made = replace(made, spec=replace(made.spec, privacy=replace(made.spec.privacy, max_confidence=0.999)))
+    with pytest.raises(AuditFailed, match="Not checked: the target holds numbers or dates"):
+        publish_made(made, tmp_path / "out")
 
 
 def test_a_target_that_is_a_quasi_identifier_is_said_to_be_unchecked() -> None:

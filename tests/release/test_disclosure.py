@@ -49,16 +49,17 @@ def planted() -> pl.DataFrame:
 PURPOSES: dict[str, dict[str, Any]] = {
     "classes": {"targets": ["outcome"]},
     "numbers": {"targets": ["score"]},
-    "both": {"targets": ["outcome", "score"], "max_confidence": 0.99},
+    "both": {"targets": ["outcome", "score"]},
+    "capped": {"targets": ["outcome", {"column": "score", "classes": [33]}], "max_confidence": 0.99},
     "a quasi-identifier": {"targets": ["outcome", "income", {"column": "size", "equal_width": 3}]},
     "selections": {
         "selections": [
             "place = 'ZQXPLACE'",
             "income >= 987654.321 or size = 777123",
-            "born < date '1901-02-03' or illness = 'ZQXILLNESS'",
+            "born < date '1901-02-03' or outcome = 'ZQXOUTCOME'",
             {"each": "place"},
             {"each": "born"},
-            {"each": "illness"},
+            {"each": "outcome"},
         ],
     },
     "selections and classes": {"selections": ["size between 160 and 777123"], "targets": ["outcome"]},

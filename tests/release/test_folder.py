@@ -51,7 +51,8 @@ def test_the_internal_record_is_beside_the_folder_and_private(release: af.Releas
     record = tmp_path / "out.internal.json"
     assert stat.S_IMODE(record.stat().st_mode) == 0o600
     assert json.loads(record.read_text())["rows"]["read"] == 200
-    assert {path.name for path in tmp_path.iterdir()} == {"out", "out.internal.json"}
+    assert stat.S_IMODE((tmp_path / "out.internal.html").stat().st_mode) == 0o600
+    assert {path.name for path in tmp_path.iterdir()} == {"out", "out.internal.json", "out.internal.html"}
 
 
 def test_a_folder_that_is_there_is_not_overwritten(release: af.Release, tmp_path: Path) -> None:

@@ -200,7 +200,9 @@ def test_words_of_sql_are_columns_if_they_are_quoted() -> None:
         ("5 in (age, weight)", "«5» is a value, where the name of a column is needed"),
         ("age between weight and 5", "«weight»"),
         ("age between symmetric 5 and 1", "is not understood"),
-        ("age = '5'", "'5' is no number"),
+        ("age = '5'", "'5' is a text, and the column holds numbers; write 5 without quotes"),
+        ("age > 'old'", "'old' is no number"),
+        ("age in [1, 2]", "needs its values in parentheses, as in (1, 2)"),
         ("age = DATE '2020-01-31'", "is no number"),
         ("age < 1e999", "is no number"),
         ("age = 5 > 4", "is not understood"),
@@ -258,3 +260,35 @@ def test_without_the_parser_the_message_says_what_to_install(monkeypatch: pytest
     monkeypatch.setitem(sys.modules, "sqlglot", None)
     with pytest.raises(MissingPackage, match=r"anonfit\[sql\]"):
         parsed("age > 5")
+
+
+# --- names that are not one word --------------------------------------------------------------------------------
+
+ODD = pl.DataFrame({"age": [1], "my col": ["a"], "1st": [1], "select": [1]})
+ODD_KINDS = kinds_of([Column(name, QUASI) for name in ODD.columns], ODD)
+
+
+@pytest.mark.parametrize("name", ['"my col"', "`my col`", "[my col]"])
+def test_a_name_may_stand_in_any_quotes_for_names(name: str) -> None:
+    found = parse_predicate(f"age > 3 and {name} in ('FR', '`x` [y]')", ODD_KINDS)
+    assert isinstance(found, And)
+    assert found.parts[1] == Condition("my col", Relation.IN, ("FR", "`x` [y]"), kind=ODD_KINDS["my col"])
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("my col = 'FR'", "my col"),
+        ("age > 3 and My  Col in ('FR')", "my col"),
+        ("1st = 3", "1st"),
+        ("select = 3", "select"),
+    ],
+)
+def test_a_name_without_quotes_is_asked_to_be_put_in_them(text: str, name: str) -> None:
+    with pytest.raises(SpecError, match=f'write the name of the column in double quotes, as "{name}"'):
+        parse_predicate(text, ODD_KINDS)
+
+
+def test_a_name_inside_of_a_text_is_not_asked_to_be_put_in_quotes() -> None:
+    with pytest.raises(SpecError, match="a selection compares columns with values"):
+        parse_predicate("age > 'my col' 3", ODD_KINDS)

@@ -15,11 +15,11 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from anonfit.criteria.targets import SHARE_BITS, ClassTarget, NumberTarget, ShareTarget, Target
-from anonfit.errors import DataError, SpecError
+from anonfit.errors import DataError, RequestError, SpecError
 from anonfit.tables.schema import Column, ColumnType, Role
 from anonfit.tables.taxonomy import Taxonomy
 from anonfit.workload.request import TargetRequest
-from anonfit.workload.targets import classes_of, code_target, is_numeric, number_target, predicted_target
+from anonfit.workload.targets import can_predict, classes_of, code_target, is_numeric, number_target, predicted_target
 
 ONES = np.ones(100, np.int64)
 
@@ -275,3 +275,55 @@ def test_a_model_that_says_the_same_of_all_rows_is_a_target_of_one_class(model: 
 def test_a_model_that_was_fitted_on_an_array_is_given_one() -> None:
     model = LinearRegression().fit(FRAME.select("x", "y").to_numpy(), FRAME["x"].to_numpy() * 10.0)
     assert restored(predicted(model)) == pytest.approx([0, 10, 20, 30, 40, 50], abs=1e-4)
+
+
+class Predicting:
+    """A model that says what it is told to, or raises it."""
+
+    def __init__(self, said: Any) -> None:
+        self.said = said
+
+    def predict(self, _: Any) -> Any:
+        if isinstance(self.said, Exception):
+            raise self.said
+        return self.said
+
+
+class Sharing(Predicting):
+    def predict_proba(self, rows: Any) -> Any:
+        return self.predict(rows)
+
+
+@pytest.mark.parametrize(
+    ("model", "sentence"),
+    [
+        (LogisticRegression(), "^workload.targets: the model of 't' is not fitted; fit it first.$"),
+        (LinearRegression(), "is not fitted"),
+        (
+            Predicting(ValueError("could not convert 'secret'")),
+            "^workload.targets: the model of 't' failed with ValueError when its predict was given the columns 'x', "
+            "'y'; fit it on these columns, by name or in this order, as the table has them.$",
+        ),
+        (Sharing(KeyError("secret")), "failed with KeyError when its predict_proba was given"),
+        (Predicting(3), "must predict something of each of the 6 rows"),
+        (Predicting([1, 2]), "must predict something of each of the 6 rows"),
+        (Predicting(np.zeros((6, 2))), "predicts several columns"),
+        (Predicting([1.5, 2.5, 3.5, 4.5, 5.5, np.inf]), "some predictions of the model of 't' are infinite"),
+        (Sharing(np.zeros(6)), "must give every row a share of each class"),
+        (Sharing(np.zeros((6, 2))), "must give every row a share of each class"),
+        (Sharing(np.full((6, 2), np.nan)), "must give every row a share of each class"),
+        (Sharing(np.full((6, 2), -1.0)), "must give every row a share of each class"),
+        (Sharing([["a", "b"]] * 6), "must give every row a share of each class"),
+    ],
+)
+def test_a_model_that_cannot_be_used_is_refused_without_a_value_of_a_record(model: Any, sentence: str) -> None:
+    with pytest.raises(RequestError, match=sentence) as found:
+        predicted(model)
+    assert "secret" not in str(found.value)
+    assert found.value.__context__ is None or found.value.__suppress_context__
+
+
+@pytest.mark.parametrize("model", ["foo", 3, LinearRegression, {"predict": 1}])
+def test_what_does_not_predict_is_no_model(model: Any) -> None:
+    assert not can_predict(model)
+    assert can_predict(LinearRegression())

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.errors import Infeasible
+from anonfit.errors import Infeasible, SpecError
 from anonfit.privacy.catalogue import make_model
 from anonfit.privacy.coding import sensitive_column
 from anonfit.privacy.confidence import confidence_limit
 from anonfit.privacy.k_anonymity import KAnonymity
 from anonfit.privacy.models import DiversityModel
 from anonfit.privacy.sensitive import SensitiveColumn
-from anonfit.tables.schema import Column, Role, Schema
+from anonfit.tables.codebook import column_type
+from anonfit.tables.schema import Column, ColumnType, Role, Schema
 from anonfit.workload.request import TargetRequest
 from anonfit.workload.targets import classes_of, is_numeric
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from anonfit.engines.memory.guard import Guarded
 
-__all__ = ["Demands", "DiversityRequest", "guard", "refuse_infeasible"]
+__all__ = ["Demands", "DiversityRequest", "guard", "has_classes", "not_capped", "refuse_infeasible"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,8 @@ class Demands:
     diversity: tuple[DiversityRequest, ...] = ()
     max_confidence: float = 1.0
     targets: tuple[TargetRequest, ...] = ()
+    criterion: str = "auto"
+    """It may take numbers for classes; then these are capped."""
 
 
 def guard(
@@ -67,14 +70,39 @@ def guard(
         asked = [request for request in demands.diversity if request.column == name]
         models = tuple(make_model(column, request.model, request.parameters) for request in asked)
         found.append(Guarded(column, codes, models))
-    if demands.max_confidence < 1.0:
-        for target in demands.targets:
-            asked_of, values = declared[target.column], frame[target.column]
-            # A number that is estimated has no classes to be sure of; a quasi-identifier is not released as it is.
-            if asked_of.role != Role.QUASI_IDENTIFIER and not is_numeric(target, asked_of, values):
-                column, codes = _target_classes(target, asked_of, values, weights, entities)
-                limit: DiversityModel = confidence_limit(column, demands.max_confidence)
-                found.append(Guarded(column, codes, (limit,)))
+    for target in _capped(demands, declared, frame):
+        column, codes = _target_classes(target, declared[target.column], frame[target.column], weights, entities)
+        limit: DiversityModel = confidence_limit(column, demands.max_confidence)
+        found.append(Guarded(column, codes, (limit,)))
+    return found
+
+
+def has_classes(target: TargetRequest, column: Column, values: pl.Series, criterion: str) -> bool:
+    """Whether a target's values are classes: by what they are, or because the criterion takes them for such."""
+    return not (is_numeric(target, column, values) and is_numeric(target, column, values, criterion))
+
+
+def not_capped(name: str, kind: ColumnType) -> str:
+    """Why `max_confidence` cannot cap a target that has no classes."""
+    if kind == ColumnType.DATE:
+        return f"max_confidence caps classes, but target '{name}' is a date: give type = 'nominal'."
+    return (
+        f"max_confidence caps classes, but target '{name}' is a number: give classes, equal_width or type = 'nominal'."
+    )
+
+
+def _capped(demands: Demands, declared: Mapping[str, Column], frame: pl.DataFrame) -> list[TargetRequest]:
+    """The targets that `max_confidence` caps: all but quasi-identifiers, which are not released as they are."""
+    if demands.max_confidence >= 1.0:
+        return []
+    found = [one for one in demands.targets if declared[one.column].role != Role.QUASI_IDENTIFIER]
+    faults = []
+    for target in found:
+        column, values = declared[target.column], frame[target.column]
+        if not has_classes(target, column, values, demands.criterion):
+            faults.append(not_capped(target.column, column_type(column, values.dtype)))
+    if faults:
+        raise SpecError(faults)
     return found
 
 

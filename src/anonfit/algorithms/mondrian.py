@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.algorithms.demands import Demands, guard, refuse_infeasible
+from anonfit.criteria.targets import NumberTarget
 from anonfit.errors import DataError
 from anonfit.progress import Stage, silent
 from anonfit.recoding.building import build_recoding, cells_of_codes
@@ -29,9 +30,9 @@ if TYPE_CHECKING:
     import polars as pl
 
     from anonfit.utility.imprecision import Answers
-    from anonfit.workload.selections import Selections
+    from anonfit.workload.selections import SelectionRequest, Selections
 
-__all__ = ["Anonymized", "Persons", "SelectionAnswers", "anonymize", "persons_of"]
+__all__ = ["Anonymized", "Persons", "SelectionAnswers", "anonymize", "answer_selections", "persons_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,8 @@ class Anonymized:
     numbers: NDArray[np.uint32]  # (place,)
     nodes: NDArray[np.int32]  # (place,)
     answers: SelectionAnswers | None = None
+    steered: Mapping[str, bool] | None = None
+    """The targets that steered splits, and whether each did as a number; None where that is not known."""
 
 
 def persons_of(rows: int, counts: pl.Series | None, entities: pl.Series | None) -> Persons:
@@ -119,13 +122,13 @@ def _coded(
 
 
 def _with_faces(
-    coded: list[CodedValues], workload: Workload, columns: Sequence[Column], frame: pl.DataFrame
+    coded: list[CodedValues], requests: Sequence[SelectionRequest], columns: Sequence[Column], frame: pl.DataFrame
 ) -> list[CodedValues]:
     """Domains that have the faces of the selections, so that they can be cut there."""
     from anonfit.workload.coding import faces, with_faces
     from anonfit.workload.selections import predicates_of
 
-    predicates = predicates_of(workload.used_selections, columns, frame)
+    predicates = predicates_of(requests, columns, frame)
     found = []
     for one in coded:
         if not isinstance(one.domain, OrderedDomain):
@@ -151,6 +154,10 @@ def anonymize(
     can be.
     """
     k = demands.k
+    if workload.selections:
+        from anonfit.workload.guarded import refuse_guarded
+
+        refuse_guarded(workload.selections, schema.columns, frame, is_capped=demands.max_confidence < 1.0)
     guarded = guard(demands, schema, frame, counts=persons.counts, entities=persons.entities)
     refuse_infeasible(demands, persons.total(), guarded)
     stage("Coding")
@@ -159,7 +166,7 @@ def anonymize(
     if workload.used_selections:
         from anonfit.workload.selections import code_selections
 
-        coded = _with_faces(coded, workload, schema.columns, frame)
+        coded = _with_faces(coded, workload.used_selections, schema.columns, frame)
         selections = code_selections(workload.used_selections, schema.columns, [one.domain for one in coded], frame)
     domains = [one.domain for one in coded]
     table = CodedTable(
@@ -193,7 +200,8 @@ def anonymize(
     answers = None
     if selections is not None:
         answers = _answers(selections, recoding, cells, frame, persons, numbers=numbers, nodes=nodes)
-    return Anonymized(recoding, numbers, nodes, answers)
+    steered = {target.name: isinstance(target, NumberTarget) for target in purpose.targets}
+    return Anonymized(recoding, numbers, nodes, answers, steered)
 
 
 def _answers(
@@ -216,3 +224,22 @@ def _answers(
     true = Rows(frame).count(selections.predicates, counts=counts)
     found = answer(selections.coded, recoding.boxes, of_row, cells=cells, true=true, counts=counts)
     return SelectionAnswers(selections.coded.names, found, selections.warnings)
+
+
+def answer_selections(
+    requests: Sequence[SelectionRequest],
+    schema: Schema,
+    frame: pl.DataFrame,
+    result: Anonymized,
+    *,
+    persons: Persons,
+    k: int,
+) -> SelectionAnswers:
+    """How well selections can be answered from regions that were made of a frame, whatever they were made for."""
+    from anonfit.workload.selections import code_selections
+
+    coded = _with_faces(_coded(schema.quasi_identifiers, frame, persons, k), requests, schema.columns, frame)
+    domains = [one.domain for one in coded]
+    selections = code_selections(requests, schema.columns, domains, frame)
+    cells = cells_of_codes(result.recoding, domains)
+    return _answers(selections, result.recoding, cells, frame, persons, numbers=result.numbers, nodes=result.nodes)

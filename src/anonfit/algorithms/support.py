@@ -14,7 +14,18 @@ from dataclasses import dataclass
 from anonfit.privacy.catalogue import MODELS
 from anonfit.tables.schema import ColumnType
 
-__all__ = ["COLUMNS", "CRITERIA", "LATER", "PERSONS", "PRIVACY", "SENSITIVE", "Choice", "support_page", "supports"]
+__all__ = [
+    "COLUMNS",
+    "CRITERIA",
+    "LATER",
+    "PERSONS",
+    "PRIVACY",
+    "SENSITIVE",
+    "Choice",
+    "caps",
+    "support_page",
+    "supports",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +105,16 @@ LATER = (
 """What a spec may name one day, and is refused today."""
 
 
+def caps(criterion: str, model: str) -> bool:
+    """Whether a model can be asked beside a criterion: a confidence is of classes, and some criteria are of numbers.
+
+    Args:
+        criterion: A name of CRITERIA.
+        model: A name of PRIVACY.
+    """
+    return model != "max_confidence" or "lsd" not in criterion
+
+
 def supports(model: str, sensitive: str) -> bool:
     """Whether a model can be asked of a kind of sensitive column. Every other combination is supported.
 
@@ -142,7 +163,12 @@ says *yes*, and checks that every other is an error of one sentence.
 
 ### with privacy models
 
-{_table("criterion", CRITERIA, PRIVACY, every)}
+{_table("criterion", CRITERIA, PRIVACY, caps)}
+
+`max_confidence` caps the classes of every column whose role is `target`, whether or not it steers splits; one that is
+a number needs `classes`, `equal_width` or `type = "nominal"`. Targets that are quasi-identifiers are released
+generalized and not capped; another target must be left. Nothing can be selected by a sensitive column or by a capped
+target.
 
 ### with kinds of quasi-identifiers
 

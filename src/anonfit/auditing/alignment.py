@@ -4,22 +4,25 @@ Nothing is rounded: a number that the other type cannot hold is equal to none of
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sized
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from anonfit.auditing.coding import as_numbers
+from anonfit.auditing.numbering import Hashes, IntArray, dictionary
 from anonfit.auditing.placing import as_moments
 
-__all__ = ["Hashes", "add_hashes", "aligned", "aligned_texts"]
+__all__ = ["Align", "Hashes", "Side", "add_hashes", "aligned", "aligned_texts", "mixed", "parts_of", "side_of"]
 
-Hashes = npt.NDArray[np.uint64]
 Pair = tuple[pl.Series, pl.Series]
+Align = Callable[[pl.Series, pl.Series], Pair]
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _EXACT = 2**53  # whole numbers up to this are exact as floating point numbers
 _DIGITS = 38  # of a decimal number
+_ROWS_AT_ONCE = 1 << 15
 _LONG = r"^(?:\d\.?){18}"  # 17 digits tell every floating point number
 _LONG_WHOLE = r"^-?\d{16,}$"  # 15 digits are exact in every one
 
@@ -159,8 +162,56 @@ def _as_integers(series: pl.Series) -> pl.Series:
     return integers
 
 
-def add_hashes(hashes: Hashes, series: pl.Series, *, place: int) -> Hashes:
-    """Fold one more column into 64-bit hashes of rows; a changed value goes unseen with a chance of rows / 2**64."""
-    column: Hashes = series.hash(seed=place).to_numpy()
-    mixed: Hashes = (hashes ^ column) * _MIX
-    return mixed ^ (mixed >> np.uint64(29))
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A column to be compared: its values, or its different texts and the pointers of all rows to them (0: missing).
+
+    Whether texts can be read as what the other column is does not depend on how often each occurs.
+    """
+
+    values: pl.Series
+    pointers: IntArray | None = None
+
+    def hashes(self, seed: int) -> Hashes:
+        """The hash of every row's value."""
+        hashes: Hashes = self.values.hash(seed=seed).to_numpy()
+        if self.pointers is None:
+            return hashes
+        missing = pl.Series([None], dtype=self.values.dtype).hash(seed=seed).to_numpy()
+        found: Hashes = np.append(missing, hashes).take(self.pointers)
+        return found
+
+
+def side_of(series: pl.Series) -> Side:
+    """A column as it is compared."""
+    if not isinstance(series.dtype, (pl.Categorical, pl.Enum)):
+        return Side(series)
+    texts = dictionary(series)
+    return Side(texts.values, texts.codes)
+
+
+def add_hashes(hashes: Hashes, side: Side, seed: int) -> None:
+    """Fold one more column into hashes of rows; a changed value goes unseen with a chance of 1 / 2**64."""
+    column = side.hashes(seed)
+    for part in parts_of(hashes):
+        some = hashes[part]
+        some ^= column[part]
+        some *= _MIX
+        some ^= some >> np.uint64(29)
+
+
+def mixed(hashes: Hashes) -> Hashes:
+    """Hashes whose sum tells multisets apart, with the same chance: nothing linear is left in them, so that values
+    which two rows have swapped change the sum.
+    """
+    hashes = hashes ^ (hashes >> np.uint64(30))
+    hashes *= np.uint64(0xBF58476D1CE4E5B9)
+    hashes ^= hashes >> np.uint64(27)
+    hashes *= np.uint64(0x94D049BB133111EB)
+    hashes ^= hashes >> np.uint64(31)
+    return hashes
+
+
+def parts_of(rows: Sized) -> list[slice]:
+    """Rows in parts that a core can keep near while it goes over them several times."""
+    return [slice(begin, begin + _ROWS_AT_ONCE) for begin in range(0, len(rows), _ROWS_AT_ONCE)]

@@ -64,7 +64,7 @@ def audit(
             parameters of its model (docs/spec.md), a demand may say of its column: `type`, `order` (the words, lowest
             first), `date_format`, `taxonomy` (nested mappings with `name` and `children`), `distance` (t-closeness).
         targets: Raw columns that groups must not make too certain: names, or mappings with `column` and `classes`
-            (thresholds) or `equal_width` (their number). Numbers without classes are not checked.
+            (thresholds), `equal_width` (their number) or `type`: numbers without classes need the type "nominal".
         max_confidence: The largest share of a group that may have one value or class of a target.
         max_risk: The highest acceptable risk of the `attacker`: a number or the name of a preset.
         attacker: Whose risk `max_risk` is about.
@@ -83,7 +83,7 @@ def audit(
         missing: Texts that mean missing, in every table.
 
     Returns:
-        What was found; `passed` says whether every demand is met.
+        What was found; `passed` says whether every demand is met: one that could not be checked is not.
 
     Example:
         >>> import polars as pl

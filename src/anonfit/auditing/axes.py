@@ -52,8 +52,9 @@ def _name_axis(meaning: Meaning, sets: Sequence[ValueSet]) -> Axis:
         codes, texts = distinct_texts(series)
         if series.dtype.is_numeric() or series.dtype == pl.Boolean:
             texts = [next((spelled for spelled in _spellings(text) if spelled in cell_of), text) for text in texts]
-        cells = np.array([0, *(cell_of.get(text, rest) for text in texts)], np.int32)[codes]
-        return Placed(cells, 0, int(np.count_nonzero(cells == unknown)))
+        cell = np.array([0, *(cell_of.get(text, rest) for text in texts)], np.int32)
+        cells = cell.take(codes)
+        return Placed(cells, 0, int(np.count_nonzero(cells == unknown)) if unknown in cell else 0)
 
     return Axis(unknown + 1, runs, place)
 

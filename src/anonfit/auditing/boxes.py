@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Released groups as boxes: a set of cells per quasi-identifier. Finds the box of each raw row, and boxes that overlap.
+"""Released groups as boxes: a set of cells per quasi-identifier, the tree of cuts that parts them, and which overlap.
 
 Arrays for `kernels.py`: `labels` (box, axis) holds label numbers, unique over all axes; label i means the runs
-`runs[starts[i]:starts[i + 1]]`, each (first cell, last cell), and reaches from `hulls[i, 0]` to `hulls[i, 1]`; `spans`
-(box, axis) is (first cell, last cell, first run) of the box's label, with -1 for the run of a label without gaps."""
+`runs[starts[i]:starts[i + 1]]`, each (first cell, last cell), and reaches from `hulls[i, 0]` to `hulls[i, 1]`."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,12 +15,10 @@ import numpy.typing as npt
 from anonfit.auditing.axes import Axis
 from anonfit.auditing.coding import IntArray
 from anonfit.auditing.labels import ValueSet
-from anonfit.auditing.placing import Cells
 
-__all__ = ["Boxes", "Found", "box_space", "locate_rows", "overlapping_boxes"]
+__all__ = ["Boxes", "Int32", "box_space", "overlapping_boxes"]
 
 Int32 = npt.NDArray[np.int32]
-_ROWS_AT_ONCE = 1 << 16
 _LARGEST_SET_AXIS = 512  # an ordered axis with more cells is cut in order only
 
 
@@ -36,18 +31,10 @@ class Boxes:
     labels: Int32
     starts: Int32
     runs: Int32
-    spans: Int32
+    hulls: Int32
     nodes: Int32
     leaves: Int32
     halves: npt.NDArray[np.uint8]
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """For every raw row the group whose box holds it (-1: none), and the number of further boxes that do."""
-
-    group: IntArray
-    others: npt.NDArray[np.uint8]
 
 
 def box_space(axes: Sequence[Axis], sets: Sequence[Sequence[ValueSet | None]], label_of_group: IntArray) -> Boxes:
@@ -67,9 +54,7 @@ def box_space(axes: Sequence[Axis], sets: Sequence[Sequence[ValueSet | None]], l
     some = np.flatnonzero(np.diff(start_array))
     hulls[some, 0], hulls[some, 1] = run_array[start_array[some], 0], run_array[start_array[some + 1] - 1, 1]
     nodes, leaves, halves = _grown(axes, labels, starts=start_array, runs=run_array, hulls=hulls)
-    first_run = np.where(np.diff(start_array, append=len(runs)) > 1, start_array, -1)
-    spans = np.ascontiguousarray(np.concatenate([hulls, first_run[:, None]], axis=1)[labels], np.int32)
-    return Boxes(tuple(axes), np.flatnonzero(filled), labels, start_array, run_array, spans, nodes, leaves, halves)
+    return Boxes(tuple(axes), np.flatnonzero(filled), labels, start_array, run_array, hulls, nodes, leaves, halves)
 
 
 def _grown(
@@ -89,32 +74,13 @@ def _grown(
     stack, leaves, spare = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(count + 1, np.int32)
     stack[:count] = np.arange(count)
     nodes, waiting = np.zeros((2 * room + 1, 4), np.int32), np.zeros((2 * room + 1, 2), np.int64)
-    scratch, side = np.zeros((4, width), np.int32), np.zeros((2, width), np.uint8)
-    halves = np.empty((64, width), np.uint8)
+    widest = int(cells[sets].max(initial=1))
+    scratch, side = np.zeros((4, width), np.int32), np.zeros((2, widest), np.uint8)
+    halves = np.empty((64, widest), np.uint8)
     geometry = (labels, starts, runs, hulls, cells, sets.astype(np.uint8))
     while not kernels.grow(geometry, (scratch, side), state, waiting, stack, spare, (nodes, leaves, halves)):
         halves = np.concatenate([halves, np.empty_like(halves)])
     return nodes[: state[1]].copy(), leaves[: state[3]].copy(), halves[: state[4] + 1].copy()
-
-
-def locate_rows(boxes: Boxes, columns: Sequence[Cells], *, rows: int) -> Found:
-    """The box of every row, from its cell in every column."""
-    from anonfit.auditing import kernels
-
-    found, others = np.empty(rows, np.int32), np.empty(rows, np.uint8)
-
-    def part(begin: int) -> None:
-        end = min(rows, begin + _ROWS_AT_ONCE)
-        cells = np.empty((end - begin, len(columns)), np.int32)
-        for axis, column in enumerate(columns):
-            cells[:, axis] = column[begin:end]
-        tree = (boxes.nodes, boxes.leaves, boxes.halves)
-        kernels.locate(cells, tree, boxes.runs, boxes.spans, found[begin:end], others[begin:end])
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(part, range(0, rows, _ROWS_AT_ONCE)))
-    group = np.append(boxes.group_of_box, -1)[found]
-    return Found(group, others)
 
 
 def overlapping_boxes(boxes: Boxes) -> int:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
+
+from anonfit.auditing.numbering import IntArray, dictionary, numbered
 
 __all__ = [
     "Coded",
@@ -19,10 +20,10 @@ __all__ = [
     "coded_values",
     "dense",
     "integers",
+    "is_text",
     "join_codes",
 ]
 
-IntArray = npt.NDArray[np.int64]
 _KEY_LIMIT = 2**62
 _SAMPLE = 4096
 _WIDE = 2**40  # integers of a wider range are replaced by their ranks
@@ -41,15 +42,21 @@ class Coded:
             return int(np.count_nonzero(np.bincount(self.codes, minlength=1)))
         return pl.Series(self.codes).n_unique()
 
-    def narrow(self, bound: int) -> Coded:
-        """The same values with codes below a bound that is at least the number of rows + 1."""
-        return self if self.bound < bound else _ranked(pl.Series(self.codes))
+    def narrow(self) -> Coded:
+        """The same values with codes in the same order, of which all but 0 occur."""
+        if self.bound > max(4 * len(self.codes), 2**16):
+            return _ranked(pl.Series(self.codes).replace(0, None))
+        seen = np.zeros(self.bound, np.bool_)
+        seen[self.codes] = True
+        seen[0] = True
+        return Coded((np.cumsum(seen) - 1)[self.codes], int(np.count_nonzero(seen)))
 
 
 def coded(series: pl.Series) -> Coded:
     """The codes of a column of any plain type; texts are equal if all their signs are."""
-    if series.dtype == pl.String:
-        series = series.cast(pl.Categorical)
+    if is_text(series):
+        texts = dictionary(series)
+        return Coded(texts.codes, len(texts.values) + 1)
     if series.dtype == pl.Boolean:
         series = series.cast(pl.UInt8)
     if series.dtype.is_float():
@@ -68,12 +75,26 @@ def coded_in_order(series: pl.Series) -> Coded:
 
 def coded_values(series: pl.Series) -> Coded:
     """The codes of a raw column; texts of many different numbers are equal if the numbers are."""
-    if series.dtype == pl.String and _many_values(series):
-        series = as_numbers(series)
+    if is_text(series):
+        return _coded_texts(series)
     if series.dtype.is_float():
         cents = _as_cents(series)
         series = series if cents is None else cents
     return coded(series)
+
+
+def is_text(series: pl.Series) -> bool:
+    """Whether a column holds texts, in a dictionary or not."""
+    return isinstance(series.dtype, (pl.String, pl.Categorical, pl.Enum))
+
+
+def _coded_texts(series: pl.Series) -> Coded:
+    texts = dictionary(series)
+    numbers = as_numbers(texts.values) if _many_values(series) else texts.values
+    if is_text(numbers):
+        return Coded(texts.codes, len(numbers) + 1)
+    known = coded_values(numbers)
+    return Coded(np.append(0, known.codes)[texts.codes], known.bound)
 
 
 def _as_cents(series: pl.Series) -> pl.Series | None:
@@ -120,7 +141,7 @@ def integers(series: pl.Series) -> IntArray | None:
 
 
 def _many_values(series: pl.Series) -> bool:
-    """Whether a text column seems to hold too many values to be coded by a dictionary quickly."""
+    """Whether a text column seems to hold so many values that they are measurements rather than names."""
     head = series.head(_SAMPLE)
     return len(head) == _SAMPLE and head.n_unique() > _SAMPLE // 2
 
@@ -149,8 +170,8 @@ def join_codes(columns: list[Coded], rows: int) -> tuple[IntArray, int]:
     keys, bound = np.zeros(rows, np.int64), 1
     for column in columns:
         if bound * column.bound >= _KEY_LIMIT:
-            keys = dense(keys)[0]
-            bound = int(keys.max(initial=0)) + 1
+            keys, first = numbered(keys)
+            bound = len(first) + 1
         keys = keys * column.bound + column.codes
         bound *= column.bound
     return keys, bound

@@ -130,6 +130,8 @@ def read_targets(given: Sequence[object], max_confidence: float) -> tuple[Divers
         raise SpecError([f"'max_confidence' must be {MAX_CONFIDENCE.parameters['max_confidence']}."])
     if isinstance(given, (str, Mapping)):
         raise SpecError(["'targets' is a list of columns, each a name or a mapping with 'column' and its classes."])
+    if not given:
+        raise SpecError(["'max_confidence' is of targets, and none is named: list them in 'targets'."])
     asked = {"max_confidence": max_confidence}
     return tuple(DiversityDemand(name, "max_confidence", asked, reading) for name, reading in map(_target, given))
 

@@ -22,13 +22,16 @@ __all__ = ["PERSONS_UNKNOWN", "generalized_target", "measure_demands"]
 PERSONS_UNKNOWN = "Not checked: persons are told apart by their entities, which are only in the source."
 _NO_ROWS = "Not checked: there are no rows."
 _NOT_ASKED = "Nothing was asked."
-_NO_CLASSES = "Not checked: the target holds numbers or dates, and no classes of them are stated."
-_GENERALIZED = "Not checked: the target is a quasi-identifier, so the file does not hold its values."
+_NO_CLASSES = (
+    "Not checked: the target holds numbers or dates, and no classes of them are stated; give classes, equal_width or "
+    "type = 'nominal'."
+)
+_GENERALIZED = "Nothing is asked of it: the target is a quasi-identifier, so the file does not hold its values."
 
 
 def generalized_target(demand: DiversityDemand) -> Diversity:
     """What is said of a target that is released generalized."""
-    return _unmeasured(demand, _GENERALIZED)
+    return _unmeasured(replace(demand, is_asked=False), _GENERALIZED)
 
 
 def measure_demands(

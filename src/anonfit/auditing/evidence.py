@@ -25,6 +25,7 @@ __all__ = [
     "gather_evidence",
     "locate_in_other",
     "open_source",
+    "persons_in_file",
     "read_space",
     "source_persons",
 ]
@@ -83,12 +84,18 @@ def read_space(released: Released, request: Request, *, source: Table | None) ->
     return Space(labels, boxes, locate_source(boxes, source, quasi_identifiers=list(released.columns)))
 
 
+def persons_in_file(released: Released, request: Request) -> bool:
+    """Whether the file itself tells its persons, so that they can be counted without the source."""
+    return request.entity is None or request.entity in released.table.schema
+
+
 def gather_evidence(
     released: Released, request: Request, *, source: Table | None, located: Located | None, raw: Sequence[str]
 ) -> Evidence:
     """Persons in the groups, counted in the file if it can be, else among the source's rows in the labels."""
     table, grouping, entity = released.table, released.grouping, request.entity
-    if entity is None or entity in table.schema or (located is None and source is not None and entity in source.schema):
+    by_rows = located is None and source is not None and entity in source.schema
+    if entity is None or persons_in_file(released, request) or by_rows:
         entity = entity if entity in table.schema else None
         names = [name for name in (entity, request.count) if name]
         persons = read_persons(table.frame(names), entity=entity, count=request.count)

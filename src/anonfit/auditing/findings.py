@@ -33,7 +33,7 @@ def all_findings(audit: Audit, request: Request, *, names: Sequence[str]) -> lis
         found.append(_risk(audit, request, lost=lost))
     if audit.labels is not None:
         found.extend(_labels(audit.labels, request))
-        found.extend([] if request.tree is None else [_regions(audit.labels)])
+        found.extend([] if request.tree is None else [_regions(audit.labels, asked=_asked_of_regions(request))])
     elif request.regions != "any":
         sentence = "Labels were not checked: nothing was said about the meaning of the columns."
         found.append(Finding("labels", 0, None, None, sentence))
@@ -121,12 +121,17 @@ def _labels(labels: LabelCheck, request: Request) -> list[Finding]:
     found += [_no_labels("label ends", number, column, (good, bad)) for column, number in labels.not_allowed.items()]
     if labels.overlapping is None:
         sentence = "Whether groups overlap cannot be told: some quasi-identifiers have no labels that are understood."
-        return [*found, Finding("disjoint groups", 0, None, None, sentence)]
+        return [*found, Finding("disjoint groups", _asked_of_regions(request), None, None, sentence)]
     good, bad = "No two groups overlap.", "Some groups have labels that overlap."
     return [*found, _no_labels("disjoint groups", labels.overlapping, None, (good, bad))]
 
 
-def _regions(labels: LabelCheck) -> Finding:
+def _asked_of_regions(request: Request) -> int | None:
+    """How many groups may overlap or be no region; None where representatives tell no regions."""
+    return None if request.representatives else 0
+
+
+def _regions(labels: LabelCheck, *, asked: int | None) -> Finding:
     """Every group is a region of the recoding."""
     good, bad = (
         "Every group is a region of the recoding.",
@@ -136,7 +141,7 @@ def _regions(labels: LabelCheck) -> Finding:
         sentence = (
             "Whether groups are regions cannot be told: some quasi-identifiers have no labels that are understood."
         )
-        return Finding("regions", 0, None, None, sentence)
+        return Finding("regions", asked, None, None, sentence)
     return _no_labels("regions", labels.no_region, None, (good, bad))
 
 

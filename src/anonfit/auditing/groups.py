@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
 
 from anonfit.auditing.coding import Coded, IntArray, coded, dense, join_codes
+from anonfit.auditing.numbering import numbered
 from anonfit.errors import DataError
 
-_KEY_LIMIT = 2**62
+_ROWS_AT_ONCE = 1 << 16
 
 __all__ = [
     "Grouping",
@@ -69,12 +71,10 @@ def group_rows(frame: pl.DataFrame, rows: int) -> Grouping:
     if 2 * len(heads) > rows:
         heads = np.arange(rows)
     short = frame if len(heads) == rows else frame[heads]
-    short = short.with_columns(pl.col(pl.String).cast(pl.Categorical))
-    codes, first = dense(join_codes([coded(column) for column in short.get_columns()], len(heads))[0])
-    appearance = np.argsort(first)  # groups are numbered as they appear: in a sorted file numbers rise
-    codes = np.argsort(appearance)[codes]
-    of_row = codes if len(heads) == rows else np.repeat(codes, np.diff(np.append(heads, rows)))
-    return Grouping(of_row, len(first), heads[first[appearance]])
+    # Groups are numbered as they appear: in a sorted file numbers rise.
+    codes, first = numbered(join_codes([coded(column) for column in short.get_columns()], len(heads))[0])
+    of_row = codes - 1 if len(heads) == rows else np.repeat(codes - 1, np.diff(np.append(heads, rows)))
+    return Grouping(of_row, len(first), heads[first])
 
 
 def regrouped(grouping: Grouping, frame: pl.DataFrame) -> Grouping:
@@ -87,33 +87,64 @@ def persons_in_groups(persons: Persons, groups: IntArray, count: int) -> IntArra
     """Persons per group: a person with several rows in a group counts there once."""
     if persons.entities is not None:
         pairs, _ = join_codes([Coded(groups, max(1, count)), persons.entities], len(groups))
-        groups = groups[dense(pairs)[1]]
+        groups = groups[numbered(pairs)[1]]
     weights = persons.numbers if persons.entities is None else None
     return np.bincount(groups, weights=weights, minlength=count).astype(np.int64)
 
 
 def count_values(persons: Persons, grouping: Grouping, column: Coded, *, sizes: IntArray) -> ValueCounts:
     """Persons per group and value of a column."""
-    rows = len(grouping.of_row)
-    column = column.narrow(_KEY_LIMIT // max(1, grouping.count))
-    keys = grouping.of_row * column.bound + column.codes
-    room = grouping.count * column.bound
-    if persons.counted == "rows" and room > max(4 * rows, 2**16):
-        pairs, numbers = _runs(keys, grouping.of_row)
-    elif persons.counted == "rows":
-        table = np.bincount(keys, minlength=room)
-        pairs = np.flatnonzero(table)
-        numbers = table[pairs]
+    if grouping.count << _bits(column.bound) > _table_size(len(grouping.of_row)):
+        column = column.narrow()
+    bits = _bits(column.bound)
+    if persons.counted == "rows":
+        found = [_count_pairs(grouping.of_row[part], column.codes[part], bits) for part in _parts(grouping.of_row)]
+        pairs, numbers = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
     else:
+        keys = (grouping.of_row << bits) | column.codes
         codes, first = dense(keys)
         pairs, numbers = keys[first], persons_in_groups(persons, codes, len(first))
-    return ValueCounts(sizes, pairs // column.bound, pairs % column.bound, numbers)
+    return ValueCounts(sizes, pairs >> bits, pairs & ((1 << bits) - 1), numbers)
 
 
-def _runs(keys: IntArray, groups: IntArray) -> tuple[IntArray, IntArray]:
-    """The different keys and how often each occurs, by sorting; a stable sort is faster where groups stand together."""
-    together = bool((groups[1:] >= groups[:-1]).all())
-    keys = np.sort(keys, kind="stable" if together else "quicksort")
+def _bits(bound: int) -> int:
+    """The bits that codes below a bound need."""
+    return (bound - 1).bit_length()
+
+
+def _table_size(rows: int) -> int:
+    """The largest table that is worth its room for so many rows."""
+    return max(4 * rows, 2**16)
+
+
+def _parts(groups: IntArray) -> list[slice]:
+    """Parts of the rows that have no group in common; where groups stand together, parts are small and count fast."""
+    if not len(groups) or not bool((groups[1:] >= groups[:-1]).all()):
+        return [slice(0, len(groups))]
+    begins = np.unique(np.searchsorted(groups, groups[::_ROWS_AT_ONCE])).tolist()
+    return [slice(begin, end) for begin, end in pairwise([*begins, len(groups)])]
+
+
+def _count_pairs(groups: IntArray, codes: IntArray, bits: int) -> tuple[IntArray, IntArray]:
+    """The different pairs of a group and a code, each as one number, in rising order, and how often each occurs."""
+    least, most = (int(groups.min()), int(groups.max())) if len(groups) else (0, 0)
+    keys = groups - least
+    keys <<= bits
+    keys |= codes
+    if (most - least + 1) << bits > _table_size(len(groups)):
+        pairs, numbers = _runs(keys)
+    else:
+        table = np.bincount(keys)
+        pairs = np.flatnonzero(table != 0)  # of truth values it is several times faster
+        numbers = table[pairs]
+    pairs += least << bits
+    return pairs, numbers
+
+
+def _runs(keys: IntArray) -> tuple[IntArray, IntArray]:
+    """The different keys, in rising order, and how often each occurs; rows of a sorted file may be in order already."""
+    if not bool((keys[1:] >= keys[:-1]).all()):
+        keys = np.sort(keys)
     begins = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])) if len(keys) else np.empty(0, np.int64)
     return keys[begins], np.diff(np.append(begins, len(keys)))
 
@@ -133,7 +164,10 @@ def read_persons(frame: pl.DataFrame, *, entity: str | None, count: str | None) 
         return Persons(entities=coded(frame[entity]))
     if count is None:
         return Persons()
-    numbers = frame[count].cast(pl.Float64, strict=False)
+    values = frame[count]
+    if isinstance(values.dtype, pl.Categorical | pl.Enum):  # texts of a file are read as categories
+        values = values.cast(pl.String)
+    numbers = values.cast(pl.Float64, strict=False)
     whole = numbers.cast(pl.Int64, strict=False)
     if whole.null_count() or not bool((whole >= 1).all()) or not bool((whole == numbers).all()):
         raise DataError(f"The count column '{count}' must hold a whole number of at least 1 in every row.")

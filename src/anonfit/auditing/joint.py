@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from anonfit.auditing.coding import Coded, IntArray, dense, join_codes
+from anonfit.auditing.coding import Coded, IntArray, join_codes
 from anonfit.auditing.figures import Figure
 from anonfit.auditing.groups import Persons, persons_in_groups
+from anonfit.auditing.numbering import numbered
 from anonfit.auditing.result import JointCells
 from anonfit.auditing.sizes import share_of
 
@@ -21,8 +22,8 @@ def joint_cells(here: IntArray, there: IntArray, *, persons: Persons, k: int | N
     """
     both = (here >= 0) & (there >= 0)
     sides = [Coded(side[both], int(side.max(initial=0)) + 1) for side in (here, there)]
-    cells, first = dense(join_codes(sides, int(np.count_nonzero(both)))[0])
-    sizes = persons_in_groups(_only(persons, both), cells, len(first))
+    cells, first = numbered(join_codes(sides, int(np.count_nonzero(both)))[0])
+    sizes = persons_in_groups(_only(persons, both), cells - 1, len(first))
     below = None if k is None else share_of(sizes, sizes < k)
     return JointCells(
         cells=len(sizes),

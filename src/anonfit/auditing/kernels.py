@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled loops of the audit: a tree of cuts over released boxes, and the way of a row down that tree.
-Called by `boxes.py` only, which explains the arrays; the one module of the audit that loads numba."""
+"""Compiled loops of the audit: a tree of cuts over released boxes, and the way of rows down that tree.
+Called by `boxes.py` and `descent.py` only, which explain the arrays."""
 
 # mypy: allow-untyped-defs, allow-untyped-calls
 
@@ -11,17 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.compiling import kernel
+from anonfit.compiling import inner, kernel
 
 __all__ = ["grow", "locate", "overlapping"]
 
-BUCKET = 4  # a node with so few boxes is not cut further
+BLOCK = 128  # rows that go down the tree together
 COPIES = 4  # boxes standing on both sides of a cut may add this many times the number of boxes, no more
 GEOMETRY = (
     "Tuple((i4[:, ::1], i4[::1], i4[:, ::1], i4[:, ::1], i4[::1], u1[::1]))"  # labels starts runs hulls cells sets
 )
 SCRATCH = "Tuple((i4[:, ::1], u1[:, ::1]))"  # work, side
 TREE = "Tuple((i4[:, ::1], i4[::1], u1[:, ::1]))"  # nodes leaves halves
+WAYS = "Tuple((u4[:, ::1], u1[::1]))"  # steps sides
+PLACES = "Tuple((u4[:, ::1], u4[:, ::1], u4[:, ::1], u4[:, ::1]))"  # leaves places tests runs
 
 
 def _compiled(signature: str) -> Callable[[Any], Any]:
@@ -29,7 +31,7 @@ def _compiled(signature: str) -> Callable[[Any], Any]:
     return lambda function: kernel(function, signature)
 
 
-@_compiled("UniTuple(i8, 2)(i8, i4[::1], i8, i8, i4[:, ::1], i4[:, ::1], i4[:, ::1], i8)")
+@inner
 def _best_cut(axis, stack, begin, end, labels, hulls, scratch, budget):
     """The cut along an axis with the smallest larger side, copies counted double: (score, first cell of the right)."""
     opens, closes = scratch[0], scratch[1]
@@ -53,7 +55,7 @@ def _best_cut(axis, stack, begin, end, labels, hulls, scratch, budget):
     return score, cut
 
 
-@_compiled("i4(i4[::1], i4)")
+@inner
 def _root(parent, cell):
     """The representative of a cell's component."""
     while parent[cell] != cell:
@@ -62,7 +64,7 @@ def _root(parent, cell):
     return cell
 
 
-@_compiled("i8(i8, i4[::1], i8, i8, i4[:, ::1], i4[::1], i4[:, ::1], i8, i4[:, ::1], u1[::1])")
+@inner
 def _best_halves(axis, stack, begin, end, labels, starts, runs, cells, scratch, side):
     """Part the cells of an axis in two halves that no box straddles; the boxes in the larger half (all: no such)."""
     parent, boxes = scratch[2], scratch[3]
@@ -89,13 +91,13 @@ def _best_halves(axis, stack, begin, end, labels, starts, runs, cells, scratch, 
     return max(lefts, rights)
 
 
-@_compiled(f"UniTuple(i8, 2)(i4[::1], i8, i8, {GEOMETRY}, {SCRATCH}, i8)")
+@inner
 def _choose(stack, begin, end, geometry, scratch, budget):
     """Where to cut a node: (axis, cut), (axis, -1) for the halves left in `side[0]`, or (-1, -1) to stop."""
     labels, starts, runs, hulls, cells, sets = geometry
     work, side = scratch
     score, axis, cut = end - begin, -1, -1
-    if end - begin <= BUCKET:
+    if end - begin <= 1:
         return axis, cut
     for here in range(labels.shape[1]):
         if sets[here]:
@@ -110,7 +112,7 @@ def _choose(stack, begin, end, geometry, scratch, budget):
     return axis, cut
 
 
-@_compiled("UniTuple(i8, 2)(i4[::1], i8, i8, i8, i8, u1[:, ::1], i4[:, ::1], i4[:, ::1], i4[::1])")
+@inner
 def _part(stack, begin, end, axis, cut, side, labels, hulls, spare):
     """Put the boxes of the left side first, then those of the right, boxes on both sides twice: (middle, end)."""
     middle, rights = begin, 0
@@ -166,44 +168,47 @@ def grow(geometry, scratch, state, waiting, stack, spare, tree):
     return True
 
 
-@_compiled("b1(i4, i4[:, ::1], i8, i4[:, ::1], i4[:, :, ::1])")
-def _inside(box, rows, row, runs, spans):
-    """Whether a box holds a row: each cell within the reach of its label and, if that has gaps, in one of its runs."""
-    for axis in range(rows.shape[1]):
-        cell = rows[row, axis]
-        if cell < spans[box, axis, 0] or cell > spans[box, axis, 1]:
-            return False
-        run = spans[box, axis, 2]
-        if run < 0:
-            continue
-        while runs[run, 1] < cell:  # the last run ends with the reach
-            run += 1
-        if runs[run, 0] > cell:
-            return False
-    return True
+@_compiled(f"void(u4[:, ::1], {WAYS}, {PLACES}, u4[::1], u1[::1])")
+def locate(cells, ways, boxes, found, others):
+    """For every row the first box that holds it (the number of boxes: none), and how many others do (at most 255).
+
+    Rows go down the tree together: the step of one does not wait for that of another. Indices have no sign, since
+    numba would look whether they are negative.
+    """
+    steps, sides = ways
+    leaves, places, tests, runs = boxes
+    one, none = np.uint64(1), places[len(places) - 1, 0]
+    begin, end = np.uint64(0), np.uint64(len(found))
+    while begin < end:
+        stop = min(end, begin + np.uint64(BLOCK))
+        for row in range(begin, stop):
+            found[row] = 0
+        moved = np.uint32(1)
+        while moved != 0:
+            moved = np.uint32(0)
+            for row in range(begin, stop):
+                node = found[row]
+                after = np.uint32(steps[node, 2] + sides[steps[node, 1] + cells[steps[node, 0], row]])
+                moved |= after ^ node
+                found[row] = after
+        for row in range(begin, stop):
+            node = found[row]
+            found[row], others[row] = none, 0
+            for place in range(np.uint64(leaves[node, 0]), np.uint64(leaves[node, 1])):
+                inside = True
+                for test in range(np.uint64(places[place, 1]), np.uint64(places[place + one, 1])):
+                    cell, run = cells[tests[test, 0], row], np.uint64(tests[test, 1])
+                    while runs[run, 1] < cell and run + one < tests[test, 2]:
+                        run += one
+                    inside = inside and runs[run, 0] <= cell <= runs[run, 1]
+                if inside and found[row] == none:
+                    found[row] = places[place, 0]
+                elif inside:
+                    others[row] = min(255, others[row] + 1)
+        begin = stop
 
 
-@_compiled(f"void(i4[:, ::1], {TREE}, i4[:, ::1], i4[:, :, ::1], i4[::1], u1[::1])")
-def locate(rows, tree, runs, spans, found, others):
-    """For every row of cells the first box that holds it (-1: none) and how many others do (at most 255)."""
-    nodes, leaves, halves = tree
-    for row in range(len(rows)):
-        node = 0
-        while nodes[node, 0] >= 0:
-            cell, cut = rows[row, nodes[node, 0]], nodes[node, 1]
-            to_right = cell >= cut if cut >= 0 else halves[-1 - cut, cell] == 1
-            node = nodes[node, 3] if to_right else nodes[node, 2]
-        found[row], others[row] = -1, 0
-        for i in range(nodes[node, 2], nodes[node, 3]):
-            if not _inside(leaves[i], rows, row, runs, spans):
-                continue
-            if found[row] < 0:
-                found[row] = leaves[i]
-            else:
-                others[row] = min(255, others[row] + 1)
-
-
-@_compiled("b1(i4, i4, i4[::1], i4[:, ::1])")
+@inner
 def _meet(label, other, starts, runs):
     """Whether the sets of two labels of one axis have a cell in common."""
     i, j = starts[label], starts[other]

@@ -184,6 +184,8 @@ def _dates(text: str) -> Interval | None:
 
 def _parts(text: str) -> list[str] | None:
     """The parts of a list separated by a comma and a space; quoted parts may hold anything. None: not such a list."""
+    if '"' not in text:
+        return text.split(", ")
     parts: list[str] = []
     begin = 0
     while True:
@@ -209,6 +211,7 @@ def _quoted_end(text: str, begin: int) -> int | None:
         return None
 
 
+@lru_cache(maxsize=1 << 16)
 def _name(text: str) -> str | None:
     """A name as it stands, or out of its quotes; None if it is neither."""
     if not text.startswith('"'):

@@ -20,6 +20,7 @@ from anonfit.auditing.evidence import (
     gather_evidence,
     locate_in_other,
     open_source,
+    persons_in_file,
     read_space,
     source_persons,
 )
@@ -32,11 +33,11 @@ from anonfit.auditing.raw_columns import measure_raw_column
 from anonfit.auditing.reading import Table, open_table, require_columns
 from anonfit.auditing.released import Released, open_released
 from anonfit.auditing.request import Request, check_request
-from anonfit.auditing.result import Audit, Diversity, JointCells, JournalistRisk, RawColumn, SetSizes
+from anonfit.auditing.result import UNKNOWN_PERSONS, Audit, Diversity, JointCells, JournalistRisk, RawColumn, SetSizes
 from anonfit.auditing.risk import journalist_risk, marketer_risk, prosecutor_risk
 from anonfit.auditing.row_order import rows_are_sorted
 from anonfit.auditing.sizes import group_sizes
-from anonfit.auditing.source import check_source
+from anonfit.auditing.source import Located, check_source
 from anonfit.auditing.values import RawValues
 from anonfit.errors import DataError
 
@@ -52,15 +53,24 @@ def run_audit(request: Request) -> Audit:
     released = open_released(table, request.quasi_identifiers)
     raw = [name for name in table.names if name not in released.heads.columns]
     source = open_source(released, request, raw=raw)
-    space = read_space(released, request, source=source)
-    evidence = gather_evidence(released, request, source=source, located=space.located, raw=raw)
-    raw_columns, diversity = _raw_columns(evidence, request)
+
+    def count(located: Located | None) -> tuple[Evidence, list[RawColumn], list[Diversity]]:
+        found = gather_evidence(released, request, source=source, located=located, raw=raw)
+        return found, *_raw_columns(found, request)
+
+    # Labels are read in Python, raw columns are counted in loops that leave a core to it.
+    with ThreadPoolExecutor(2) as pool:
+        counting = pool.submit(count, None) if persons_in_file(released, request) else None
+        order = None if request.order is None else pool.submit(rows_are_sorted, released)
+        space = read_space(released, request, source=source)
+        evidence, raw_columns, diversity = count(space.located) if counting is None else counting.result()
+        is_sorted = None if order is None else order.result()
     journalist, population = _journalist(released, request, sizes=evidence.sizes, boxes=space.boxes)
     drops = request.drops_missing
     audit = Audit(
         rows=released.rows,
         persons=int(evidence.sizes.sum()) if request.entity is None else _everyone(evidence),
-        counted=evidence.persons.counted,
+        counted=UNKNOWN_PERSONS if evidence.persons_unknown else evidence.persons.counted,
         quasi_identifiers=request.quasi_identifiers,
         sizes=group_sizes(evidence.sizes, request.k),
         suppressed_rows=_suppressed(released),
@@ -75,7 +85,7 @@ def run_audit(request: Request) -> Audit:
         if source is None
         else check_source(released, source, located=space.located, raw=raw, drops_missing=drops),
         joint=_joint(request, source, space=space),
-        sorted=None if request.order is None else rows_are_sorted(released),
+        sorted=is_sorted,
         findings=(),
         notes=_notes(request, evidence=evidence),
     )
@@ -176,4 +186,6 @@ def _notes(request: Request, *, evidence: Evidence) -> tuple[str, ...]:
         notes.append("The meaning of labels was guessed from the source.")
     if evidence.persons.counted == "entities":
         notes.append("A person's rows are counted once per group; linking them across groups is not covered.")
+    if evidence.persons_unknown:
+        notes.append("Figures count rows: which of them are one person's is not known.")
     return tuple(notes)

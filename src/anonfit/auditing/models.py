@@ -189,7 +189,7 @@ MODELS: Mapping[str, Model] = {
     ),
     "beta-likeness": Model(
         "beta",
-        {"beta": Parameter(0, above=True)},
+        {"beta": Parameter(0)},
         "largest",
         _likeness,
         "No group makes a value more likely than allowed.",
@@ -197,7 +197,7 @@ MODELS: Mapping[str, Model] = {
     ),
     "delta-disclosure": Model(
         "delta",
-        {"delta": Parameter(0, above=True)},
+        {"delta": Parameter(0)},
         "largest",
         _disclosure,
         "Every value has about the share in every group that it has in the whole table.",

@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from anonfit.auditing.coding import IntArray, integers
+from anonfit.auditing.coding import IntArray, integers, is_text
 from anonfit.auditing.meanings import Meaning
+from anonfit.auditing.numbering import dictionary
 
 __all__ = ["Cells", "Placed", "as_moments", "distinct_texts", "on_line", "placed_on_line"]
 
@@ -37,7 +38,7 @@ class Placed:
 def placed_on_line(series: pl.Series, meaning: Meaning, *, ends: list[Decimal]) -> Placed:
     """The cells of an ordered column (see `axes.py`); values beyond a declared domain go to its end intervals."""
     numbers, scale = on_line(series, meaning)
-    lost, missing = numbers.is_null().to_numpy(), series.is_null().to_numpy()
+    lost = numbers.is_null().to_numpy() if numbers.null_count() else None
     low, high = (None if end is None else Fraction(end) * scale for end in meaning.domain)
     scaled = [Fraction(end) * scale for end in ends]
     whole = integers(numbers)
@@ -50,6 +51,9 @@ def placed_on_line(series: pl.Series, meaning: Meaning, *, ends: list[Decimal]) 
         least, most = None if low is None else float(low), None if high is None else float(high)
         values, beyond = _within(floats, least, most, lost=lost)
         cells = _cells_of_floats(values, scaled)
+    if lost is None:
+        return Placed(cells, beyond, 0)
+    missing = series.is_null().to_numpy()
     cells[lost] = 2 * len(ends) + 2
     cells[missing] = 0
     return Placed(cells, beyond, int(np.count_nonzero(lost & ~missing)))
@@ -57,15 +61,8 @@ def placed_on_line(series: pl.Series, meaning: Meaning, *, ends: list[Decimal]) 
 
 def distinct_texts(series: pl.Series) -> tuple[IntArray, list[str]]:
     """Every row's number (0: missing) and the text of the numbers 1, 2, …"""
-    texts = (
-        series if isinstance(series.dtype, (pl.Categorical, pl.Enum)) else series.cast(pl.String).cast(pl.Categorical)
-    )
-    distinct = texts.drop_nulls().unique()
-    pointers = texts.to_physical().cast(pl.Int64) + 1
-    known = distinct.to_physical().cast(pl.Int64).to_numpy() + 1
-    table = np.zeros(int(known.max(initial=0)) + 1, np.int64)
-    table[known] = np.arange(1, len(known) + 1)
-    return table[pointers.fill_null(0).to_numpy()], distinct.cast(pl.String).to_list()
+    found = dictionary(series if is_text(series) else series.cast(pl.String))
+    return found.codes, found.values.to_list()
 
 
 def as_moments(series: pl.Series, date_format: str | None = None) -> pl.Series:
@@ -127,13 +124,14 @@ def _positions(series: pl.Series, position: Mapping[str, int]) -> pl.Series:
 
 
 def _within(
-    values: Values, low: float | None, high: float | None, *, lost: npt.NDArray[np.bool_]
+    values: Values, low: float | None, high: float | None, *, lost: npt.NDArray[np.bool_] | None
 ) -> tuple[Values, int]:
     """Values moved to the nearest end of the domain, and how many had to be."""
     if low is None and high is None:
         return values, 0
     clipped: Any = np.clip(values, low, high)
-    return clipped, int(np.count_nonzero((clipped != values) & ~lost))
+    moved = clipped != values
+    return clipped, int(np.count_nonzero(moved if lost is None else moved & ~lost))
 
 
 def _cells_of_integers(values: Values, ends: list[Fraction]) -> Cells:

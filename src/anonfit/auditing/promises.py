@@ -106,12 +106,16 @@ def _diversity(privacy: Settings) -> list[DiversityDemand]:
 
 
 def _targets(privacy: Settings, workload: Settings, columns: Mapping[str, Settings]) -> tuple[DiversityDemand, ...]:
-    """The demands on targets, if the spec limits what groups may tell of them: those of the workload, else all."""
+    """The demands on targets, if the spec limits what groups may tell of them: those that the workload lists, and all
+    other columns of that role.
+    """
     most = privacy.get("max_confidence", float, 1.0)
     if most == 1:
         return ()
+    listed = workload.get("targets", list, [])
+    named = [target.get("column") if isinstance(target, Mapping) else target for target in listed]
     every = [name for name, column in columns.items() if column.entries.get("role") == "target"]
-    return read_targets(workload.get("targets", list, every), most)
+    return read_targets([*listed, *(name for name in every if name not in named)], most)
 
 
 def _declared(demand: DiversityDemand, columns: Mapping[str, Settings]) -> DiversityDemand:

@@ -5,7 +5,9 @@ The audit reads for itself, so that a fault of the package's own reader cannot h
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -13,6 +15,7 @@ from typing import Any, Literal, TypeAlias
 import polars as pl
 from polars.exceptions import PolarsError
 
+from anonfit.auditing.numbering import as_pointers, few_texts
 from anonfit.errors import DataError, did_you_mean
 
 __all__ = ["Table", "open_table", "require_columns"]
@@ -25,6 +28,7 @@ _CELLS = {
     "typed": 60_000_000,
 }  # held in memory together; larger tables are read in parts
 _BYTES_PER_CELL = 12  # of a text file, about
+_ROWS_PER_TEXT = 8  # at least, for a column of few different texts
 
 TextScan: TypeAlias = Callable[[Iterable[str]], pl.LazyFrame]
 
@@ -81,7 +85,15 @@ class Table:
             table = replace(self, lazy=lazy, schema={**self.schema, **dict.fromkeys(texts, pl.Categorical())})
         if table.width < len(table.schema):
             return table
-        return replace(table, lazy=table.frame(table.names).rechunk().lazy(), kind="clean")
+        return replace(table, lazy=table.frame(table.names).lazy(), kind="clean")
+
+    def shortened(self) -> Table:
+        """The same table, if it is in memory, with texts as pointers to the different ones, where these are few."""
+        if self.kind != "clean":
+            return self
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            columns = list(pool.map(_short, self.frame(self.names).get_columns()))
+        return replace(self, lazy=pl.DataFrame(columns).lazy())
 
 
 def require_columns(table: Table, names: Iterable[str], *, purpose: str) -> None:
@@ -135,7 +147,7 @@ def _clean(series: pl.Series, missing: Sequence[str]) -> pl.Series:
     if series.dtype == pl.Binary:
         series = series.bin.encode("hex")
     if isinstance(series.dtype, (pl.Categorical, pl.Enum)):
-        if not series.unique().cast(pl.String).is_in(list(missing)).any():
+        if not _known_texts(series.dtype).is_in(list(missing)).any():
             return series
         series = series.cast(pl.String)
     if not _is_text(series.dtype):
@@ -143,6 +155,20 @@ def _clean(series: pl.Series, missing: Sequence[str]) -> pl.Series:
     series = series.cast(pl.String)
     lost = series == missing[0] if len(missing) == 1 else series.is_in(list(missing))
     return pl.select(pl.when(~lost).then(series).alias(series.name)).to_series() if lost.any() else series
+
+
+def _known_texts(dtype: Any) -> pl.Series:
+    """All texts that a column in a dictionary may point to; some may occur in no row."""
+    categories: pl.Series = dtype.categories if isinstance(dtype, pl.Enum) else dtype.categories.to_series()
+    return categories
+
+
+def _short(series: pl.Series) -> pl.Series:
+    """A column of few different texts in a dictionary of them; any other as it is."""
+    if series.dtype != pl.String:
+        return series
+    found = few_texts(series, len(series) // _ROWS_PER_TEXT)
+    return series if found is None else as_pointers(found, series.name)
 
 
 def _schema(lazy: pl.LazyFrame, label: str) -> dict[str, pl.DataType]:

@@ -157,6 +157,7 @@ def _request(
         expected_columns=_expected(promise, recoded, columns),
         regions=promise.regions,
         tree=recoded.tree if domain else None,
+        representatives=promise.values == "representative",
         drops_missing=promise.drops_missing,
     )
 

@@ -74,7 +74,7 @@ def open_released(table: Table, quasi_identifiers: Sequence[str]) -> Released:
     """Read the quasi-identifiers of a table and group its rows."""
     columns = {name: physical_columns(table, name) for name in quasi_identifiers}
     names = [column for held in columns.values() for column in held]
-    table = table.loaded(names)
+    table = table.loaded(names).shortened()
     frame = table.frame(names)
     grouping = group_rows(frame, frame.height if names else table.height())
     return Released(table, columns, grouping, frame[grouping.first] if names else frame)

@@ -64,6 +64,7 @@ class Request:
     expected_columns: tuple[str, ...] | None = None
     regions: Regions = "any"
     tree: RegionTree | None = None  # every group must be one of its regions
+    representatives: bool = False  # they stand in place of labels, so nothing is asked of regions
     drops_missing: bool = False  # rows with a missing quasi-identifier were left out on purpose
     missing: tuple[str, ...] = ("",)
     findings: tuple[Finding, ...] = ()  # made before the audit proper, by the checks of a release folder
@@ -94,6 +95,10 @@ def check_request(request: Request) -> None:
         raise DataError("Counting withheld rows needs the source.")
     if request.attacker == "journalist" and request.population is None and request.sampling_fraction is None:
         raise DataError("The journalist's risk needs a population or a sampling fraction.")
+    if request.targets and all(demand.column in request.quasi_identifiers for demand in request.targets):
+        raise DataError(
+            "'max_confidence' is of targets that are released as they are, and all those named are quasi-identifiers."
+        )
 
 
 def _check_roles(request: Request) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from anonfit.auditing.figures import PERSONS, Figure, Share, few, plain
 
 __all__ = [
+    "UNKNOWN_PERSONS",
     "Audit",
     "Bin",
     "Diversity",
@@ -24,10 +25,15 @@ __all__ = [
     "ThresholdShare",
 ]
 
+UNKNOWN_PERSONS = "rows in place of persons"
+"""What is counted where persons have several rows and nothing says which."""
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One demand: what was asked, what was found, and whether it is met (None: it could not be checked)."""
+    """One demand: what was asked, what was found, and whether it is met (None: it could not be checked). Where nothing
+    was asked, it is only a remark.
+    """
 
     name: str
     asked: Any
@@ -172,7 +178,7 @@ class Audit:
 
     rows: int
     persons: int
-    counted: str  # what a person is: rows, count column or entities
+    counted: str  # what a person is: rows, count column or entities; or UNKNOWN_PERSONS
     quasi_identifiers: tuple[str, ...]
     sizes: GroupSizes
     suppressed_rows: Share  # rows with * in every quasi-identifier; they are a group like any other
@@ -191,17 +197,26 @@ class Audit:
 
     @property
     def k(self) -> int | None:
-        """The persons in the smallest group; None without rows."""
-        return self.sizes.smallest
+        """The persons in the smallest group; None without rows, and where rows were counted in place of persons."""
+        return None if self.counted == UNKNOWN_PERSONS else self.sizes.smallest
 
     @property
     def passed(self) -> bool:
-        """Whether no demand was missed; see `unchecked` for demands that could not be checked."""
-        return all(finding.met is not False for finding in self.findings)
+        """Whether every demand is met. One that could not be checked is not."""
+        return not self.missed
+
+    @property
+    def missed(self) -> tuple[Finding, ...]:
+        """Demands that are not met, or that nobody knows to be: what was asked could not be checked."""
+        return tuple(
+            finding
+            for finding in self.findings
+            if finding.met is False or (finding.met is None and finding.asked is not None)
+        )
 
     @property
     def unchecked(self) -> tuple[Finding, ...]:
-        """Demands that this audit had not the means to check."""
+        """What this audit had not the means to check."""
         return tuple(finding for finding in self.findings if finding.met is None)
 
     def to_dict(self) -> dict[str, Any]:

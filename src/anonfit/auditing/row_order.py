@@ -4,16 +4,21 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from anonfit.auditing.coding import as_numbers
+from anonfit.auditing.coding import IntArray, as_numbers, coded_in_order
+from anonfit.auditing.numbering import dictionary
 from anonfit.auditing.released import Released
 
 __all__ = ["rows_are_sorted"]
+
+Truths = npt.NDArray[np.bool_]
+Order = npt.NDArray[Any] | pl.Series
 
 
 def rows_are_sorted(released: Released) -> bool:
@@ -30,31 +35,63 @@ def rows_are_sorted(released: Released) -> bool:
     return _sorted_rows(table.columns(others), groups[1:] == groups[:-1])
 
 
-def _sorted_rows(chunks: Iterable[list[pl.Series]], tied: npt.NDArray[np.bool_]) -> bool:
+def _sorted_rows(chunks: Iterable[list[pl.Series]], tied: Truths) -> bool:
     """Whether rows are sorted by columns; `tied` are the rows that only these columns tell from the next row."""
-    rows: npt.NDArray[np.int64] | None = None  # the tied rows, once they are few
+    rows: IntArray | None = None  # the tied rows, once they are few
     for series in itertools.chain.from_iterable(chunks):
         if rows is None and np.count_nonzero(tied) * 4 < len(tied):
             rows = np.flatnonzero(tied)
-        here, after = (series[:-1], series[1:]) if rows is None else (series.gather(rows), series.gather(rows + 1))
-        known = tied if rows is None else np.ones(len(rows), np.bool_)
-        if not _rising(here, after, known):
+        if rows is None:
+            here, after, known = slice(0, -1), slice(1, None), tied
+        else:
+            here, after, known = slice(0, len(rows)), slice(len(rows), None), np.ones(len(rows), np.bool_)
+            series = series.gather(np.concatenate([rows, rows + 1]))
+        equal: Truths | None = None
+        for order in _orders(series):
+            equal = _equal(order[here], order[after]) if equal is None else equal
+            if not (_falls(order[here], order[after]) & known).any():
+                break
+        else:
             return False
-        equal = here.eq_missing(after).to_numpy()
         tied, rows = (tied & equal, None) if rows is None else (tied, rows[equal])
     return True
 
 
-def _rising(here: pl.Series, after: pl.Series, known: npt.NDArray[np.bool_]) -> bool:
-    """Whether no value of the known rows is below its forerunner; texts of numbers may be in either order."""
-    if isinstance(here.dtype, (pl.Categorical, pl.Enum)):
-        here, after = here.cast(pl.String), after.cast(pl.String)
-    if here.dtype == pl.Boolean:
-        here, after = here.cast(pl.UInt8), after.cast(pl.UInt8)
-    falls = (after < here).fill_null(value=False) | (after.is_null() & here.is_not_null())
-    if not (falls.to_numpy() & known).any():
-        return True
-    if here.dtype != pl.String:
-        return False
-    numbers = as_numbers(here), as_numbers(after)
-    return all(series.dtype != pl.String for series in numbers) and _rising(*numbers, known)
+def _orders(series: pl.Series) -> Iterator[Order]:
+    """A column as something that has an order, missing being the lowest; texts of numbers may be in either order."""
+    if isinstance(series.dtype, (pl.Categorical, pl.Enum)):
+        texts = dictionary(series)
+        for values in _readings(texts.values):
+            yield np.append(0, values.rank("dense").to_numpy()).astype(np.int64).take(texts.codes)
+    else:
+        for values in _readings(series):
+            yield values if values.dtype == pl.String else _on_line(values)
+
+
+def _readings(series: pl.Series) -> Iterator[pl.Series]:
+    """A column as it is and, if its texts are numbers, as these."""
+    yield series
+    if series.dtype == pl.String and (numbers := as_numbers(series)).dtype != pl.String:
+        yield numbers
+
+
+def _on_line(series: pl.Series) -> npt.NDArray[Any]:
+    """Numbers, dates, times or truth values as numbers."""
+    if series.dtype == pl.Boolean:
+        series = series.cast(pl.UInt8)
+    plain = isinstance(series.dtype, (pl.Int64, pl.Int32, pl.Float64)) and not series.null_count()
+    return series.to_numpy() if plain else coded_in_order(series).codes
+
+
+def _falls(here: Any, after: Any) -> Truths:
+    """Where a value is below its forerunner."""
+    falls = after < here
+    if not isinstance(here, np.ndarray):
+        falls = (falls.fill_null(value=False) | (after.is_null() & here.is_not_null())).to_numpy()
+    found: Truths = falls
+    return found
+
+
+def _equal(here: Any, after: Any) -> Truths:
+    equal: Truths = here == after if isinstance(here, np.ndarray) else here.eq_missing(after).to_numpy()
+    return equal

@@ -3,18 +3,19 @@
 
 from __future__ import annotations
 
+import operator
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
-from anonfit.auditing.alignment import Hashes, add_hashes, aligned, aligned_texts
-from anonfit.auditing.boxes import Boxes, Found, locate_rows
+from anonfit.auditing.alignment import Align, Hashes, add_hashes, aligned, aligned_texts, mixed, parts_of, side_of
+from anonfit.auditing.boxes import Boxes
 from anonfit.auditing.coding import IntArray
+from anonfit.auditing.descent import Found, locate_rows
 from anonfit.auditing.figures import Figure, Share
 from anonfit.auditing.placing import Placed
 from anonfit.auditing.reading import Table, require_columns
@@ -23,7 +24,8 @@ from anonfit.auditing.result import SourceCheck
 
 __all__ = ["Located", "check_source", "locate_source"]
 
-Align = Callable[[pl.Series, pl.Series], tuple[pl.Series, pl.Series]]
+Keys = tuple[IntArray, Hashes]
+"""The group of every row (-1: none), and a hash of its values."""
 _GROUP = np.uint64(0xD6E8FEB86659FD93)
 
 
@@ -46,8 +48,9 @@ def locate_source(boxes: Boxes, source: Table, *, quasi_identifiers: Sequence[st
         placed: list[Placed] = [job.result() for job in jobs]
     rows = len(series[0]) if series else source.height()
     missing = np.zeros(rows, np.bool_)
-    for one in placed:
-        missing |= one.cells == 0
+    for column, one in zip(series, placed, strict=True):
+        if column.null_count():
+            missing |= one.cells == 0
     found = locate_rows(boxes, [one.cells for one in placed], rows=rows)
     return Located(found, missing, sum(one.beyond for one in placed), sum(one.unknown for one in placed))
 
@@ -66,7 +69,7 @@ def check_source(
     # Texts of text files that differ may still be the same numbers.
     for align in (aligned, aligned_texts) if released.table.is_text or source.is_text else (aligned,):
         hashes, raw_hashes = _hashes(released.table, source, compared, align=align, rows=(released.rows, rows))
-        unmatched, absent_inside = _differences(_keys(groups, hashes), _keys(inside, raw_hashes)[inside >= 0])
+        unmatched, absent_inside = _differences((groups, hashes), (inside, raw_hashes))
         if not unmatched and not absent_inside:
             break
     absent = absent_inside + int(np.count_nonzero(inside < 0))
@@ -89,31 +92,41 @@ def _hashes(
     one: Table, other: Table, names: Sequence[str], *, align: Align, rows: tuple[int, int]
 ) -> tuple[Hashes, Hashes]:
     """A hash of the raw values of every row of both tables, read some columns at a time."""
-    hashes, others = np.zeros(rows[0], np.uint64), np.zeros(rows[1], np.uint64)
+    found = np.zeros(rows[0], np.uint64), np.zeros(rows[1], np.uint64)
     width = min(one.width, other.width)
-    for begin in range(0, len(names), width):
-        some = names[begin : begin + width]
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            pairs = list(pool.map(align, one.frame(some).get_columns(), other.frame(some).get_columns()))
-        for place, (mine, theirs) in enumerate(pairs, begin + 1):
-            hashes = add_hashes(hashes, mine, place=place)
-            others = add_hashes(others, theirs, place=place)
-    return hashes, others
-
-
-def _keys(groups: IntArray, hashes: Hashes) -> Hashes:
-    keys: Hashes = (hashes ^ (groups.astype(np.uint64) * _GROUP)) * _GROUP
-    return keys ^ (keys >> np.uint64(31))
-
-
-def _differences(one: Hashes, other: Hashes) -> tuple[int, int]:
-    """How many members of each multiset the other has not."""
     with ThreadPoolExecutor(2) as pool:
-        one, other = pool.map(np.sort, (one, other))
-    if len(one) == len(other) and np.array_equal(one, other):
-        return 0, 0
-    keys, numbers = np.unique(one, return_counts=True)
-    other_keys, other_numbers = np.unique(other, return_counts=True)
+        for begin in range(0, len(names), width):
+            some = names[begin : begin + width]
+            pairs = zip(one.frame(some).get_columns(), other.frame(some).get_columns(), strict=True)
+            for place, pair in enumerate(pairs, begin + 1):
+                sides = list(pool.map(side_of, pair))
+                values = align(sides[0].values, sides[1].values)
+                sides = [replace(side, values=series) for side, series in zip(sides, values, strict=True)]
+                list(pool.map(add_hashes, found, sides, (place, place)))
+    return found
+
+
+def _differences(one: Keys, other: Keys) -> tuple[int, int]:
+    """How many members of each multiset the other has not; equal ones have the same number of rows and the same sum."""
+    with ThreadPoolExecutor(2) as pool:
+        if operator.eq(*pool.map(_total, (one, other))):
+            return 0, 0
+        counted = [np.unique(keys, return_counts=True) for keys in pool.map(_keys, (one, other))]
+    (keys, numbers), (other_keys, other_numbers) = counted
     _, mine, theirs = np.intersect1d(keys, other_keys, assume_unique=True, return_indices=True)
     common = int(np.minimum(numbers[mine], other_numbers[theirs]).sum())
-    return len(one) - common, len(other) - common
+    return int(numbers.sum()) - common, int(other_numbers.sum()) - common
+
+
+def _keys(rows: Keys) -> Hashes:
+    """A hash of every row that is in some group, out of its group and the hash of its values."""
+    groups, hashes = rows
+    if groups.min(initial=0) < 0:
+        groups, hashes = groups[groups >= 0], hashes[groups >= 0]
+    return mixed(groups.astype(np.uint64) * _GROUP ^ hashes)
+
+
+def _total(rows: Keys) -> tuple[int, int]:
+    """How many rows are in some group, and the sum of their hashes."""
+    found = [_keys((rows[0][part], rows[1][part])) for part in parts_of(rows[0])]
+    return sum(map(len, found)), sum(int(keys.sum()) for keys in found) % 2**64

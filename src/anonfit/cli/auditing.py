@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +14,19 @@ from anonfit.cli.showing import console, print_json, stages, table
 from anonfit.errors import RequestError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from anonfit.auditing import Audit
+    from anonfit.auditing.result import Finding
+    from anonfit.spec import Spec
 
 __all__ = ["audit_data"]
 
+NOT_CHECKED = "Not checked: "
 
-def _of_spec(path: Path, given: Mapping[str, Any]) -> dict[str, Any]:
-    """What a spec says of the file's columns, under what the command line says."""
+
+def _of_spec(path: Path, data: Path, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What a spec says of the file's columns and asks of them, under what the command line says."""
     from anonfit.spec_reading import read_spec
     from anonfit.tables.schema import Role
 
@@ -29,11 +36,31 @@ def _of_spec(path: Path, given: Mapping[str, Any]) -> dict[str, Any]:
         "sensitive": list(spec.of_role(Role.SENSITIVE)),
         "k": spec.privacy.k,
         "missing": spec.data.missing,
+        **_demands(spec, data),
     }
     for key, role in (("entity", Role.ENTITY), ("count", Role.COUNT)):
         if spec.of_role(role):
             found[key] = spec.of_role(role)[0]
     return found | {key: value for key, value in given.items() if value}
+
+
+def _demands(spec: Spec, data: Path) -> dict[str, Any]:
+    """What a spec asks of sensitive columns and targets, with what the file's own values say of these."""
+    from anonfit.evidence import audited_demands, audited_targets
+    from anonfit.pipeline import read_source
+    from anonfit.tables.schema import Role
+
+    is_capped = spec.privacy.max_confidence < 1
+    if not (spec.privacy.diversity or is_capped):
+        return {}
+    guarded = {name: column for name, column in spec.columns.items() if column.role in (Role.SENSITIVE, Role.TARGET)}
+    # Columns of any other role are not even read.
+    part = replace(spec, columns=guarded, data=replace(spec.data, default_role=Role.IDENTIFIER))
+    schema, rows = read_source(part, data)
+    found: dict[str, Any] = {"diversity": audited_demands(spec, schema, rows)}
+    if is_capped:
+        found |= {"max_confidence": spec.privacy.max_confidence, "targets": audited_targets(spec, schema, rows)}
+    return found
 
 
 def audit_data(
@@ -74,7 +101,7 @@ def audit_data(
             from anonfit.auditing import audit
 
             if spec is not None:
-                asked = _of_spec(spec, asked)
+                asked = _of_spec(spec, data, asked)
             if not asked["quasi_identifiers"]:
                 raise RequestError(
                     "which columns may an attacker know? Name them with --quasi-identifiers a,b,c, or give a spec."
@@ -99,32 +126,19 @@ def show_audit(found: Audit, *, as_json: bool) -> None:
     if as_json:
         print_json(figures)
         return
-    from rich.text import Text
-
     screen = console()
-    sizes = figures["sizes"]
-    screen.print(
-        Text(
-            "Demands met" if found.passed else "A demand is missed",
-            style="bold green" if found.passed else "bold red",
-        )
-    )
-    screen.print(
-        f"  k = {sizes['smallest']}: {sizes['groups']:,} groups, median {sizes['median']}, largest "
-        f"{sizes['largest']} persons"
-    )
-    missed = [finding for finding in figures["findings"] if finding["met"] is False]
-    for finding in missed:
-        screen.print(Text(f"  missed: {finding['sentence']}", style="red"), soft_wrap=True)
+    unit = _unit(found)
+    _show_demands(found, screen)
     if joint := figures.get("joint"):
         told = ", ".join(f"{key.replace('_', ' ')} {_number(value)}" for key, value in joint.items())
         screen.print(f"  both releases together: {told}")
+    _show_diversity(figures["diversity"], screen)
     rows = [
         (column["name"], _number(column["certain"]), _number(column["likely"]), _number(column["smallest"]))
         for column in figures.get("raw_columns", ())
     ]
     if rows:
-        screen.print("\nWhat a group reveals of columns released as they are, in persons:")
+        screen.print(f"\nWhat a group reveals of columns released as they are, in {unit}:")
         screen.print(table(("column", "certain", "90 % likely", "smallest group with it"), rows, numbers=(1, 2, 3)))
     risk = figures.get("prosecutor")
     if risk:
@@ -132,7 +146,68 @@ def show_audit(found: Audit, *, as_json: bool) -> None:
             (line["name"], f"{line['threshold']:g}", _number(line["above"]), line["source"]) for line in risk["above"]
         ]
         screen.print(
-            "\nPersons whose record is found with a higher chance than a threshold (the attacker knows they are "
-            "in the file):"
+            f"\n{unit.capitalize()} whose record is found with a higher chance than a threshold (the attacker knows "
+            "they are in the file):"
         )
-        screen.print(table(("preset", "threshold", "persons above", "source"), lines, numbers=(1, 2)))
+        screen.print(table(("preset", "threshold", f"{unit} above", "source"), lines, numbers=(1, 2)))
+
+
+def _unit(found: Audit) -> str:
+    """What the groups were counted in."""
+    from anonfit.auditing.result import UNKNOWN_PERSONS
+
+    return "rows" if found.counted == UNKNOWN_PERSONS else "persons"
+
+
+def _show_demands(found: Audit, screen: Console) -> None:
+    """Whether all demands are met, the groups, and each demand that is not."""
+    from rich.text import Text
+
+    sizes, unit = found.sizes, _unit(found)
+    is_missed = any(finding.met is False for finding in found.missed)
+    head = "A demand is missed" if is_missed else "A demand was not checked"
+    screen.print(
+        Text("Demands met" if found.passed else head, style="bold green" if found.passed else "bold red"),
+    )
+    smallest = f"k = {sizes.smallest}" if unit == "persons" else f"smallest group {sizes.smallest}"
+    screen.print(
+        f"  {smallest}: {sizes.groups:,} groups, median {sizes.median}, largest {sizes.largest} {unit}", soft_wrap=True
+    )
+    for finding in found.missed:
+        text = _missed(finding, needs_source=unit == "rows" and found.source is None)
+        screen.print(Text(f"  {text}", style="red"), soft_wrap=True)
+
+
+def _missed(finding: Finding, *, needs_source: bool) -> str:
+    """A demand that is not met: of which column, what was found and what was asked."""
+    what = f"{finding.where}: {finding.name}" if finding.where else finding.name
+    if finding.met is None:
+        reason = finding.sentence.removeprefix(NOT_CHECKED)
+        return f"not checked: {what}: {'give --source DATA; ' if needs_source else ''}{reason[0].lower()}{reason[1:]}"
+    return f"missed: {what}: {finding.sentence} Found {_plain(finding.found)}, asked {_plain(finding.asked)}."
+
+
+def _plain(value: Any) -> str:
+    """A figure or names, as they are."""
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(str, value)) or "none"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return "nothing" if value is None else str(value)
+
+
+def _show_diversity(measured: Sequence[Mapping[str, Any]], screen: Console) -> None:
+    """The worst group's figure of every model that was measured."""
+    rows = [
+        (
+            one["column"],
+            one["model"],
+            "–" if one["found"] is None else _plain(one["found"]),
+            "–" if one["asked"] is None else _plain(one["asked"]),
+            {True: "met", False: "missed", None: "" if one["asked"] is None else "not checked"}[one["met"]],
+        )
+        for one in measured
+    ]
+    if rows:
+        screen.print("\nDiversity of sensitive columns and targets, in the worst group:")
+        screen.print(table(("column", "model", "found", "asked", ""), rows, numbers=(2, 3)))

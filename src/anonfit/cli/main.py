@@ -31,6 +31,15 @@ def _names(text: str | None) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()] if text else []
 
 
+def _whole_numbers(option: str, text: str | None) -> list[int]:
+    from anonfit.errors import RequestError
+
+    try:
+        return [int(word) for word in _names(text)]
+    except ValueError:
+        raise RequestError(f"--{option} needs whole numbers such as 5,10,50; found '{text}'.") from None
+
+
 @app.command(epilog="Example: anonfit demo --rows 50000 --out trial")
 def demo(
     rows: Annotated[int, typer.Option(help="Patients to make up, at least 200.", min=200)] = 20_000,
@@ -71,6 +80,9 @@ def run(
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="A setting above the spec's, such as privacy.k=20.")
     ] = None,
+    curve: Annotated[
+        str | None, typer.Option(help="Also measure what other k would be worth, for the report: 5,10,25,50.")
+    ] = None,
     replace: Replace = False,
     as_json: Json = False,
 ) -> None:
@@ -78,7 +90,7 @@ def run(
     from anonfit.cli.releasing import run_spec
 
     chosen = [*(settings or []), *([f'engine.name="{engine}"'] if engine else [])]
-    run_spec(spec, out, settings=chosen, replace=replace, as_json=as_json)
+    run_spec(spec, out, settings=chosen, curve=_whole_numbers("curve", curve), replace=replace, as_json=as_json)
 
 
 @app.command(epilog="Example: anonfit apply release new_patients.csv --out release-2")
@@ -151,6 +163,126 @@ def audit(
         options={name: value for name, value in options.items() if value is not None},
         as_json=as_json,
     )
+
+
+@app.command(epilog="Example: anonfit evaluate spec.toml --k 5,25,100 --learners tree,logistic-regression --out trial")
+def evaluate(
+    spec: Annotated[Path, typer.Argument(help="The spec; its targets are what is predicted.")],
+    k: Annotated[str | None, typer.Option(help="The demands: 5,10,50. The spec's if not given.")] = None,
+    methods: Annotated[
+        str | None,
+        typer.Option(
+            help="What is compared: spec, median, infogain, infogain-subset-denoised, lsd, selection, and the "
+            "baselines original and removed. spec,median,original,removed if not given."
+        ),
+    ] = None,
+    learners: Annotated[
+        str | None,
+        typer.Option(
+            help="tree, naive-bayes, random-forest, linear-svm, logistic-regression, gradient-boosting; "
+            "linear-regression, tree-regression; with the extra weka: j48, weka-naive-bayes, weka-random-forest, smo, "
+            "weka-linear-regression, m5p. Those of scikit-learn if not given."
+        ),
+    ] = None,
+    folds: Annotated[int, typer.Option(help="Parts of the rows that are tested on in turn.", min=2)] = 10,
+    protocol: Annotated[
+        str,
+        typer.Option(
+            help="holdout (test rows are recoded by what was learned from the others), raw-test (they stay raw), or "
+            "combined (all are recoded together: leaks test labels, for repeating a paper only)."
+        ),
+    ] = "holdout",
+    target: Annotated[str | None, typer.Option(help="Predict this column only.")] = None,
+    using: Annotated[str | None, typer.Option(help="Learn from these columns only: a,b,c.")] = None,
+    where: Annotated[str | None, typer.Option(help="Models for these rows only, such as 'age >= 50'.")] = None,
+    encoding: Annotated[str, typer.Option(help="How regions become numbers: ends or expected.")] = "ends",
+    seed: Annotated[int, typer.Option(help="Another seed, other folds.", min=0)] = 0,
+    workers: Annotated[int | None, typer.Option(help="Processes; one for each core if not given.", min=1)] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the results; the same command goes on with what is in it.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="A setting above the spec's, such as workload.denoise=true.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Measure how useful releases are for the models they are for.
+
+    Models are taught with released rows and tested on other rows, for every method, k and learner.
+    """
+    from anonfit.cli.evaluating import evaluate_spec
+
+    options = {
+        "methods": _names(methods),
+        "ks": _whole_numbers("k", k),
+        "learners": _names(learners),
+        "folds": folds,
+        "protocol": protocol,
+        "encoding": encoding,
+        "seed": seed,
+        "workers": workers,
+    }
+    evaluate_spec(
+        spec,
+        settings=settings or [],
+        model={"target": target, "using": _names(using), "where": where},
+        out=out,
+        options={name: value for name, value in options.items() if value not in (None, [])},
+        as_json=as_json,
+    )
+
+
+@app.command(epilog="Example: anonfit reproduce R16 R18 --quick")
+def reproduce(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Experiments, such as R16, or all; without a name they are listed.")
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="The data folder; by default what ANONFIT_DATA says, or ../shared/data beside the project."),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for figures, tables and verdicts, and for finished parts.")] = Path(
+        "anonfit-reproduction"
+    ),
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer rows and trials: all in five minutes.")] = False,
+    fetched: Annotated[
+        bool, typer.Option("--fetch", help="Fetch files of the UCI archive that the data folder lacks.")
+    ] = False,
+    archive: Annotated[str | None, typer.Option(help="Another address of the UCI archive.")] = None,
+    docs: Annotated[
+        Path | None, typer.Option(help="Also write reproduction.md and its figures into this folder.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Repeat the papers' experiments and say which claims hold.
+
+    A run that was stopped goes on where it was.
+    """
+    from anonfit.cli.reproducing import list_experiments, reproduce_experiments
+
+    if not names:
+        list_experiments(as_json=as_json)
+        return
+    reproduce_experiments(
+        names, data=data, out=out, quick=quick, fetched=fetched, archive=archive, docs=docs, as_json=as_json
+    )
+
+
+@app.command(epilog="Example: anonfit compare release-k10 release-k50 --out compare.html")
+def compare(
+    releases: Annotated[list[Path], typer.Argument(help="Two release folders or more.")],
+    source: Annotated[
+        Path | None,
+        typer.Option(help="The raw table they were made from: every two are audited together, as audit --with."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="A page to write, such as compare.html.")] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Overwrite a page that is already there.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Put releases side by side: demands, risk, utility."""
+    from anonfit.cli.comparing import compare_releases
+
+    compare_releases(releases, source=source, out=out, replace=replace, as_json=as_json)
 
 
 def _version(asked: bool) -> None:

@@ -25,6 +25,7 @@ def summary(report: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         "passed": audit["passed"],
         "report": str(folder / "report.html"),
         "internal_record": str(folder.with_name(f"{folder.name}.internal.json")),
+        "internal_report": str(folder.with_name(f"{folder.name}.internal.html")),
     }
 
 
@@ -54,16 +55,18 @@ def show_release(report: Mapping[str, Any], folder: Path, *, as_json: bool) -> N
         if report["asked"].get(key) == word:
             screen.print(Text(f"  given away by consent: {text}", style="yellow"), soft_wrap=True)
     screen.print(Text(f"  read next: {found['report']}"), soft_wrap=True)
-    screen.print(Text(f"  for the owner of the data only: {found['internal_record']}"), soft_wrap=True)
+    screen.print(Text(f"  for the owner of the data only: {found['internal_report']}"), soft_wrap=True)
 
 
-def run_spec(spec: Path, out: Path | None, *, settings: Sequence[str], replace: bool, as_json: bool) -> None:
+def run_spec(
+    spec: Path, out: Path | None, *, settings: Sequence[str], curve: Sequence[int], replace: bool, as_json: bool
+) -> None:
     """Make and publish the release of a spec."""
     with stages(as_json=as_json) as stage:
         from anonfit.api import run
 
         folder = out or Path(f"{spec.stem}-release")
-        release = run(spec, folder, settings=settings, replace=replace, stage=stage)
+        release = run(spec, folder, settings=settings, curve=curve, replace=replace, stage=stage)
     show_release(release.report, folder, as_json=as_json)
 
 

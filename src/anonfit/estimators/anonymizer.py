@@ -17,13 +17,14 @@ from sklearn.utils.validation import check_is_fitted
 from anonfit.api import anonymize
 from anonfit.estimators.features import Encoding, Numbers, side_by_side
 from anonfit.estimators.inputs import REMAINDERS, given_names, is_frame, refuse_twice, require_known, table_of
-from anonfit.estimators.keywords import words_for_anonymize
+from anonfit.estimators.keywords import unreleased, words_for_anonymize
 from anonfit.estimators.reading import RawReader
 from anonfit.estimators.recoded import feature_column, parts_of_nodes
 from anonfit.estimators.targets import targets_of
 from anonfit.recoding.applying import recoded_columns
 from anonfit.recoding.recoding import Recoding, Unseen
 from anonfit.recoding.values import Values, region_values
+from anonfit.spec_faults import is_whole
 from anonfit.tables.frames import like
 from anonfit.tables.reading import ReadOptions, read_table
 from anonfit.tables.taxonomy import Taxonomy
@@ -53,6 +54,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         sensitive: Columns of X that nobody should learn of a person, as for `anonymize`.
         entity: The column of X that says whose row it is; not in the output.
         count: The column of X that says how many persons a row stands for; not in the output.
+        sample_weight: The column of X that has the sample weights; not in the output.
         taxonomies: As for `anonymize`, as are all that follow.
         types: See `anonymize`.
         orders: See `anonymize`.
@@ -60,6 +62,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         splits: See `anonymize`.
         date_formats: See `anonymize`.
         missing: Texts that mean a missing value.
+        missing_policy: `category`, `drop` or `error`: what becomes of training rows with a missing quasi-identifier.
         criterion: `auto`, `median`, `infogain`, `lsd`, `selection` or `weighted`.
         candidates: `boundary` or `all`.
         split_on: The only columns that are split.
@@ -94,6 +97,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         sensitive: Sequence[str] | Mapping[str, Any] | None = None,
         entity: str | None = None,
         count: str | None = None,
+        sample_weight: str | None = None,
         taxonomies: Mapping[str, Taxonomy | str | Path | Mapping[str, Any]] | None = None,
         types: Mapping[str, str] | None = None,
         orders: Mapping[str, Sequence[str]] | None = None,
@@ -101,6 +105,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         splits: Mapping[str, str] | None = None,
         date_formats: Mapping[str, str] | None = None,
         missing: Sequence[str] = ("",),
+        missing_policy: str = "category",
         criterion: str = "auto",
         candidates: str = "boundary",
         split_on: Sequence[str] | None = None,
@@ -122,6 +127,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.sensitive = sensitive
         self.entity = entity
         self.count = count
+        self.sample_weight = sample_weight
         self.taxonomies = taxonomies
         self.types = types
         self.orders = orders
@@ -129,6 +135,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.splits = splits
         self.date_formats = date_formats
         self.missing = missing
+        self.missing_policy = missing_policy
         self.criterion = criterion
         self.candidates = candidates
         self.split_on = split_on
@@ -168,7 +175,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         require_known("output", self.output, OUTPUTS)
         require_known("remainder", self.remainder, REMAINDERS)
-        at_least = self.k if isinstance(self.k, int) and self.count is None else 1
+        at_least = int(self.k) if is_whole(self.k) and self.count is None else 1
         table = table_of(self, X, reset=True, at_least=at_least)
         targets = targets_of(y, self.targets, table=table, criterion=self.criterion)
         release = anonymize(table.with_columns(targets.columns), **words_for_anonymize(self, table, targets))
@@ -183,13 +190,15 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         leaves its row in the smallest region that does not depend on it.
 
         Args:
-            X: The columns that the anonymizer was fitted with.
+            X: The columns that the anonymizer was fitted with. A frame may leave out those that are neither
+                generalized nor passed on.
 
         Returns:
             The features as an array, or a frame of the kind that came in; or what `set_output` asks for.
         """
         check_is_fitted(self)
-        table = _as_read(self, table_of(self, X, reset=False))
+        needed = {*self.recoding_.quasi_identifiers, *self._raw}
+        table = _as_read(self, table_of(self, X, reset=False, spare=set(self.columns_in_) - needed))
         nodes = self.recoding_.nodes(self.recoding_.cells(table, unseen=Unseen.ANCESTOR))
         if self.output in list(Encoding):
             return self._features(table, nodes)
@@ -244,7 +253,7 @@ def _raw_columns(anonymizer: Anonymizer, table: pl.DataFrame) -> tuple[str, ...]
     """The columns that are passed on as they are."""
     if anonymizer.remainder == "drop":
         return ()
-    others = {*anonymizer.recoding_.quasi_identifiers, anonymizer.entity, anonymizer.count}
+    others = {*anonymizer.recoding_.quasi_identifiers, *unreleased(anonymizer)}
     found = [name for name in table.columns if name not in others]
     if anonymizer.output in list(Encoding):
         for name in found:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,15 +40,19 @@ def is_frame(source: Any) -> bool:
     return (kind == "pandas" and hasattr(source, "columns")) or (kind == "pyarrow" and hasattr(source, "schema"))
 
 
-def table_of(estimator: Any, source: Any, *, reset: bool, at_least: int = 1) -> pl.DataFrame:
+def table_of(
+    estimator: Any, source: Any, *, reset: bool, at_least: int = 1, spare: Collection[str] = ()
+) -> pl.DataFrame:
     """The rows that an estimator is given; their columns are kept (`reset`), or held against those it was fitted
-    with.
+    with, of which a frame may leave the `spare` ones out.
     """
     import polars as pl
 
     if is_frame(source):
         if isinstance(source, pl.LazyFrame):
             source = source.collect()
+        if spare and not reset:
+            source = _with_spare(source, estimator.columns_in_, spare)
         validate_data(estimator, source, reset=reset, skip_check_array=True)
         table = from_frame(source)
     else:
@@ -58,6 +62,19 @@ def table_of(estimator: Any, source: Any, *, reset: bool, at_least: int = 1) -> 
         table = pl.DataFrame([array_column(f"x{index}", array[:, index]) for index in range(array.shape[1])])
     # An array stands for the columns of a frame, and the other way round, by place; scikit-learn warns of it.
     return table if reset else pl.DataFrame(table.get_columns(), schema=list(estimator.columns_in_))
+
+
+def _with_spare(source: Any, names: Sequence[str], spare: Collection[str]) -> Any:
+    """A frame in which spare columns that are left out stand empty; as it is, if none is or others are too."""
+    import polars as pl
+
+    table = from_frame(source)
+    absent = {name for name in names if name not in table.columns}
+    if not absent or not absent <= set(spare):
+        return source
+    given = iter(table.get_columns())
+    found = [pl.Series(name, [None] * len(table)) if name in absent else next(given, None) for name in names]
+    return pl.DataFrame([column for column in [*found, *given] if column is not None])
 
 
 def array_column(name: str, values: NDArray[Any]) -> pl.Series:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from anonfit.estimators.anonymizer import Anonymizer
 
-__all__ = ["words_for_anonymize"]
+__all__ = ["unreleased", "words_for_anonymize"]
 
 AS_IN_ANONYMIZE = (
     "taxonomies",
@@ -23,8 +23,10 @@ AS_IN_ANONYMIZE = (
     "splits",
     "date_formats",
     "missing",
+    "missing_policy",
     "entity",
     "count",
+    "sample_weight",
     "sensitive",
     "criterion",
     "candidates",
@@ -49,10 +51,16 @@ def _names(given: Any) -> list[str]:
     return [given] if isinstance(given, str) else [str(name) for name in given]
 
 
+def unreleased(anonymizer: Anonymizer) -> list[str]:
+    """The columns that say how rows count, and are no part of the output."""
+    named = (anonymizer.entity, anonymizer.count, anonymizer.sample_weight)
+    return [str(name) for name in named if name is not None]
+
+
 def _quasi_identifiers(anonymizer: Anonymizer, table: pl.DataFrame) -> list[str]:
     """The columns that are generalized: those that are named, or all that have no other part."""
     if anonymizer.quasi_identifiers is None:
-        others = {*_names(anonymizer.sensitive), anonymizer.entity, anonymizer.count}
+        others = {*_names(anonymizer.sensitive), *unreleased(anonymizer)}
         return [name for name in table.columns if name not in others]
     named = _names(anonymizer.quasi_identifiers)
     absent = [name for name in named if name not in table.columns]
@@ -66,7 +74,7 @@ def words_for_anonymize(anonymizer: Anonymizer, table: pl.DataFrame, targets: Ta
     given = {name: getattr(anonymizer, name) for name in AS_IN_ANONYMIZE}
     words = {name: word for name, word in given.items() if word is not None}
     named, sensitive = _quasi_identifiers(anonymizer, table), _names(anonymizer.sensitive)
-    roles = {*named, *sensitive, anonymizer.entity, anonymizer.count}
+    roles = {*named, *sensitive, *unreleased(anonymizer)}
     words["quasi_identifiers"] = named
     words["k"] = anonymizer.k
     words["insensitive"] = [name for name in table.columns if name not in roles]

@@ -12,15 +12,16 @@ from sklearn.utils.validation import check_consistent_length
 
 from anonfit.errors import DataError, RequestError, listed
 from anonfit.estimators.inputs import array_column, is_frame
+from anonfit.tables.codebook import column_type
 from anonfit.tables.frames import from_frame
+from anonfit.tables.schema import Column, Role
+from anonfit.workload.request import TargetRequest
+from anonfit.workload.targets import is_numeric
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["MOST_CLASSES", "Targets", "targets_of"]
-
-MOST_CLASSES = 20
-"""Whole numbers of at most so many different values are classes, others are numbers, unless it is said."""
+__all__ = ["Targets", "targets_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,14 +129,10 @@ def _refuse_missing(columns: Sequence[pl.Series]) -> None:
 
 
 def _kind(column: pl.Series, entry: Mapping[str, Any], criterion: str) -> str:
-    """Whether a target is of classes or of numbers: what is said, what the criterion needs, or what it looks like."""
-    import polars as pl
-
+    """Whether a target is of classes or of numbers: what is said, or what `anonymize` would take it for."""
     if entry.get("type"):
         return str(entry["type"])
-    if not column.dtype.is_numeric():
-        return "nominal"
-    if criterion == "lsd" or entry.get("classes") or entry.get("equal_width"):
-        return "continuous"
-    is_whole = column.dtype.is_integer() or bool((column.cast(pl.Float64) % 1 == 0).all())
-    return "nominal" if is_whole and (criterion == "infogain" or column.n_unique() <= MOST_CLASSES) else "continuous"
+    declared = Column(column.name, Role.TARGET)
+    if entry.get("classes") or entry.get("equal_width") or is_numeric(TargetRequest(""), declared, column, criterion):
+        return str(column_type(declared, column.dtype))
+    return "nominal"

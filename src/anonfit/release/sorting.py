@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from anonfit.errors import DataError
 from anonfit.tables.frames import categorized
+from anonfit.threads import thread_count
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,7 +33,7 @@ def _of_integers(numbers: NDArray[Any], missing: NDArray[np.bool_] | None) -> Ke
     if bits > 64:
         return _of_ranks(numbers, missing)
     # Differences of 64-bit integers are right modulo 2^64, also where the subtraction itself overflows.
-    keys = numbers.astype(np.int64).view(np.uint64) - np.uint64(low % 2**64)
+    keys = numbers.astype(np.int64, copy=False).view(np.uint64) - np.uint64(low % 2**64)
     if missing is not None:
         keys = np.where(missing, np.uint64(0), keys + np.uint64(1))
     return keys, bits
@@ -56,10 +57,10 @@ def _of_floats(numbers: NDArray[np.float64], missing: NDArray[np.bool_] | None) 
 def _of_texts(values: pl.Series) -> Key:
     """Ranks of texts among the distinct ones, by code point."""
     distinct, places = categorized(values)
-    order = np.argsort(distinct.arg_sort().to_numpy())
-    missing = places == len(distinct) if values.null_count() else None
-    ranks = np.append(order, 0).astype(np.int64)[places]
-    return _of_integers(ranks, missing)
+    first = int(values.null_count() > 0)  # missing needs the zero
+    ranks = np.zeros(len(distinct) + 1, np.uint64)
+    ranks[distinct.arg_sort().to_numpy()] = np.arange(first, len(distinct) + first)
+    return ranks.take(places), max(0, len(distinct) - 1 + first).bit_length()
 
 
 def _key(values: pl.Series) -> Key:
@@ -68,7 +69,7 @@ def _key(values: pl.Series) -> Key:
     dtype = values.dtype
     if len(values) == 0:
         return np.zeros(0, np.uint64), 0
-    if dtype in (pl.String, pl.Categorical, pl.Enum):
+    if isinstance(dtype, (pl.String, pl.Categorical, pl.Enum)):
         return _of_texts(values)
     missing = values.is_null().to_numpy() if values.null_count() else None
     if dtype.is_float():
@@ -97,7 +98,7 @@ def _signs(values: pl.Series) -> Key:
 def sort_keys(columns: Sequence[pl.Series]) -> NDArray[np.uint64]:
     """(word, row): keys that order rows by the columns' values, the first column first."""
     rows = len(columns[0]) if columns else 0
-    with ThreadPoolExecutor() as pool:
+    with ThreadPoolExecutor(thread_count()) as pool:
         keys = [*pool.map(_key, columns), *(_signs(values) for values in columns if values.dtype.is_float())]
     words: list[NDArray[np.uint64]] = []
     free = 0

@@ -27,12 +27,9 @@ RULES = {
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """A target: whether its values are classes, whether it steered splits as a number (as a model's prediction may be),
-    and whether it did at all.
-    """
+    """A target: whether it steered splits as a number (as a model's prediction may be), and whether it did at all."""
 
     request: TargetRequest
-    has_classes: bool
     is_number: bool
     is_generalized: bool
     is_used: bool
@@ -48,27 +45,29 @@ class Asked:
     max_confidence: float
     workload: Workload
     aims: Sequence[Aim]
+    capped: Sequence[str] = ()
+    """The targets of which `max_confidence` caps what groups tell."""
 
 
-def aims_of(workload: Workload, schema: Schema, frame: pl.DataFrame) -> tuple[Aim, ...]:
-    """The targets of a workload; `frame` has their raw values."""
+def aims_of(
+    workload: Workload, schema: Schema, frame: pl.DataFrame, *, steered: Mapping[str, bool] | None = None
+) -> tuple[Aim, ...]:
+    """The targets of a workload; `frame` has their raw values. `steered` has those that steered splits, and whether as
+    numbers; without it, that is what their values and the criterion say.
+    """
     declared = {column.name: column for column in schema.columns}
-    used = {request.column for request in workload.used_targets}
     found = []
     for request in workload.targets:
         column = declared[request.column]
-        classes = not is_numeric(request, column, frame[request.column])
-        number = not classes
-        if request.model is not None:
-            number = not hasattr(request.model, "predict_proba")
-        fits = {"infogain": not number, "lsd": number}.get(workload.criterion, True) or request.model is not None
+        number = is_numeric(request, column, frame[request.column], workload.criterion)
+        fits = {"infogain": not number, "lsd": number}.get(workload.criterion, True)
+        used = fits and request in workload.used_targets if steered is None else request.column in steered
         found.append(
             Aim(
                 request,
-                has_classes=classes,
-                is_number=number,
+                is_number=(steered or {}).get(request.column, number),
                 is_generalized=column.role == Role.QUASI_IDENTIFIER,
-                is_used=fits and request.column in used,
+                is_used=used,
             )
         )
     return tuple(found)
@@ -76,6 +75,10 @@ def aims_of(workload: Workload, schema: Schema, frame: pl.DataFrame) -> tuple[Ai
 
 def _has_weights(workload: Workload) -> bool:
     return bool(workload.weights) and not workload.is_blind
+
+
+def _weights(workload: Workload) -> str:
+    return ", ".join(f"{name} {weight:g}" for name, weight in workload.weights.items())
 
 
 def method_name(workload: Workload, aims: Iterable[Aim]) -> str:
@@ -146,24 +149,20 @@ def _demands(asked: Asked) -> list[str]:
         found.append(
             f"{demand['column']}: {demand['model']} with {', '.join(settings)}: {MODELS[demand['model']].words}."
         )
-    if asked.max_confidence < 1:
-        capped = [aim.request.column for aim in asked.aims if not aim.is_generalized and aim.has_classes]
-        if capped:
-            found.append(
-                f"{_and(capped)}: no class has more than {asked.max_confidence:.4g} of a group (max_confidence)."
-            )
+    if asked.capped:
+        found.append(
+            f"{_and(asked.capped)}: no class has more than {asked.max_confidence:.4g} of a group (max_confidence)."
+        )
     return found
 
 
 def _purpose(asked: Asked) -> list[str]:
     """Sentences on what the release is for and how splits were chosen."""
     workload = asked.workload
+    aims = [aim for aim in asked.aims if aim.is_used]
     found = []
-    if aims := [aim for aim in asked.aims if aim.is_used]:
-        how = ", judged by the predictions of models fitted on other rows" if workload.denoise else ""
-        found.append(f"Made to predict {_and([_aim_words(aim) for aim in aims])}{how}.")
-    if unused := [aim.request.column for aim in asked.aims if not aim.is_used]:
-        found.append(f"Declared as targets without steering the splits: {listed(unused)}.")
+    if aims:
+        found.append(f"Made to predict {_and([_aim_words(aim) for aim in aims])}{_denoised(workload, aims)}.")
     if workload.used_selections:
         number = len(workload.used_selections)
         found.append(
@@ -171,16 +170,44 @@ def _purpose(asked: Asked) -> list[str]:
             "end."
         )
     if _has_weights(workload):
-        weights = ", ".join(f"{name} {weight:g}" for name, weight in workload.weights.items())
-        found.append(f"Columns matter by their weights ({weights}; others 1): {RULES[workload.weight_rule]}.")
+        found.append(
+            f"Columns matter by their weights ({_weights(workload)}; others 1): {RULES[workload.weight_rule]}."
+        )
+    found += _unused(asked)
     if not found:
         found.append("No purpose was stated: every column counts the same.")
     if workload.split_on:
         found.append(f"Only {_and(workload.split_on)} may be split.")
-    if workload.min_gain > 0 and not workload.is_blind:
+    if workload.min_gain > 0 and aims:
         found.append(f"A split that gains less than {workload.min_gain:g} is not made.")
     found.append(f"Splits were chosen by {method_name(workload, asked.aims)}.")
     return found
+
+
+def _unused(asked: Asked) -> list[str]:
+    """Sentences on what was declared of the purpose and did not steer the splits."""
+    workload = asked.workload
+    found = []
+    if unused := [aim.request.column for aim in asked.aims if not aim.is_used]:
+        denoised = "; so they were not denoised" if workload.denoise and len(unused) == len(asked.aims) else ""
+        found.append(f"Declared as targets without steering the splits: {listed(unused)}{denoised}.")
+    if workload.selections and not workload.used_selections:
+        found.append(
+            f"Declared without steering the splits: {len(workload.selections)} selection(s), whose texts are not "
+            "public."
+        )
+    if workload.weights and not _has_weights(workload):
+        found.append(f"Declared without steering the splits: weights of columns ({_weights(workload)}; others 1).")
+    return found
+
+
+def _denoised(workload: Workload, aims: Sequence[Aim]) -> str:
+    """Which targets are denoised: a model that is given is taken as it is."""
+    denoised = [aim.request.column for aim in aims if aim.request.model is None]
+    if not workload.denoise or not denoised:
+        return ""
+    which = "" if len(denoised) == len(aims) else f"{_and(denoised)} "
+    return f", {which}judged by the predictions of models fitted on other rows"
 
 
 def _aim_words(aim: Aim) -> str:
@@ -191,7 +218,7 @@ def _aim_words(aim: Aim) -> str:
     if request.equal_width:
         kind = f"{request.equal_width} classes of equal width"
     if request.model is not None:
-        kind = "as a model predicts it"
+        kind = "as a given model predicts it"
     weight = f", weight {request.weight:g}" if request.weight != 1 else ""
     return f"{request.column} ({kind}{weight}{', released generalized' if aim.is_generalized else ''})"
 

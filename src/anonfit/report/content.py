@@ -4,17 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from anonfit.recoding.recoding import Recoding
+from anonfit.report.board import board_content
+from anonfit.report.disclosure import Disclosed
 from anonfit.report.diversity import diversity_content
 from anonfit.tables.schema import Role, Schema
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ATTACKER", "CONSENTED", "Disclosed", "Facts", "disclosed", "report_content"]
+__all__ = ["ATTACKER", "CONSENTED", "Facts", "report_content"]
 
 ATTACKER = (
     "The assumed attacker knows that a person is in the table, knows all of the person's quasi-identifiers "
@@ -42,6 +44,11 @@ TARGETS = (
 CAPPED_TARGETS = (
     "What groups tell of the targets within the cap on their classes: regions were made to tell these apart."
 )
+SEVERAL_VALUES = (
+    "Persons with several values: a person counts once for each value that the person has in a group, so the shares "
+    "that demands look at are of persons and values together. A value that every person of a group has may still have "
+    "a small share, and is then certain."
+)
 CHOSEN_SELECTIONS = (
     "Who chose the selections and knows their texts: the figures of many that are nearly equal tell more than one."
 )
@@ -62,18 +69,11 @@ TECHNIQUE = {
     Role.INSENSITIVE: "retained",
 }
 
-Disclosed = int | str
-
-
-def disclosed(rows: int, persons: int, k: int) -> Disclosed:
-    """A number of rows of the input as it may be told: not exactly where they are of few persons."""
-    return f"fewer than {k}" if 0 < min(rows, persons) < k else rows
-
 
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What a report is made of: `asked` is of `asking.asked_content`, `selections` of `selections.public_selections`,
-    `settings` say how the file was written.
+    `attack` of `attack.attack_content`, `appraisal` of `Appraisal.content`; `settings` say how the file was written.
     """
 
     schema: Schema
@@ -86,6 +86,8 @@ class Facts:
     asked: Mapping[str, Any]
     settings: Mapping[str, Any]
     selections: Mapping[str, Any] | None = None
+    attack: Mapping[str, Any] | None = None
+    appraisal: Mapping[str, Any] = field(default_factory=dict)
 
 
 def _not_covered(facts: Facts) -> list[str]:
@@ -99,8 +101,10 @@ def _not_covered(facts: Facts) -> list[str]:
         found.append(CAPPED_TARGETS if is_capped else TARGETS)
     if len(guarded) > 1:
         found.append(COLUMNS_TOGETHER)
+    if facts.schema.of_role(Role.ENTITY) and (guarded or is_capped):
+        found.append(SEVERAL_VALUES)
     found.append(MINIMALITY if guarded or is_capped else AS_SMALL_AS_ALLOWED)
-    if facts.selections is not None and facts.selections["answers"]:
+    if facts.selections is not None and (facts.selections.get("answers") or facts.selections.get("selections")):
         found.append(CHOSEN_SELECTIONS)
     return [*found, SEVERAL_RELEASES, LINKED_ROWS]
 
@@ -136,9 +140,9 @@ def _different(table: pl.DataFrame, name: str) -> int | None:
 
 
 def report_content(facts: Facts) -> dict[str, Any]:
-    """The public report: every figure is of the released file, or obeys the disclosure rule."""
+    """The report. In the public one every figure is of the released file, or obeys the disclosure rule."""
     small = any(isinstance(number, str) for number in (facts.dropped, facts.withheld))
-    return {
+    content = {
         "format": "anonfit report",
         "version": 1,
         "asked": {**facts.asked, **facts.settings},
@@ -153,5 +157,8 @@ def report_content(facts: Facts) -> dict[str, Any]:
         "columns": _columns(facts),
         "diversity": diversity_content(facts.audit),
         "selections": None if facts.selections is None else dict(facts.selections),
+        "attack": None if facts.attack is None else dict(facts.attack),
+        **facts.appraisal,
         "audit": dict(facts.audit),
     }
+    return content | {"board": board_content(content)}

@@ -11,6 +11,8 @@ __all__ = ["diversity_content"]
 
 TIE = 1e-9
 """Figures that are so near to each other are equal."""
+SHORT = (Decimal("1e-6"), Decimal("1e15"))
+"""Figures between these are written out, others with an exponent."""
 
 Measured = Mapping[str, Any]
 """An entry of `diversity` of a public audit."""
@@ -36,6 +38,9 @@ def _sentence(one: Measured) -> str:
 
 def _number(value: float, rounding: str = ROUND_HALF_EVEN) -> str:
     """A figure with four digits, more where its whole part has more; a limit is not rounded to the wrong side."""
+    written = Decimal(str(value))  # the shortest number that is meant
+    if written and not SHORT[0] <= abs(written) < SHORT[1]:
+        return f"{written.quantize(Decimal(1).scaleb(written.adjusted() - 3), rounding).normalize():e}"
     if float(value).is_integer():
         return f"{int(value):,}"
     exact = Decimal(value)

@@ -1,242 +1,135 @@
 # SPDX-License-Identifier: Apache-2.0
-"""report.html: the public report as one page that needs nothing from anywhere else."""
+"""report.html: a report as one page that needs nothing from anywhere else and runs no script."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-__all__ = ["report_page"]
+from anonfit.report.evidence_sections import (
+    asked_section,
+    attack_section,
+    attacker_section,
+    audit_section,
+    risk_section,
+    sizes_section,
+)
+from anonfit.report.markup import Markup, definitions, element, paragraph, section, together
+from anonfit.report.style import STYLE
+from anonfit.report.utility_sections import (
+    comparison_section,
+    curve_section,
+    detail_section,
+    partition_section,
+    workload_section,
+)
+from anonfit.report.wording import joined, share_text, value_text
 
-STYLE = """
-:root { color-scheme: light dark; --ink: #1c2430; --soft: #5a6675; --line: #d9dfe6; --paper: #fff; --good: #12734a; --bad: #b3261e; --bar: #3f7cac; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e6ebf1; --soft: #a3afbd; --line: #36404c; --paper: #14191f; --good: #63c796; --bad: #ff8a80; --bar: #6fa8d6; }
-}
-@media print { :root { --ink: #000; --soft: #444; --line: #bbb; --paper: #fff; --good: #0a5; --bad: #b00; } section { break-inside: avoid; } }
-* { box-sizing: border-box; }
-body { margin: 0 auto; padding: 2rem 1.25rem 4rem; max-width: 60rem; font: 16px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--paper); }
-h1 { font-size: 1.7rem; margin: 0 0 .25rem; } h2 { font-size: 1.15rem; margin: 2.25rem 0 .5rem; }
-p, li { max-width: 46rem; } .soft { color: var(--soft); } .good { color: var(--good); } .bad { color: var(--bad); }
-.table { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-size: .93rem; }
-th, td { text-align: left; padding: .35rem .75rem .35rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
-th { color: var(--soft); font-weight: 600; } td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
-.verdict { font-size: 1.1rem; font-weight: 600; border-left: .3rem solid currentColor; padding: .25rem 0 .25rem .8rem; margin: 1rem 0; }
-.wide { width: 45%; } .bar { display: block; height: .8rem; background: var(--bar); min-width: 1px; border-radius: 2px; }
-"""
+__all__ = ["internal_page", "report_page"]
 
-
-def _share(value: Any) -> str:
-    """A share of persons, or the text that stands where it may not be told."""
-    if isinstance(value, Mapping):
-        value = value.get("share", value.get("found", value.get("value", "")))
-    if isinstance(value, float):
-        return f"{value:.1%}" if 0.0005 < value < 0.9995 or value in (0.0, 1.0) else f"{value:.3%}"
-    return _text(value)
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return _text(next(iter(value.values()), ""))
-    if isinstance(value, float):
-        return f"{value:,.4g}"
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
-    return "" if value is None else str(value)
+Report = Mapping[str, Any]
+# Nothing may be loaded or run, whatever a column is called.
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+PRIVATE = (
+    "For the owner of the data only. This page tells figures about few persons and the texts of selections: do not "
+    "publish it, and do not put it into the release folder."
+)
 
 
-class _Markup(str):
-    """A text that is HTML already."""
+def report_page(report: Report) -> str:
+    """The page of a public report."""
+    return _page(report, "Public report", Markup(""))
 
-    __slots__ = ()
+
+def internal_page(report: Report) -> str:
+    """The page for the owner of the data, with everything in it."""
+    return _page(report, "Internal report", paragraph(PRIVATE, "private"))
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[Any]], numbers: Sequence[int] = (), wide: int = -1) -> str:
-    def cells(entries: Sequence[Any], tag: str) -> str:
-        kinds = [' class="number"' if index in numbers else "" for index in range(len(entries))]
-        if wide >= 0:
-            kinds[wide] = ' class="wide"'
-        return "".join(f"<{tag}{kind}>{entry}</{tag}>" for kind, entry in zip(kinds, entries, strict=True))
-
-    body = "".join(
-        f"<tr>{cells([entry if isinstance(entry, _Markup) else escape(str(entry)) for entry in row], 'td')}</tr>"
-        for row in rows
+def _page(report: Report, kind: str, note: Markup) -> str:
+    sections = [(title, made) for title, made in _sections(report) if made]
+    links = together(element("li", Markup(element("a", title, href=f"#{name}"))) for (title, name), _ in sections)
+    contents = element("nav", Markup(element("ol", links)), aria_label="Contents")
+    body = together([note, _header(report, kind), contents, element("main", together(made for _, made in sections))])
+    foot = "Made by anonfit. The same figures are in report.json; docs/report.md of anonfit tells what each means."
+    page = element("div", Markup(body + element("footer", Markup(paragraph(foot)))), class_="page")
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<meta http-equiv="Content-Security-Policy" content="{escape(POLICY)}">'
+        '<meta name="referrer" content="no-referrer"><link rel="icon" href="data:,">'
+        f"<title>Anonymized release: {escape(kind.lower())}</title><style>{STYLE}</style></head>"
+        f"<body>{page}</body></html>\n"
     )
-    return f'<div class="table"><table><thead><tr>{cells([escape(name) for name in head], "th")}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
-def _section(title: str, *parts: str) -> str:
-    return f"<section><h2>{escape(title)}</h2>{''.join(parts)}</section>"
-
-
-def _paragraph(text: str, kind: str = "") -> str:
-    return f'<p class="{kind}">{escape(text)}</p>' if kind else f"<p>{escape(text)}</p>"
-
-
-def _findings(audit: Mapping[str, Any]) -> str:
-    """One line per check; checks that were made of every column are told once, with the columns that failed. Those of
-    diversity have a table of their own.
-    """
-    words = {True: "holds", False: "does not hold", None: "could not be checked"}
-    elsewhere = {measured["model"] for measured in audit.get("diversity", ())}
-    found: dict[tuple[str, Any], list[Mapping[str, Any]]] = {}
-    for finding in audit.get("findings", ()):
-        if finding["name"] in elsewhere:
-            continue
-        found.setdefault((finding["sentence"], finding["met"]), []).append(finding)
-    rows = []
-    for (sentence, met), group in found.items():
-        figures = f"asked {_text(group[0]['asked'])}, found {_text(group[0]['found'])}"
-        if met is True and group[0]["name"] != "k":
-            figures = ""
-        places = [str(finding["where"]) for finding in group if finding.get("where")] if met is not True else []
-        rows.append((sentence, words[met], "; ".join(part for part in (figures, ", ".join(places)) if part)))
-    return _table(("What was checked in the written file", "", ""), rows)
-
-
-def _list(texts: Iterable[str]) -> str:
-    return f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in texts)}</ul>"
-
-
-def _diversity(report: Mapping[str, Any]) -> str:
-    """What the groups tell of sensitive columns and targets: the worst group's figure of each model."""
-    words = {True: "holds", False: "does not hold", None: ""}
-    rows = [
+def _sections(report: Report) -> list[tuple[tuple[str, str], Markup | None]]:
+    """Title and name of each section, and the section where there is something to tell."""
+    has_workload = report["predictions"] or report["selections"]
+    compared = report["comparison"]
+    has_comparison = compared and (compared["targets"] or compared["selections"])
+    return [
+        (("What was asked", "asked"), asked_section(report)),
+        (("The assumed attacker, and what is not covered", "attacker"), attacker_section(report)),
+        (("What the audit found", "audit"), audit_section(report)),
+        (("How many persons share a group", "sizes"), sizes_section(report)),
+        (("Risk of finding a person's record", "risk"), risk_section(report)),
+        (("An attack, tried", "attack"), attack_section(report) if report.get("attack") else None),
+        (("How much detail each column kept", "detail"), detail_section(report)),
+        (("The regions of two columns", "partition"), partition_section(report) if report["partition"] else None),
+        (("Utility for the workload", "workload"), workload_section(report) if has_workload else None),
         (
-            line["column"],
-            line["model"],
-            line["sentence"].removeprefix(f"{line['column']}: "),
-            words[line["met"]],
-        )
-        for line in report["diversity"]
+            ("Blind against made for the purpose", "comparison"),
+            comparison_section(report) if has_comparison else None,
+        ),
+        (("Risk and utility over k", "curve"), curve_section(report) if report["curve"] else None),
+        (("For the review board", "board"), _board(report)),
     ]
-    return _table(("Column", "Model", "The worst group of the written file", ""), rows)
 
 
-def _selections(found: Mapping[str, Any]) -> str:
-    """How well selections are answered, by number."""
-    unit = found["multiples_of"]
-    note = (
-        "A recipient who asks for the rows of a selection gets all rows of every group that may hold such a row. "
-        "Imprecision counts the rows that were not asked for, precision is the share of those that were. Both are told "
-        f"only where enough persons are asked for and left out, and in multiples of {unit:,} (rounded down)."
-    )
-    hidden = "not told"
-    rows = [
-        (
-            line["number"],
-            hidden if line["imprecision"] is None else _text(line["imprecision"]),
-            hidden if line["precision"] is None else f"{line['precision']:.0%}",
-            "" if line["recall"] is None else f"{line['recall']:.0%}",
-        )
-        for line in found["answers"]
+def _header(report: Report, kind: str) -> Markup:
+    audit, asked = report["audit"], report["asked"]
+    facts = [
+        ("Asked: persons per group", f"{asked['k']:,}"),
+        ("Found: smallest group", value_text(audit["sizes"]["smallest"])),
+        ("Groups", value_text(audit["sizes"]["groups"])),
+        ("Records released", value_text(report["rows"]["released"])),
+        ("Highest risk", share_text(audit["prosecutor"]["highest"])),
+        ("Made by", asked["algorithm"]),
     ]
-    if not rows:
-        return _paragraph(
-            f"{_text(found['asked'])} asked for; how well they are answered was not measured, or cannot be told."
-        )
-    return _paragraph(note, "soft") + _table(("Selection", "Imprecision", "Precision", "Recall"), rows, (1, 2, 3))
-
-
-def _sizes(audit: Mapping[str, Any]) -> str:
-    bins = audit["sizes"]["histogram"]
-    shares = [entry["persons"].get("share") if isinstance(entry["persons"], Mapping) else None for entry in bins]
-    largest = max((share for share in shares if isinstance(share, float)), default=1.0) or 1.0
-    rows = []
-    for entry, share in zip(bins, shares, strict=True):
-        size = f"{entry['low']:,} and more" if entry["high"] is None else f"{entry['low']:,} to {entry['high']:,}"
-        if entry["high"] == entry["low"]:
-            size = f"{entry['low']:,}"
-        width = 100 * share / largest if isinstance(share, float) else 0
-        rows.append(
-            (
-                size,
-                _text(entry["groups"]),
-                _share(entry["persons"]),
-                _Markup(f'<span class="bar" style="width:{width:.1f}%"></span>'),
-            )
-        )
-    return _table(("Persons in the group", "Groups", "Persons", ""), rows, (1, 2), wide=3)
-
-
-def _risk(audit: Mapping[str, Any]) -> str:
-    rows = []
-    for attacker in ("prosecutor", "journalist"):
-        risk = audit.get(attacker)
-        if not risk:
-            continue
-        shares = (_share(risk["highest"]), _share(risk["average"]))
-        rows += [
-            (attacker, *shares, f"{line['threshold']:g} ({line['name']})", _share(line["above"]))
-            for line in risk["above"]
-        ]
-    return _table(("Attacker", "Highest risk", "Average risk", "Threshold", "Persons above it"), rows, (1, 2, 4))
-
-
-def _raw_columns(audit: Mapping[str, Any]) -> str:
-    rows = [
-        (
-            column["name"],
-            _share(column["certain"]),
-            _share(column["likely"]),
-            _text(column["smallest"]),
-            _share(column["distinct"]),
-        )
-        for column in audit.get("raw_columns", ())
+    parts = [
+        paragraph(kind, "kicker"),
+        element("h1", "Anonymized release"),
+        paragraph(
+            "What was asked, what an independent audit of the written file found, what it is worth, and what is not "
+            "covered.",
+            "soft lead",
+        ),
+        paragraph(_verdict(report), f"verdict {'good' if audit['passed'] else 'bad'}"),
+        definitions(facts, "facts"),
     ]
-    head = ("Column", "Certain for", "90 % likely for", "Smallest group with it", "Distinct values")
-    return _table(head, rows, (1, 2, 3, 4)) if rows else _paragraph("No column is released as it was.")
+    return element("header", together(parts))
 
 
-def _columns(report: Mapping[str, Any]) -> str:
-    rows = [
-        (line["name"], line["role"], line["technique"], line.get("type", ""), _text(line.get("different")))
-        for line in report["columns"]
-    ]
-    return _table(("Column", "Role", "Technique", "Type", "Different labels"), rows, (4,))
-
-
-def _verdict(report: Mapping[str, Any]) -> str:
+def _verdict(report: Report) -> str:
     asked = report["asked"]
     if not report["audit"]["passed"]:
         return "The written file does not hold what was asked."
     guarded = list(dict.fromkeys(demand["column"] for demand in asked["diversity"]))
-    more = f" Every group holds what was asked of {', '.join(guarded)}." if guarded else ""
+    more = f" Every group holds what was asked of {joined(guarded)}." if guarded else ""
     return (
-        f"The written file is {asked['k']}-anonymous: every combination of quasi-identifiers in it is shared by at least "
-        f"{asked['k']} persons.{more}"
+        f"The written file is {asked['k']}-anonymous: every combination of quasi-identifiers in it is shared by at "
+        f"least {asked['k']} persons.{more}"
     )
 
 
-def report_page(report: Mapping[str, Any]) -> str:
-    """The page of a public report."""
-    audit, rows = report["audit"], report["rows"]
-    told = f"{_text(rows['released'])} rows released, {_text(rows['withheld'])} withheld, {_text(rows['dropped'])} left out for missing values."
-    body = [
-        "<header><h1>Anonymized release</h1>",
-        _paragraph(
-            "What was asked, what an independent audit of the written file found, and what is not covered.",
-            "soft",
-        ),
-        f'<p class="verdict {"good" if audit["passed"] else "bad"}">{escape(_verdict(report))}</p></header>',
-        _section("What was asked", _list(report["asked"]["sentences"])),
-        _section("Evidence", _paragraph(told), _findings(audit)),
-        _section("Sensitive columns and targets", _diversity(report)) if report["diversity"] else "",
-        _section("The assumed attacker", _paragraph(report["attacker"])),
-        _section("Not covered", _list(report["not_covered"])),
-        _section("Columns", _columns(report)),
-        _section("Selections", _selections(report["selections"])) if report["selections"] else "",
-        _section("How many persons share a group", _sizes(audit)),
-        _section("Risk of finding a person's record", _risk(audit)),
-        _section(
-            "What groups reveal of columns released as they were",
-            _paragraph("For how many persons everyone, or nine in ten, of their group has the same value.", "soft"),
-            _raw_columns(audit),
-        ),
-    ]
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>Anonymized release</title><style>{STYLE}</style></head><body>{''.join(body)}</body></html>\n"
-    )
+def _board(report: Report) -> Markup:
+    """What a data steward can hand on."""
+    parts: list[Markup] = []
+    for part in report["board"]:
+        parts.append(element("h3", part["title"]))
+        parts += [paragraph(sentence) for sentence in part["sentences"]]
+    words = "Plain sentences to copy into an application or a record."
+    board = element("div", together(parts), class_="board")
+    return section("For the review board", paragraph(words, "soft"), board, name="board")

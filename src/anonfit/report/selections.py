@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from anonfit.algorithms.mondrian import SelectionAnswers
 from anonfit.workload.selections import SelectionRequest
 
-__all__ = ["internal_selections", "public_selections"]
+__all__ = ["internal_selections", "public_selections", "told_together"]
 
 
 def internal_selections(found: SelectionAnswers, requests: Sequence[SelectionRequest], *, total: int) -> dict[str, Any]:
@@ -124,3 +124,11 @@ def _figures(found: SelectionAnswers, place: NDArray[np.int64], least: int) -> d
     # Rounded down: rounding up would tell the exact count where it is `least`, since smaller ones are not told.
     told = imprecision // least * least
     return {"imprecision": told, "precision": round(1 - told / int(answers.answered[place].sum()), 2), "recall": 1.0}
+
+
+def told_together(found: SelectionAnswers, *, total: int, least: int) -> dict[str, Any]:
+    """The figures of all selections that may be told, as one."""
+    if not least:
+        answered, kept = int(found.answers.answered.sum()), int(found.answers.kept.sum())
+        return {"imprecision": answered - kept, "precision": kept / answered if answered else 1.0, "recall": 1.0}
+    return _figures(found, np.flatnonzero(_has_enough(found, total=total, least=least)), least)

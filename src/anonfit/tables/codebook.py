@@ -191,8 +191,8 @@ def _groups(values: pl.Series) -> tuple[pl.Series, NDArray[Any]]:
     """
     import polars as pl
 
-    if values.dtype in (pl.String, pl.Categorical, pl.Enum):
-        return categorized(values)
+    if isinstance(values.dtype, (pl.String, pl.Categorical, pl.Enum)):
+        return _occurring(*categorized(values))
     if isinstance(values.dtype, pl.Datetime):
         values = values.cast(pl.Datetime("us", values.dtype.time_zone))
     distinct = values.unique().drop_nulls().sort()
@@ -205,6 +205,17 @@ def _groups(values: pl.Series) -> tuple[pl.Series, NDArray[Any]]:
         rows[slice(None) if missing is None else ~missing] = ranks
         return distinct, rows
     return categorized(texts_of(values))
+
+
+def _occurring(distinct: pl.Series, rows: NDArray[np.uint32]) -> tuple[pl.Series, NDArray[np.uint32]]:
+    """The same without texts that no row has: a column in a dictionary may bring such."""
+    seen = np.zeros(len(distinct) + 1, bool)
+    seen[rows] = True
+    seen[-1] = True  # missing stays one more
+    if seen.all():
+        return distinct, rows
+    place = np.cumsum(seen, dtype=np.uint32) - np.uint32(1)
+    return distinct.filter(seen[:-1]), place[rows]
 
 
 def _code_by_position(rows: NDArray[Any], positions: NDArray[np.int32], has_missing: bool, size: int) -> Codes:

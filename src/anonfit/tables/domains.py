@@ -94,7 +94,7 @@ def texts_of(values: pl.Series) -> pl.Series:
     import polars as pl
 
     dtype = values.dtype
-    if dtype in (pl.String, pl.Categorical, pl.Enum):
+    if isinstance(dtype, pl.String | pl.Categorical | pl.Enum):
         return values.cast(pl.String)
     if dtype.is_float():
         whole = values.cast(pl.Int64, strict=False)

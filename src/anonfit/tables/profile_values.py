@@ -116,7 +116,7 @@ def profile_column(series: pl.Series) -> ColumnProfile:
     comparable = series.drop_nulls().hash(seed=0) if nested else series.drop_nulls()
     table = comparable.alias("value").value_counts(name="rows")
     values, counts = table["value"], table["rows"].to_numpy()
-    if values.dtype in (pl.Categorical, pl.Enum):
+    if isinstance(values.dtype, pl.Categorical | pl.Enum):
         values = values.cast(pl.String)
     absent, texts = _absent(values)
     present = counts[~absent]

@@ -18,7 +18,7 @@ from anonfit.recoding.recoding import Recoding, Unseen
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Gain", "RegionLearner", "paired_gain"]
+__all__ = ["Gain", "RegionLearner", "depths", "leaned", "paired_gain"]
 
 LEAN = 100
 """A region's classes are counted together with so many rows of the region it was cut from: small regions say little by
@@ -51,7 +51,7 @@ class RegionLearner:
         parent = np.append(-1, np.repeat(np.arange(len(children)), children))
         counts = np.zeros((len(children), len(classes)))
         np.add.at(counts, (_nodes(recoding, frame), of_row), 1.0)
-        return cls(recoding, classes, _likely(counts, parent))
+        return cls(recoding, classes, leaned(counts, counts.sum(axis=1), parent).argmax(axis=1))
 
     def predict(self, frame: pl.DataFrame) -> pl.Series:
         """The predicted class of each row; one with a value that the recoding does not know ends in an inner node."""
@@ -62,16 +62,34 @@ def _nodes(recoding: Recoding, frame: pl.DataFrame) -> NDArray[np.int32]:
     return recoding.nodes(recoding.cells(frame, unseen=Unseen.ANCESTOR))
 
 
-def _likely(counts: NDArray[np.float64], parent: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The most likely class of every node; of equally likely ones the first. counts: (node, class) of rows that end
-    there.
+def leaned(sums: NDArray[np.float64], sizes: NDArray[np.float64], parent: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The mean of every node's rows, where each leans on that of the node it was cut from.
+
+    Args:
+        sums: (node, value) what the rows that end there sum up to: rows of each class, or numbers.
+        sizes: (node,) how many rows end there.
+        parent: (node,) the node each was cut from, -1 for the root; nodes stand in breadth-first order.
+
+    Returns:
+        (node, value) the means.
     """
-    for node in range(len(counts) - 1, 0, -1):  # children stand after their node
-        counts[parent[node]] += counts[node]
-    shares = counts / max(counts[0].sum(), 1.0)
-    for node in range(1, len(counts)):
-        shares[node] = (counts[node] + LEAN * shares[parent[node]]) / (counts[node].sum() + LEAN)
-    found: NDArray[np.int64] = shares.argmax(axis=1)
+    sums, sizes = sums.copy(), sizes.copy()
+    levels = depths(parent)
+    for level in reversed(levels[1:]):
+        np.add.at(sums, parent[level], sums[level])
+        np.add.at(sizes, parent[level], sizes[level])
+    means = sums / max(float(sizes[0]), 1.0)
+    for level in levels[1:]:
+        means[level] = (sums[level] + LEAN * means[parent[level]]) / (sizes[level] + LEAN)[:, None]
+    return means
+
+
+def depths(parent: NDArray[np.int64]) -> list[slice]:
+    """The nodes of each depth: in breadth-first order a node's parent never stands after that of a later node."""
+    found = [slice(0, 1)]
+    while found[-1].stop < len(parent):
+        stop = int(np.searchsorted(parent, found[-1].stop))
+        found.append(slice(found[-1].stop, stop))
     return found
 
 

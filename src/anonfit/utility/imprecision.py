@@ -16,7 +16,7 @@ from anonfit.criteria.selections import CodedSelections
 from anonfit.engines.bits import unpacked
 from anonfit.recoding.boxes import Boxes
 
-__all__ = ["Answers", "answer"]
+__all__ = ["Answers", "answer", "overlapping"]
 
 TOGETHER = 256
 """Rectangles that are held against all regions at once."""
@@ -87,6 +87,34 @@ def answer(
             hits = overlaps[groups.node[block]] & selections.applies[groups.signature[block], chunk].view(np.bool_)
             found[numbers] += groups.sizes[block] @ np.logical_or.reduceat(hits, starts, axis=1)
     return Answers(true, true if kept is None else kept, found, selections.weights)
+
+
+def overlapping(
+    selections: CodedSelections,
+    boxes: Boxes,
+    nodes: NDArray[np.integer[Any]],
+    *,
+    cells: Sequence[NDArray[np.integer[Any]]],
+) -> NDArray[np.bool_]:
+    """Which rows each selection is answered with: those whose region may hold what is asked for.
+
+    Args:
+        selections: The selections over codes.
+        boxes: As for `answer`.
+        nodes: (row,) the node of each row; none is withheld.
+        cells: As for `answer`.
+
+    Returns:
+        (row, selection)
+    """
+    different, place = np.unique(nodes, return_inverse=True)
+    found = np.zeros((len(nodes), len(selections.weights)), np.bool_)
+    for chunk in _chunks(selections.selection):
+        overlaps = _overlaps(boxes, different, _on_cells(selections.rectangles[chunk], cells, boxes))
+        numbers, starts = np.unique(selections.selection[chunk], return_index=True)
+        hits = overlaps[place] & selections.applies[selections.signatures, chunk].view(np.bool_)
+        found[:, numbers] = np.logical_or.reduceat(hits, starts, axis=1)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

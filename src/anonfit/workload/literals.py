@@ -111,13 +111,19 @@ def _plain(literal: Literal, kind: ColumnKind) -> Value:
         if literal.form == Form.NUMBER or (nominal and literal.form == Form.TEXT):
             found = number_in(literal.text)
         if found is None:
-            raise ValueError(f"{literal.quoted} is no number, and the column holds numbers; write one without quotes")
+            raise ValueError(_no_number(literal))
         return found
     if literal.form in (Form.TEXT, Form.DATE):
         found = moment_in(literal.text)
     if found is None:
         raise ValueError(f"{literal.quoted} is no date, and the column holds dates; write one as '2020-01-31'")
     return found
+
+
+def _no_number(literal: Literal) -> str:
+    if literal.form == Form.TEXT and number_in(literal.text) is not None:
+        return f"{literal.quoted} is a text, and the column holds numbers; write {literal.text} without quotes"
+    return f"{literal.quoted} is no number, and the column holds numbers; write one without quotes"
 
 
 def _leaves(taxonomy: Taxonomy, name: str) -> tuple[str, ...]:

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from anonfit.errors import MissingPackage, SpecError, did_you_mean
@@ -40,7 +41,8 @@ def parse_predicate(text: str, columns: Mapping[str, ColumnKind]) -> Predicate:
     """Read a WHERE condition of SQL.
 
     Args:
-        text: Comparisons (=, <>, !=, <, <=, >, >=), BETWEEN, IN, IS NULL and IS NOT NULL, joined by AND, OR, NOT.
+        text: Comparisons (=, <>, !=, <, <=, >, >=), BETWEEN, IN, IS NULL and IS NOT NULL, joined by AND, OR, NOT. A
+            name that is not one word stands in double quotes, backticks or square brackets.
         columns: What is known of each column, by its name. Names are case-sensitive.
 
     Returns:
@@ -50,7 +52,7 @@ def parse_predicate(text: str, columns: Mapping[str, ColumnKind]) -> Predicate:
         SpecError: The text says something else; the message quotes it.
     """
     try:
-        tree = _parsed(text)
+        tree = _parsed(text, columns)
         return _Reader(columns).read(tree, negated=False)
     except _Fault as fault:
         words = str(fault)
@@ -64,24 +66,37 @@ def _quoted(text: str) -> str:
     return f"«{plain if len(plain) <= SHOWN else plain[: SHOWN - 1] + '…'}»"
 
 
-def _parsed(text: str) -> exp.Expr:
+def _parsed(text: str, names: Iterable[str]) -> exp.Expr:
     """The syntax tree of a text."""
     try:
         import sqlglot
         from sqlglot import exp
         from sqlglot.errors import ParseError, SqlglotError
+
+        from anonfit.workload.dialect import SelectionSql
     except ModuleNotFoundError:
         raise MissingPackage("sqlglot", "sql", "A selection by a predicate") from None
     if not text.strip():
         raise _Fault(f"there is no condition: {POSSIBLE}")
     try:
-        return sqlglot.parse_one(text, into=exp.Condition)
+        return sqlglot.parse_one(text, into=exp.Condition, dialect=SelectionSql)
     except ParseError as error:
         found = error.errors[0] if error.errors else {}
         near = found.get("highlight") or text
-        raise _Fault(f"it is not a condition of SQL near {_quoted(str(near))}: {POSSIBLE}") from None
+        words = SelectionSql.Tokenizer.KEYWORDS
+        odd = (name for name in names if not name.isidentifier() or name.upper() in words)
+        bare = next((name for name in odd if _stands_bare(name, text)), None)
+        says = POSSIBLE if bare is None else f'write the name of the column in double quotes, as "{bare}"'
+        raise _Fault(f"it is not a condition of SQL near {_quoted(str(near))}: {says}") from None
     except SqlglotError:
         raise _Fault("a quote is opened and not closed; write texts as 'text' and names as \"name\"") from None
+
+
+def _stands_bare(name: str, text: str) -> bool:
+    """Whether a name stands in a text as words of its own, without quotes; spaces and case may differ."""
+    outside = re.sub(r"'[^']*'|\"[^\"]*\"|`[^`]*`|\[[^\]]*\]", " ' ", text)
+    words = r"\s+".join(re.escape(word) for word in name.split())
+    return re.search(rf"(?<!\w){words}(?!\w)", outside, re.IGNORECASE) is not None
 
 
 class _Reader:
@@ -247,6 +262,8 @@ class _Reader:
             what = "holds a subquery"
         elif isinstance(node, exp.Like | exp.ILike | exp.RegexpLike | exp.SimilarTo | exp.Glob):
             what = "compares with a pattern"
+        elif isinstance(node, exp.In) and node.args.get("field"):
+            what = "needs its values in parentheses, as in (1, 2)"
         elif isinstance(node, exp.Func) and not isinstance(node, exp.Connector | exp.Case):
             what = "is a function"
         elif isinstance(node, exp.Binary) and not isinstance(node, exp.Predicate):

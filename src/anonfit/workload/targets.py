@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from anonfit.counts.fixed_point import fixed_point
 from anonfit.criteria.targets import SHARE_BITS, ClassTarget, NumberTarget, ShareTarget, Target
-from anonfit.errors import DataError, SpecError
+from anonfit.errors import DataError, RequestError, SpecError, listed
 from anonfit.privacy.coding import sensitive_column
 from anonfit.tables.codebook import column_type, typed
 from anonfit.tables.schema import Column, ColumnType
@@ -22,7 +22,15 @@ from anonfit.workload.request import TargetRequest
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["classes_of", "code_target", "is_numeric", "number_target", "predicted_target", "share_target"]
+__all__ = [
+    "can_predict",
+    "classes_of",
+    "code_target",
+    "is_numeric",
+    "number_target",
+    "predicted_target",
+    "share_target",
+]
 
 FEW = 2
 FEW_WHOLE = 20
@@ -47,7 +55,9 @@ def is_numeric(request: TargetRequest, column: Column, values: pl.Series, criter
         is_whole = known.dtype.is_integer() or bool((known.cast(pl.Float64) % 1 == 0).all())
         if criterion in ("infogain", "lsd"):
             return criterion == "lsd" or not is_whole
-        return bool(known.n_unique() > (FEW_WHOLE if is_whole else FEW))
+        most = FEW_WHOLE if is_whole else FEW
+        # A few rows nearly always tell; all of them take long to look at.
+        return bool(known.head(1000).n_unique() > most or known.n_unique() > most)
     return True
 
 
@@ -139,6 +149,13 @@ def _are_classes(predicted: NDArray[Any]) -> bool:
     return len(np.unique(predicted)) <= (FEW_WHOLE if is_whole else FEW)
 
 
+def can_predict(model: Any) -> bool:
+    """Whether something is a model, fitted or not: an object that predicts."""
+    return not isinstance(model, type) and any(
+        callable(getattr(model, name, None)) for name in ("predict", "predict_proba")
+    )
+
+
 def predicted_target(
     request: TargetRequest,
     frame: pl.DataFrame,
@@ -157,9 +174,39 @@ def predicted_target(
     on_array = hasattr(request.model, "n_features_in_") and not hasattr(request.model, "feature_names_in_")
     rows = rows.to_numpy() if on_array else rows.to_pandas()
     if hasattr(request.model, "predict_proba"):
-        return share_target(request, np.asarray(request.model.predict_proba(rows), dtype=np.float64), own=own)
-    predicted = np.asarray(request.model.predict(rows))
+        shares = _predictions(request, "predict_proba", rows, names)
+        are_numbers = shares.ndim == 2 and shares.dtype.kind in "fiu"
+        if not are_numbers or not (np.isfinite(shares) & (shares >= 0)).all() or not shares.any(axis=1).all():
+            raise RequestError(
+                f"workload.targets: predict_proba of the model of '{request.column}' must give every row a share of "
+                "each class, none negative or missing; use a model of one target that does."
+            )
+        return share_target(request, shares.astype(np.float64), own=own)
+    predicted = _predictions(request, "predict", rows, names)
+    if predicted.ndim != 1:
+        raise RequestError(
+            f"workload.targets: the model of '{request.column}' predicts several columns; use one that predicts one."
+        )
+    if predicted.dtype.kind == "f" and np.isinf(predicted).any():
+        raise RequestError(f"workload.targets: some predictions of the model of '{request.column}' are infinite.")
     if predicted.dtype.kind in "fiu" and not _are_classes(predicted):
         return number_target(request, predicted.astype(np.float64), masses=masses, own=own)
     values, classes = np.unique(predicted.astype(str), return_inverse=True)
     return ClassTarget(request.column, classes.astype(np.int64), len(values), request.weight, own)
+
+
+def _predictions(request: TargetRequest, word: str, rows: Any, names: Sequence[str]) -> NDArray[Any]:
+    """What a model says of the rows. What it says of a failure may hold values of records, so only its kind is told."""
+    model = f"workload.targets: the model of '{request.column}'"
+    try:
+        found = np.asarray(getattr(request.model, word)(rows))
+    except Exception as error:
+        if type(error).__name__ == "NotFittedError":
+            raise RequestError(f"{model} is not fitted; fit it first.") from None
+        raise RequestError(
+            f"{model} failed with {type(error).__name__} when its {word} was given the columns {listed(names, 20)}; "
+            "fit it on these columns, by name or in this order, as the table has them."
+        ) from None
+    if len(found.shape) == 0 or len(found) != len(rows):
+        raise RequestError(f"{model} must predict something of each of the {len(rows)} rows; found {found.shape}.")
+    return found

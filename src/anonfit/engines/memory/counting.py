@@ -25,11 +25,8 @@ from anonfit.engines.memory.guide import (
 from anonfit.engines.memory.guide import MASK as TARGET_MASK
 from anonfit.engines.memory.layout import BIN, BIT, MASK, QUARTER, SIZE, Columns, Int, Rows
 from anonfit.engines.memory.scratch import (
-    CODES,
     LEFT,
-    ORDER,
     OWN,
-    PERSONS,
     RANK,
     RIGHT,
     STARTS,
@@ -177,7 +174,7 @@ def _sort_keys(keys: Any, count: Int, size: Int) -> Any:
 
 @inner
 def _present_dense(
-    lean: Int, slots: Int, histogram: Any, first: Int, low: Int, high: Int, lists: Any, sums: Any
+    lean: Int, slots: Int, histogram: Any, first: Int, low: Int, high: Int, codes: Any, own: Any, sums: Any
 ) -> Any:
     """The codes low..high that somebody has."""
     found = np.int64(0)
@@ -185,8 +182,7 @@ def _present_dense(
         place = (first + code) * slots
         persons = persons_of(lean, histogram, place)
         if persons != 0:
-            lists[CODES, at(found)] = code
-            lists[PERSONS, at(found)] = persons
+            codes[at(found)], own[at(found)] = code, persons
             for slot in range(slots):
                 sums[at(found * slots + slot)] = histogram[at(place + slot)]
             found += 1
@@ -195,27 +191,44 @@ def _present_dense(
 
 @inner
 def _present_sorted(
-    rows: Rows, columns: Columns, guide: Guide, start: Int, source: Int, count: Int, scratch: Scratch
+    rows: Rows,
+    columns: Columns,
+    guide: Guide,
+    start: Int,
+    count: Int,
+    keys: Any,
+    codes: Any,
+    own: Any,
+    scratch: Scratch,
 ) -> Any:
-    """The distinct codes of sorted keys, each a code and the row that has it."""
-    words, lists, sums, keys, places = rows.words, scratch.lists, scratch.sums, scratch.keys, scratch.places
+    """The distinct codes of sorted keys: each is a code, and the row that has it or (if `is_plain`) its class."""
+    words, sums, places = rows.words, scratch.sums, scratch.places
     settings, targets, counts = guide.settings, guide.targets, columns.counts
-    slots, lean = settings[SLOTS], settings[LEAN]
+    slots, lean, plain = settings[SLOTS], settings[LEAN], is_plain(settings, targets, counts)
     found = np.int64(0)
     index = np.int64(0)
     while index < count:
-        code = keys[source, index] >> np.uint64(32)
+        code = keys[at(index)] >> np.uint64(32)
         place = found * slots
         places[0] = place
         for slot in range(slots):
-            sums[place + slot] = 0
-        while index < count and keys[source, index] >> np.uint64(32) == code:
-            row = start + np.int64(keys[source, index] & np.uint64(0xFFFFFFFF))
-            _add_row(words, settings, targets, counts, row, np.int64(1), places, np.int64(1), sums)
+            sums[at(place + slot)] = 0
+        while index < count and keys[at(index)] >> np.uint64(32) == code:
+            what = np.int64(keys[at(index)] & np.uint64(QUARTER))
+            if plain:
+                sums[at(place + what)] += 1
+            else:
+                _add_row(words, settings, targets, counts, start + what, np.int64(1), places, np.int64(1), sums)
             index += 1
-        lists[CODES, found], lists[PERSONS, found] = np.int64(code), persons_of(lean, sums, place)
+        codes[at(found)], own[at(found)] = np.int64(code), persons_of(lean, sums, place)
         found += 1
     return found
+
+
+@inner
+def is_plain(settings: Any, targets: Any, counts: Int) -> Any:
+    """Whether all that a row adds is one person to one class."""
+    return counts < 0 and settings[LEAN] > 0 and targets.shape[1] == 1
 
 
 @inner
@@ -229,30 +242,39 @@ def present(
     histogram: Any,
     low: Int,
     high: Int,
+    codes: Any,
+    own: Any,
     scratch: Scratch,
 ) -> Any:
-    """Fill the lists CODES and PERSONS, and the sums of codes, with the codes between low and high that the node's
-    rows have; how many.
+    """Fill `codes`, `own` and the sums of codes with the codes between low and high that the node's rows have, and the
+    persons of each; how many.
     """
-    facts, settings = columns.facts, guide.settings
-    slots, lean = settings[SLOTS], settings[LEAN]
+    facts, settings, targets, sums = columns.facts, guide.settings, guide.targets, scratch.sums
+    slots, lean, counts = settings[SLOTS], settings[LEAN], columns.counts
     if facts[BIN, column] >= 0:
-        return _present_dense(lean, slots, histogram, facts[BIN, column], low, high, scratch.lists, scratch.sums)
+        return _present_dense(lean, slots, histogram, facts[BIN, column], low, high, codes, own, sums)
     words, bit, mask = rows.words, facts[BIT, column], facts[MASK, column]
-    count = stop - start
-    dense, keys, places, targets = scratch.dense, scratch.keys, scratch.places, guide.targets
+    count, plain = stop - start, is_plain(settings, targets, counts)
+    dense, keys, places = scratch.dense, scratch.keys, scratch.places
     if count * 4 > (high - low) * slots or count > keys.shape[1]:
         for row in range(start, stop):
-            places[0] = read(words, bit, mask, row) * slots
-            _add_row(words, settings, targets, columns.counts, row, np.int64(1), places, np.int64(1), dense)
-        found = _present_dense(lean, slots, dense, np.int64(0), low, high, scratch.lists, scratch.sums)
+            place = read(words, bit, mask, row) * slots
+            if plain:
+                dense[at(place + read(words, targets[TARGET_BIT, 0], targets[TARGET_MASK, 0], row))] += 1
+            else:
+                places[0] = place
+                _add_row(words, settings, targets, counts, row, np.int64(1), places, np.int64(1), dense)
+        found = _present_dense(lean, slots, dense, np.int64(0), low, high, codes, own, sums)
         for place in range(low * slots, (high + 1) * slots):
-            dense[place] = 0
+            dense[at(place)] = 0
         return found
     for row in range(start, stop):
-        keys[0, row - start] = np.uint64(read(words, bit, mask, row) << 32 | (row - start))
+        what = row - start
+        if plain:
+            what = read(words, targets[TARGET_BIT, 0], targets[TARGET_MASK, 0], row)
+        keys[0, at(row - start)] = np.uint64(read(words, bit, mask, row) << 32 | what)
     source = _sort_keys(keys, count, facts[SIZE, column])
-    return _present_sorted(rows, columns, guide, start, source, count, scratch)
+    return _present_sorted(rows, columns, guide, start, count, keys[source], codes, own, scratch)
 
 
 @inner
@@ -262,14 +284,6 @@ def persons_beside(rows: Rows, columns: Columns, column: Int, start: Int, stop: 
     Persons are not additive where a person has several rows: one may stand on both sides. The rows of a person are
     together, so its lowest and highest place are found in one pass, and counting those is additive.
     """
-    if columns.entity < 0:
-        total = np.int64(0)
-        for place in range(elements):
-            total += lists[OWN, at(lists[ORDER, place])]
-            lists[LEFT, place] = total
-        for place in range(elements):
-            lists[RIGHT, place] = total - lists[LEFT, place]
-        return
     words, bit, mask, entity = rows.words, columns.facts[BIT, column], columns.facts[MASK, column], columns.entity
     for place in range(elements):
         lists[LEFT, place] = 0

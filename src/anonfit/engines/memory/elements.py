@@ -135,8 +135,10 @@ def spread_of(
         settings = guide.settings
         first, slots, lean = columns.facts[BIN, column], settings[SLOTS], settings[LEAN]
         if first < 0:
-            known = present(rows, columns, guide, column, start, stop, histogram, np.int64(0), high, scratch) - gap
-            return (known - 1) * columns.scale[column]
+            codes, own = scratch.lists[CODES], scratch.lists[PERSONS]
+            zero = np.int64(0)
+            found = present(rows, columns, guide, column, start, stop, histogram, zero, high, codes, own, scratch)
+            return (found - gap - 1) * columns.scale[column]
         known = np.int64(0)
         for code in range(low, high + 1):
             known += np.int64(persons_of(lean, histogram, (first + code) * slots) != 0)
@@ -204,17 +206,17 @@ def find_elements(
     tile: Any,
     scratch: Scratch,
 ) -> Any:
-    """Fill the lists STARTS, ENDS and OWN with the pieces that a split may part: codes, or children of a taxonomy
-    node; how many, and where their sums begin.
+    """Fill the lists STARTS and OWN with the pieces that a split may part: codes, or children of a taxonomy node, of
+    which the list ENDS has the last code; how many, and where their sums begin.
     """
-    low = np.int64(0) if span[GAP, column] == 1 else span[LOW, column]
-    found = present(rows, columns, guide, column, start, stop, histogram, low, span[HIGH, column], scratch)
+    low, high = np.int64(0) if span[GAP, column] == 1 else span[LOW, column], span[HIGH, column]
     lists = scratch.lists
-    if columns.facts[MODE, column] >= BINARY:
-        slots, sums = guide.settings[SLOTS], scratch.sums
-        base = sums.shape[0] // 2
-        return _children(columns, slots, column, found, span, tile, lists, sums, base), base
-    for index in range(found):
-        lists[STARTS, index], lists[ENDS, index] = lists[CODES, index], lists[CODES, index]
-        lists[OWN, index] = lists[PERSONS, index]
-    return found, np.int64(0)
+    if columns.facts[MODE, column] < BINARY:
+        codes, own = lists[STARTS], lists[OWN]
+        found = present(rows, columns, guide, column, start, stop, histogram, low, high, codes, own, scratch)
+        return found, np.int64(0)
+    codes, own = lists[CODES], lists[PERSONS]
+    found = present(rows, columns, guide, column, start, stop, histogram, low, high, codes, own, scratch)
+    slots, sums = guide.settings[SLOTS], scratch.sums
+    base = sums.shape[0] // 2
+    return _children(columns, slots, column, found, span, tile, lists, sums, base), base

@@ -25,43 +25,58 @@ def _by_group(groups: Any, numbers: Any, places: Any, order: Any) -> None:
 
 
 @kernel
-def _before(keys: Any, one: int, other: int) -> Any:
+def _before(near: Any, one: int, other: int) -> Any:
     """Whether a row's keys come before, or are the same as, another's."""
-    for word in range(keys.shape[0]):
-        if keys[word, one] != keys[word, other]:
-            return keys[word, one] < keys[word, other]
+    for word in range(near.shape[1]):
+        if near[one, word] != near[other, word]:
+            return near[one, word] < near[other, word]
     return True
 
 
 @kernel
-def _sort_groups(keys: Any, edges: Any, first: int, last: int, order: Any, spare: Any) -> None:
-    """Sort the row numbers of groups first..last by their keys: insertion in short runs, then merging."""
-    short = 16
-    for group in range(first, last):
-        start, stop = edges[group], edges[group + 1]
-        for begin in range(start, stop, short):
-            for index in range(begin + 1, min(begin + short, stop)):
-                number = order[index]
-                place = index
-                while place > begin and not _before(keys, order[place - 1], number):
-                    order[place] = order[place - 1]
-                    place -= 1
-                order[place] = number
+def _sort_groups(keys: Any, edges: Any, order: Any, near: Any, places: Any, spare: Any) -> None:
+    """Sort the row numbers of some groups by their keys: insertion in short runs, then merging.
+
+    What is compared and moved stays near: copies of the keys in the order of the groups, and places among them. Indices
+    have no sign, since numba would look whether they are negative.
+    """
+    one, short, base = np.uint64(1), np.uint64(16), np.uint64(edges[0])
+    for group in range(edges.shape[0] - 1):
+        start, stop = np.uint64(edges[group]) - base, np.uint64(edges[group + 1]) - base
+        for place in range(start, stop):
+            places[place] = place
+            for word in range(keys.shape[0]):
+                near[place, word] = keys[word, order[base + place]]
+        begin = start
+        while begin < stop:
+            for index in range(begin + one, min(begin + short, stop)):
+                moved, hole = places[index], np.uint64(index)
+                while hole > begin and not _before(near, places[hole - one], moved):
+                    places[hole] = places[hole - one]
+                    hole -= one
+                places[hole] = moved
+            begin += short
         width = short
         while width < stop - start:
-            for begin in range(start, stop, 2 * width):
-                middle, end = min(begin + width, stop), min(begin + 2 * width, stop)
+            begin = start
+            while begin < stop:
+                middle, end = min(begin + width, stop), min(begin + width + width, stop)
                 left, right = begin, middle
                 for place in range(begin, end):
-                    if left < middle and (right >= end or _before(keys, order[left], order[right])):
-                        spare[place] = order[left]
-                        left += 1
+                    if left < middle and (right >= end or _before(near, places[left], places[right])):
+                        spare[place] = places[left]
+                        left += one
                     else:
-                        spare[place] = order[right]
-                        right += 1
+                        spare[place] = places[right]
+                        right += one
+                begin = end
             for place in range(start, stop):
-                order[place] = spare[place]
-            width *= 2
+                places[place] = spare[place]
+            width += width
+        for place in range(start, stop):
+            spare[place] = order[base + places[place]]
+        for place in range(start, stop):
+            order[base + place] = spare[place]
 
 
 def order_rows(
@@ -81,16 +96,16 @@ def order_rows(
     order = np.empty(len(numbers), np.uint32)
     _by_group(groups, numbers, edges[:-1].copy(), order)
     if keys.shape[0]:
-        spare = np.empty_like(order)
         workers = thread_count(threads)
         cuts = np.searchsorted(edges, np.linspace(0, len(order), 4 * workers + 1)).tolist()
         cuts[0], cuts[-1] = 0, count
+
+        def sort(first: int, last: int) -> None:
+            rows = int(edges[last] - edges[first])
+            near = np.empty((rows, keys.shape[0]), np.uint64)
+            places, spare = np.empty((2, rows), np.uint32)
+            _sort_groups(keys, edges[first : last + 1], order, near, places, spare)
+
         with ThreadPoolExecutor(workers) as pool:
-            list(
-                pool.map(
-                    lambda first, last: _sort_groups(keys, edges, first, last, order, spare),
-                    cuts[:-1],
-                    cuts[1:],
-                )
-            )
+            list(pool.map(sort, cuts[:-1], cuts[1:]))
     return order, edges

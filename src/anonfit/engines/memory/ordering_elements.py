@@ -15,7 +15,7 @@ from anonfit.engines.memory.guard import Guard
 from anonfit.engines.memory.guarding import sweep
 from anonfit.engines.memory.guide import CLASSES, ITSELF, KIND, NUMBER, SLOT, SLOTS, Guide
 from anonfit.engines.memory.layout import MODE, Columns, Int, Rows
-from anonfit.engines.memory.scratch import LEFT, LEGAL, ORDER, RANK, RIGHT, SPARE, Scratch
+from anonfit.engines.memory.scratch import LEFT, LEGAL, ORDER, OWN, RANK, RIGHT, SPARE, Scratch
 from anonfit.engines.memory.weighing import mean_of
 from anonfit.tables.coded import SplitMode
 
@@ -113,8 +113,16 @@ def mark_legal(
 ) -> None:
     """Fill the list LEGAL: cuts with k persons on both sides; if `swept`, those that the models allow, too."""
     lists = scratch.lists
-    persons_beside(rows, columns, column, start, stop, elements, lists)
-    for place in range(elements - 1):
-        lists[LEGAL, place] = np.int64(lists[LEFT, place] >= k and lists[RIGHT, place] >= k)
+    if columns.entity < 0:
+        total, below = np.int64(0), np.int64(0)
+        for element in range(elements):
+            total += lists[OWN, element]
+        for place in range(elements - 1):
+            below += lists[OWN, at(lists[ORDER, place])]
+            lists[LEGAL, place] = np.int64(below >= k and total - below >= k)
+    else:
+        persons_beside(rows, columns, column, start, stop, elements, lists)
+        for place in range(elements - 1):
+            lists[LEGAL, place] = np.int64(lists[LEFT, place] >= k and lists[RIGHT, place] >= k)
     if guard is not None and swept:
         sweep(rows, columns, guard, column, start, stop, elements, scratch)

@@ -59,17 +59,19 @@ def _weigh(
     histogram: Any,
     span: Any,
     tile: Any,
+    is_first: bool,
     scratch: Scratch,
 ) -> Any:
     """Find a column's best legal split; returns its elements, where their sums begin, and the node's cost per person
-    (0 without targets).
+    (0 without targets). The first column of a node that is weighed gives the node's own sums.
     """
     elements, base = find_elements(rows, columns, guide, column, start, stop, histogram, span, tile, scratch)
     size, node, mine = 1.0, 0.0, 0.0
     targets = guide.targets
     if targets.shape[1] > 0:
         settings, factors, logs, whole = guide.settings, guide.factors, guide.logs, scratch.whole
-        sum_whole(settings[SLOTS], elements, base, scratch.sums, whole)
+        if is_first:
+            sum_whole(settings[SLOTS], elements, base, scratch.sums, whole)
         size = np.float64(mass_of(settings, whole, np.int64(0))) * guide.numbers[PER_MASS]
         node = cost_of(settings, targets, factors, logs, whole, np.int64(0), np.int64(NOBODY))
         mine = own_cost(settings, targets, factors, logs, whole, column)
@@ -138,7 +140,8 @@ def _write_set(columns: Columns, column: Int, cut: Int, tile: Any, scratch: Scra
         side[code] = 1
     for place in range(cut + 1):
         element = lists[ORDER, place]
-        for code in range(lists[STARTS, element], lists[ENDS, element] + 1):
+        last = lists[ENDS, element] if columns.facts[MODE, column] == BINARY else lists[STARTS, element]
+        for code in range(lists[STARTS, element], last + 1):
             if held < 0 or tile[held + code] == 1:
                 side[code] = 0
 
@@ -199,6 +202,7 @@ def choose_split(
     # With targets every column is weighed before the best is chosen, without any only the one that is preferred.
     turn = width if blind else 0
     written = np.int64(-1)  # the column whose split is in PARTS and `side`
+    is_first = True
     while True:
         column, first_round = np.int64(turn), turn < width
         if first_round:
@@ -218,8 +222,9 @@ def choose_split(
                 # Not allowed, or not among the candidates: find the best of what is left of this column.
                 found[STATE, column] = np.floor(found[STATE, column]) + 1.0
         elements, base, node = _weigh(
-            rows, columns, guide, k, guard, column, start, stop, histogram, span, tile, scratch
+            rows, columns, guide, k, guard, column, start, stop, histogram, span, tile, is_first, scratch
         )
+        is_first = False
         if found[CUT, column] >= 0 and (
             not first_round or written < 0 or _is_better(guide, node, column, written, found)
         ):

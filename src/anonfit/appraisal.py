@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How useful and how risky a made table is: the figures of its report that are no part of the audit. They are measured
+once and told twice, in public by the disclosure rule and in full to the owner of the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.errors import RequestError
+from anonfit.pipeline import Made, demands_of, make, persons_in, workload_of
+from anonfit.report.aiming import coded_targets
+from anonfit.report.comparison import Comparison, compare, comparison_content
+from anonfit.report.curve import Curve, curve, curve_content, read_ks
+from anonfit.report.detail import detail_content
+from anonfit.report.group_bins import group_bins
+from anonfit.report.initial import InitialRisk, initial_content, initial_risk
+from anonfit.report.partition import partition_content
+from anonfit.report.predicting import TargetFigures, predictions, predictions_content
+from anonfit.report.trial import Setting, Trial, trial_of
+from anonfit.spec import Spec
+from anonfit.tables.schema import Role
+from anonfit.utility.detail import Detail, details
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Appraisal", "appraise", "appraise_thoroughly", "risk_utility_curve"]
+
+
+@dataclass(frozen=True, slots=True)
+class Appraisal:
+    """What was measured; None where it was not."""
+
+    bins: list[dict[str, int]]
+    details: tuple[Detail, ...]
+    partition: dict[str, Any] | None
+    predictions: tuple[TargetFigures, ...]
+    rows_are_persons: bool
+    initial: InitialRisk | None = None
+    comparison: Comparison | None = None
+    curve: Curve | None = None
+
+    def content(self, least: int) -> dict[str, Any]:
+        """The figures as they may be told: to everybody with k, to the owner of the data with 0."""
+        return {
+            "group_sizes": self.bins,
+            "detail": detail_content(self.details),
+            "partition": self.partition,
+            "predictions": predictions_content(self.predictions, least, rows_are_persons=self.rows_are_persons),
+            "initial_risk": None if self.initial is None else initial_content(self.initial, least),
+            "comparison": None if self.comparison is None else comparison_content(self.comparison, least),
+            "curve": None if self.curve is None else curve_content(self.curve, least),
+        }
+
+
+def _column(made: Made, role: Role) -> str | None:
+    return next((column.name for column in made.schema.of_role(role)), None)
+
+
+def _held(made: Made, nodes: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The nodes that hold released rows, and how many: rows, or the persons they stand for."""
+    assert made.source is not None
+    count, released = _column(made, Role.COUNT), nodes >= 0
+    weights = None if count is None else made.source[count].cast(int).to_numpy()[released]
+    whole = bool(released.all())
+    sizes = np.bincount(nodes if whole else nodes[released], weights=weights).astype(np.int64)
+    used = np.flatnonzero(sizes)
+    return used, sizes[used]
+
+
+def _released(made: Made) -> pl.DataFrame:
+    """The raw rows that were released: figures of the others would tell how many these are."""
+    assert made.source is not None
+    assert made.nodes is not None
+    kept = made.nodes >= 0
+    return made.source if bool(kept.all()) else made.source[np.flatnonzero(kept)]
+
+
+def _persons_of(made: Made, used: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The persons of each group: where a person has several rows, fewer than these."""
+    if _column(made, Role.ENTITY) is None:
+        return sizes
+    assert made.nodes is not None
+    nodes = made.nodes[made.nodes >= 0].astype(np.int64)
+    return persons_in(made.schema, _released(made)).of_groups(nodes, int(used.max(initial=0)) + 1)[used]
+
+
+def appraise(made: Made) -> Appraisal:
+    """Measure what costs little: what regions leave of the columns and tell of the targets."""
+    assert made.source is not None
+    assert made.nodes is not None
+    used, sizes = _held(made, made.nodes)
+    found = details(made.recoding, used, sizes)
+    targets = coded_targets(workload_of(made.spec), made.schema, made.source)
+    return Appraisal(
+        bins=group_bins(_persons_of(made, used, sizes)),
+        details=found,
+        partition=partition_content(made.recoding, used, sizes, [detail.shares for detail in found]),
+        predictions=predictions(targets, made.nodes, len(made.recoding.tree.column)),
+        rows_are_persons=_column(made, Role.ENTITY) is None,
+    )
+
+
+def _setting(made: Made) -> Setting:
+    assert made.source is not None
+    return Setting(
+        schema=made.schema,
+        frame=made.source,
+        persons=partial(persons_in, made.schema),
+        demands=demands_of(made.spec),
+        workload=workload_of(made.spec),
+        cut_points=made.spec.method.cut_points,
+        seed=made.spec.method.seed,
+    )
+
+
+def appraise_thoroughly(made: Made, *, ks: Sequence[int] = ()) -> Appraisal:
+    """Measure also the risk before, what the purpose gained on rows that were put aside, and, if any k are given, what
+    other k would be worth.
+
+    The gain is measured of what a release was made for, so not where new rows went through an earlier recoding.
+    """
+    risk = initial_risk(
+        _released(made),
+        made.recoding.quasi_identifiers,
+        k=made.spec.privacy.k,
+        entity=_column(made, Role.ENTITY),
+        count=_column(made, Role.COUNT),
+    )
+    found = replace(appraise(made), initial=risk)
+    if made.extends:
+        return found
+    trial = trial_of(_setting(made))
+    found = replace(found, comparison=compare(trial))
+    return replace(found, curve=_curve(trial, ks)) if ks else found
+
+
+def _curve(trial: Trial | None, ks: Sequence[int]) -> Curve:
+    if trial is None:
+        raise RequestError("there are too few rows to measure a curve over k; leave it out.")
+    return curve(trial, read_ks(ks))
+
+
+def risk_utility_curve(spec: Spec, source: Any = None, *, ks: Sequence[int]) -> list[dict[str, Any]]:
+    """What releases of other k would be worth.
+
+    Args:
+        spec: What is asked; its own k does not matter.
+        source: A path or frame in place of the spec's.
+        ks: The k to try.
+
+    Returns:
+        For each k, ascending, the risk that it allows and how useful regions are on rows they were not made of. All of
+        it is for the owner of the data: the disclosure rule was not applied.
+    """
+    ks = read_ks(ks)
+    made = make(replace(spec, privacy=replace(spec.privacy, k=ks[0])), source=source)
+    points: list[dict[str, Any]] = curve_content(_curve(trial_of(_setting(made)), ks), 0)["points"]
+    return points

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`anonfit evaluate`: measure how useful releases are, and show it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from anonfit.cli.showing import console, print_json, table
+from anonfit.errors import RequestError
+
+if TYPE_CHECKING:
+    from anonfit.evaluation.result import Evaluation
+    from anonfit.evaluation.working import Progress
+    from anonfit.spec import Spec
+
+__all__ = ["evaluate_spec"]
+
+CERTAIN = 0.05
+"""Differences that chance makes less often are marked."""
+TENTH = 10
+
+
+@contextmanager
+def _bar(*, as_json: bool) -> Iterator[Progress]:
+    """A bar on a terminal, a line for every tenth elsewhere, nothing with JSON."""
+    screen = console()
+    if as_json:
+        yield lambda _done, _all, _name: None
+    elif screen.is_terminal:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
+        with Progress(*columns, console=screen, transient=True) as bar:
+            task = bar.add_task("", total=None)
+            yield lambda done, all_, name: bar.update(task, completed=done, total=all_, description=name)
+    else:
+        shown: set[int] = set()
+
+        def line(done: int, all_: int, name: str) -> None:
+            part = TENTH * done // max(all_, 1)
+            if part not in shown:
+                shown.add(part)
+                screen.print(f"{done} of {all_} done{f' ({name})' if name else ''} …")
+
+        yield line
+
+
+def evaluate_spec(
+    path: Path,
+    *,
+    settings: Sequence[str],
+    model: Mapping[str, Any],
+    out: Path | None,
+    options: Mapping[str, Any],
+    as_json: bool,
+) -> None:
+    """Evaluate the releases of a spec."""
+    from anonfit.spec_reading import read_spec
+
+    spec = read_spec(path, settings)
+    try:
+        with _bar(as_json=as_json) as progress:
+            from anonfit.evaluation.grid import evaluate
+
+            found = evaluate(spec, models=_models(spec, model), store=out, progress=progress, **options)
+    except KeyboardInterrupt:
+        kept = f"what was found is kept in {out}; the same command goes on from there." if out else "nothing was kept."
+        console().print(f"interrupted; {kept}", soft_wrap=True)
+        raise typer.Exit(130) from None
+    if out is not None:
+        found.save(out)
+    if as_json:
+        print_json(_as_json(found, out))
+    else:
+        _show(found, out)
+
+
+def _models(spec: Spec, given: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The models that the words describe: of the target that is named, or of each."""
+    if not any(given.values()):
+        return []
+    targets = [given["target"]] if given["target"] else [target.column for target in spec.targets]
+    if not targets:
+        raise RequestError("the spec has no target, so there is nothing to predict: name one by --target.")
+    return [{"target": name, "using": given["using"] or None, "where": given["where"]} for name in targets]
+
+
+def _as_json(found: Evaluation, out: Path | None) -> dict[str, Any]:
+    return {
+        "protocol": found.protocol,
+        "folds": found.folds,
+        "summary": [_plain(row) for row in found.summary().to_dicts()],
+        "figures": [_plain(row) for row in _figures(found)],
+        "unmet": [{"method": one.method, "k": one.k, "fold": one.fold, "why": one.why} for one in found.unmet],
+        "folder": None if out is None else str(out),
+    }
+
+
+def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row without numbers that JSON does not have."""
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in row.items()
+    }
+
+
+def _figures(found: Evaluation) -> list[dict[str, Any]]:
+    """The mean of each figure over folds."""
+    import polars as pl
+
+    keys = ["method", "k", "figure", "target"]
+    means: list[dict[str, Any]] = (
+        found.figures.group_by(keys, maintain_order=True).agg(pl.col("value").mean()).to_dicts()
+    )
+    return means
+
+
+def _show(found: Evaluation, out: Path | None) -> None:
+    from rich.text import Text
+
+    screen = console()
+    summary = found.summary()
+    for model in summary["model"].unique(maintain_order=True).to_list():
+        rows = [row for row in summary.to_dicts() if row["model"] == model]
+        for measure in dict.fromkeys(row["measure"] for row in rows):
+            screen.print(Text(f"{model}: {WORDS[measure]}", style="bold"), soft_wrap=True)
+            screen.print(_table([row for row in rows if row["measure"] == measure]))
+            screen.print()
+    screen.print(
+        f"Mean of {found.folds} folds ± deviation; differences marked * are beyond chance (paired t-test, corrected "
+        "for folds that share rows, 5 %).",
+        soft_wrap=True,
+    )
+    if found.protocol == "combined":
+        screen.print(
+            Text(
+                "The protocol 'combined' lets class-guided methods see test labels: do not quote it as utility.",
+                style="yellow",
+            )
+        )
+    for why in dict.fromkeys(one.why for one in found.unmet):
+        cells = dict.fromkeys(f"{one.method}, k = {one.k}" for one in found.unmet if one.why == why)
+        screen.print(Text(f"not measured ({'; '.join(cells)}): {why}", style="yellow"), soft_wrap=True)
+    if out is not None:
+        screen.print(
+            Text(f"all measures: {out / 'results.csv'}, {out / 'summary.csv'}, {out / 'figures.csv'}"), soft_wrap=True
+        )
+
+
+WORDS = {
+    "accuracy": "accuracy in percent, more is better",
+    "mae": "mean absolute error, less is better",
+    "rmse": "root mean squared error, less is better",
+}
+
+
+def _table(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """A line for each method and k, under the name of the learner."""
+    compared = [name for name in ("original", "removed", "median") if f"less_{name}" in rows[0]]
+    head = ["", "k", "test", "", "training", *(f"to {name}" for name in compared)]
+    lines: list[list[Any]] = []
+    for learner in dict.fromkeys(row["learner"] for row in rows):
+        lines.append([learner, *[""] * (len(head) - 1)])
+        lines += [_line(row, compared) for row in rows if row["learner"] == learner]
+    found = table(head, lines, numbers=range(1, len(head)))
+    found.columns[0].no_wrap = True
+    found.columns[0].min_width = max(len(str(line[0])) for line in lines)
+    return found
+
+
+def _line(row: Mapping[str, Any], compared: Sequence[str]) -> list[Any]:
+    scale = 100.0 if row["measure"] == "accuracy" else 1.0
+    return [
+        f"  {row['method']}",
+        "" if row["k"] is None else row["k"],
+        _number(row["test"], scale),
+        f"± {_number(row['deviation'], scale)}",
+        _number(row["train"], scale),
+        *(_difference(row, name, scale) for name in compared),
+    ]
+
+
+def _number(value: float | None, scale: float) -> str:
+    return "–" if value is None else f"{scale * value:,.2f}"
+
+
+def _difference(row: Mapping[str, Any], name: str, scale: float) -> str:
+    value, p = row[f"less_{name}"], row[f"p_{name}"]
+    if value is None:
+        return ""
+    return f"{scale * value:+,.2f}{'*' if p is not None and p < CERTAIN else ' '}"

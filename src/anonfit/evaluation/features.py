@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What learners see of rows: regions as numbers, raw values as they are or as regions of one value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.estimators.features import ALWAYS, NEVER, Encoding, Leaves, Numbers, Spans
+from anonfit.estimators.reading import RawReader, is_raw
+from anonfit.estimators.recoded import feature_column, parts_of_nodes
+from anonfit.recoding.columns import NominalCells, OrdinalCells, RecodedColumn
+from anonfit.recoding.recoding import Recoding, Unseen
+from anonfit.tables.codebook import typed
+from anonfit.tables.schema import Column, ColumnType
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = [
+    "ENCODINGS",
+    "Features",
+    "nodes_of",
+    "one_value_features",
+    "plain_features",
+    "recoded_features",
+    "region_features",
+]
+
+ENCODINGS = tuple(str(one) for one in Encoding)
+NOTHING = "nothing"
+"""The feature of rows of which nothing is told: the same for all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """The features of some rows, by the column they come from."""
+
+    rows: int
+    columns: Mapping[str, tuple[pl.Series, ...]]
+
+    def frame(self, using: Iterable[str] | None = None) -> pl.DataFrame:
+        """The features of some columns side by side; all if none are named."""
+        import polars as pl
+
+        names = self.columns if using is None else [name for name in using if name in self.columns]
+        found = [series for name in names for series in self.columns[name]]
+        return pl.DataFrame(found or [pl.Series(NOTHING, np.zeros(self.rows))])
+
+    def beside(self, other: Features) -> Features:
+        """These features and others of the same rows."""
+        return Features(self.rows, {**self.columns, **other.columns})
+
+    def taken(self, rows: NDArray[np.integer]) -> Features:
+        """The features of some of the rows."""
+        return Features(
+            len(rows), {name: tuple(one.gather(rows) for one in found) for name, found in self.columns.items()}
+        )
+
+
+def region_features(recoding: Recoding, released: pl.DataFrame, encoding: str = Encoding.ENDS) -> pl.DataFrame:
+    """The features of released rows: labels or bounds become numbers, texts that were released raw stay texts.
+
+    Args:
+        recoding: The recoding of the release.
+        released: Released columns; leave out what is to be predicted.
+        encoding: `ends`, the two ends of every interval or run of leaves, or `expected`: the middle of an interval and
+            the share of each name.
+
+    Returns:
+        A frame of features, row for row.
+    """
+    import polars as pl
+
+    from anonfit.estimators.region_encoder import RegionEncoder
+
+    known = {f"{name}{end}" for name in recoding.quasi_identifiers for end in ("", "_lower", "_upper", "_missing")}
+    texts = [name for name in released.columns if name not in known and not is_raw(released[name].dtype)]
+    encoder = RegionEncoder(encoding, recoding)
+    numbers = encoder.fit_transform(released.drop(texts))
+    found = [pl.Series(name, numbers[:, place]) for place, name in enumerate(encoder.get_feature_names_out())]
+    return pl.DataFrame([*found, *(released[name].cast(pl.String) for name in texts)])
+
+
+def recoded_features(recoding: Recoding, nodes: NDArray[np.int32], encoding: str) -> Features:
+    """The features of rows that end in these nodes of a recoding, without the detour over labels.
+
+    Args:
+        recoding: The recoding.
+        nodes: (row,) as `nodes_of` gives them.
+        encoding: As for `region_features`.
+
+    Returns:
+        The features of every quasi-identifier.
+    """
+    used, places = np.unique(nodes, return_inverse=True)
+    found = {}
+    for index, column in enumerate(recoding.columns):
+        parts, which = parts_of_nodes(recoding, used.astype(np.int32), index)
+        numbers = feature_column(column).numbers(parts, Encoding(encoding))[which]
+        found[column.name] = _series(column, numbers.take(places, axis=0), encoding)
+    return Features(len(nodes), found)
+
+
+def one_value_features(recoding: Recoding, frame: pl.DataFrame, encoding: str) -> Features:
+    """The features of raw rows beside those of regions: a value is the region that holds nothing else.
+
+    Args:
+        recoding: The recoding of the rows that models learn from.
+        frame: Raw rows.
+        encoding: As for `region_features`.
+
+    Returns:
+        The features of every quasi-identifier. A name that the recoding does not know may be any.
+    """
+    found = {}
+    for column in recoding.columns:
+        numbers = _one_value_numbers(column, recoding.typed(frame, column.name), Encoding(encoding))
+        found[column.name] = _series(column, numbers, encoding)
+    return Features(len(frame), found)
+
+
+def plain_features(columns: Iterable[Column], frame: pl.DataFrame) -> Features:
+    """The features of raw values: numbers and dates as numbers, ranks of ordinal words, names as texts.
+
+    Args:
+        columns: What the columns are.
+        frame: Raw rows.
+
+    Returns:
+        One feature for each column.
+    """
+    return Features(len(frame), {column.name: (_plain(column, frame[column.name]),) for column in columns})
+
+
+def _series(column: RecodedColumn, numbers: Numbers, encoding: str) -> tuple[pl.Series, ...]:
+    import polars as pl
+
+    names = feature_column(column).features(Encoding(encoding))
+    return tuple(pl.Series(name, np.ascontiguousarray(numbers[:, place])) for place, name in enumerate(names))
+
+
+def _one_value_numbers(column: RecodedColumn, values: pl.Series, encoding: Encoding) -> Numbers:
+    """The features of regions of one value. # (row, feature)"""
+    shape = feature_column(column)
+    missing = values.is_null().to_numpy()
+    if isinstance(column, NominalCells):
+        places = _places(column, values, missing)
+        size = len(column.taxonomy.leaves)
+        # One part for each leaf, one for a value that is not known and may be any, one for a missing one.
+        leaves = [[leaf] for leaf in range(size)]
+        parts = Leaves([*leaves, range(size), []], np.arange(size + 2) > size)
+        return shape.numbers(parts, encoding).take(places, axis=0)
+    if isinstance(column, OrdinalCells):
+        places = _places(column, values, missing)
+        numbers = np.where(places < len(column.order), places, np.nan)
+    else:
+        numbers = RawReader(column.name).numbers(values.to_frame(column.name), encoding)[:, 0]
+    return shape.numbers(Spans(numbers, numbers, np.where(missing, ALWAYS, NEVER)), encoding)
+
+
+def _places(column: NominalCells | OrdinalCells, values: pl.Series, missing: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The place of each value among the leaves or words; one more than the last where it is not known, two more where
+    it is missing and may be.
+    """
+    shift = int(column.has_missing)
+    size = column.size - shift
+    places = np.full(len(values), size + shift)  # without a missing value, such a one is not known
+    found = column.cells_of(values.drop_nulls()).astype(np.int64) - shift
+    other = column.other_cell - shift if isinstance(column, NominalCells) else -1
+    places[~missing] = np.where(found >= 0, found, other if other >= 0 else size)
+    return places
+
+
+def _plain(column: Column, values: pl.Series) -> pl.Series:
+    import polars as pl
+
+    if column.order:
+        ranks = {word: rank for rank, word in enumerate(column.order)}
+        return values.cast(pl.String).replace_strict(ranks, default=None, return_dtype=pl.Float64)
+    if column.type != ColumnType.NOMINAL and column.taxonomy is None:
+        if column.type is not None:
+            values = typed(column, values)
+        if is_raw(values.dtype):
+            numbers = RawReader(values.name).numbers(values.to_frame(), Encoding.ENDS)[:, 0]
+            return pl.Series(values.name, numbers)
+    return values.cast(pl.String)
+
+
+def nodes_of(recoding: Recoding, frame: pl.DataFrame) -> NDArray[np.int32]:
+    """The node that each raw row ends in; one with a value that the recoding does not know, in an inner node."""
+    return recoding.nodes(recoding.cells(frame, unseen=Unseen.ANCESTOR), threads=1)

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`evaluate`: methods × k × learners × models, fold by fold, on several processes, going on where it was left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anonfit.errors import DataError, RequestError, did_you_mean
+from anonfit.evaluation.features import ENCODINGS
+from anonfit.evaluation.jobs import Setting, fold_of_rows, jobs_of, name_of
+from anonfit.evaluation.judging import RAW_TEST, require_protocol
+from anonfit.evaluation.learners import CLASSIFIERS, REGRESSORS, Learner, learner
+from anonfit.evaluation.methods import BASELINES, DEFAULT_METHODS, Method, method
+from anonfit.evaluation.models import ModelSpec, Task, default_models, model_of, tasks_of
+from anonfit.evaluation.result import COLUMNS, FIGURE_COLUMNS, Evaluation, frame_of
+from anonfit.evaluation.selecting import satisfied
+from anonfit.evaluation.store import Keys, Store
+from anonfit.evaluation.working import Progress, collected, pairs_of, work
+from anonfit.pipeline import read_source, source_of
+from anonfit.spec import Spec
+from anonfit.spec_faults import is_whole
+from anonfit.tables.schema import Role, Schema
+from anonfit.threads import thread_count
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["evaluate"]
+
+
+def _silent(_done: int, _all: int, _name: str) -> None:
+    pass
+
+
+def evaluate(
+    data: Any,
+    spec: Spec | str | Path | None = None,
+    *,
+    methods: Sequence[str | Method] = (*DEFAULT_METHODS, *BASELINES),
+    ks: Sequence[int] = (),
+    learners: Sequence[str | Learner] = (),
+    models: Sequence[ModelSpec | Mapping[str, Any] | str] = (),
+    protocol: str = "holdout",
+    folds: int = 10,
+    seed: int = 0,
+    encoding: str = "ends",
+    workers: int | None = None,
+    store: str | Path | None = None,
+    progress: Progress = _silent,
+) -> Evaluation:
+    """Measure how well models do that are taught with releases: utility against privacy.
+
+    Args:
+        data: A path or frame; or a spec, or the path of one, that names its own data.
+        spec: The spec, where `data` is data: a `Spec` or the path of a spec file.
+        methods: `spec` (as the spec says), `median`, `infogain`, `infogain-subset-denoised`, `lsd`, `selection`, the
+            baselines `original` (raw rows) and `removed` (no quasi-identifiers), or objects with a `name` and `recode`.
+        ks: The demands; that of the spec if none is given.
+        learners: Names, see `anonfit.evaluation.learners.LEARNERS`, or `Learner` objects; by default those of
+            scikit-learn for the kinds of targets that there are.
+        models: What recipients will predict: `{"target": …, "using": […], "where": "…"}`; by default each target.
+        protocol: `holdout` (recodings are learned from training rows only and applied to the test rows), `combined`
+            (all rows are recoded together, then divided: leaks test labels, for repeating a paper only) or `raw-test`
+            (test rows are not recoded).
+        folds: How many times another part of the rows is tested on.
+        seed: Of the folds, the learners and the methods.
+        encoding: `ends` or `expected`: how regions become numbers, see `RegionEncoder`.
+        workers: How many processes; as many as there are cores if not given.
+        store: A folder in which measures are kept as they are found, and from which the same evaluation goes on.
+        progress: Told how far it is.
+
+    Returns:
+        The measures: `.frame`, `.summary()`, `.compared(method, baseline)`.
+
+    Example:
+        >>> import anonfit as af
+        >>> import polars as pl
+        >>> people = pl.DataFrame({"age": list(range(20, 60)), "ill": ["no"] * 20 + ["yes"] * 20})
+        >>> spec = af.parse_spec(
+        ...     "version = 1\\ncolumns.age.role = 'quasi-identifier'\\ncolumns.ill.role = 'target'\\nprivacy.k = 2"
+        ... )
+        >>> found = af.evaluate(people, spec, methods=["spec"], learners=["tree"], folds=2, workers=1)
+        >>> found.summary()["folds"].to_list()
+        [2]
+    """
+    asked, source = _spec_and_source(data, spec)
+    ways, chosen_ks = _ways(methods), _ks(ks, asked)
+    setting = _setting(
+        asked,
+        source,
+        models=[model_of(one) for one in models],
+        learners=learners,
+        protocol=protocol,
+        folds=folds,
+        seed=seed,
+        encoding=encoding,
+    )
+    jobs = list(jobs_of(ways, chosen_ks, folds, frozenset(pairs_of(setting))))
+    kept, keys = Store(None if store is None else Path(store)), Keys(setting)
+    unmet = work(setting, jobs, kept, keys, workers=thread_count(workers), progress=progress)
+    rows, figures = collected(setting, jobs, kept, keys)
+    return Evaluation(frame_of(rows, COLUMNS), frame_of(figures, FIGURE_COLUMNS), folds, protocol, tuple(unmet))
+
+
+def _setting(
+    spec: Spec,
+    source: Any,
+    *,
+    models: Sequence[ModelSpec],
+    learners: Sequence[str | Learner],
+    protocol: str,
+    folds: int,
+    seed: int,
+    encoding: str,
+) -> Setting:
+    """What all jobs share; whatever is wrong with it is found here."""
+    require_protocol(protocol)
+    if encoding not in ENCODINGS:
+        raise RequestError(f"there is no encoding '{encoding}'; {did_you_mean(encoding, ENCODINGS)}")
+    schema, frame = _rows(spec, source, folds)
+    tasks = tasks_of(models or default_models(spec), spec, schema, frame)
+    for task in tasks:
+        _require_honest(task, protocol)
+        if task.model.where:
+            satisfied(task.model.where, schema, frame)
+    return Setting(
+        spec=_settled(spec, schema),
+        schema=schema,
+        frame=frame,
+        tasks=tasks,
+        learners=_learners(learners, tasks),
+        fold_of=fold_of_rows(schema, frame, folds, seed),
+        protocol=protocol,
+        encoding=encoding,
+        seed=seed,
+    )
+
+
+# --- what was asked ---------------------------------------------------------------------------------------------
+
+
+def _spec_and_source(data: Any, spec: Spec | str | Path | None) -> tuple[Spec, Any]:
+    from anonfit.spec_reading import read_spec
+
+    if spec is not None:
+        found = spec if isinstance(spec, Spec) else read_spec(spec)
+        return found, data
+    if isinstance(data, Spec):
+        return data, source_of(data)
+    if isinstance(data, str | Path):
+        found = read_spec(data)
+        return found, source_of(found)
+    raise RequestError("a spec is missing: give it beside the data, so that it is known what the columns are.")
+
+
+def _settled(spec: Spec, schema: Schema) -> Spec:
+    """The spec of the rows that were read: without identifiers, and with the trees of taxonomies in place of files."""
+    read = {column.name: column for column in schema.columns if column.role != Role.IDENTIFIER}
+    columns = {
+        name: replace(column, taxonomy=read[name].taxonomy) for name, column in spec.columns.items() if name in read
+    }
+    return replace(spec, columns=columns, data=replace(spec.data, source=None))
+
+
+def _ways(methods: Sequence[str | Method]) -> list[Method | str]:
+    if isinstance(methods, str):
+        raise RequestError(f"methods = '{methods}' must be a list, such as ['{methods}'].")
+    found = [one if not isinstance(one, str) or one in BASELINES else method(one) for one in methods]
+    if not found:
+        raise RequestError("no method is named; name one, such as 'spec'.")
+    names = [name_of(one) for one in found]
+    if len(set(names)) < len(names):
+        raise RequestError("a method is named twice; name each once.")
+    return found
+
+
+def _ks(ks: Sequence[int], spec: Spec) -> list[int]:
+    for k in ks:
+        if not is_whole(k) or k < 1:
+            raise RequestError(f"k = {k} must be a whole number of at least 1.")
+    return list(dict.fromkeys(int(k) for k in ks)) or [spec.privacy.k]
+
+
+def _learners(given: Sequence[str | Learner], tasks: Sequence[Task]) -> tuple[Learner, ...]:
+    if isinstance(given, str):
+        raise RequestError(f"learners = '{given}' must be a list, such as ['{given}'].")
+    kinds = {task.labels.predicts for task in tasks}
+    names = given or [
+        *(CLASSIFIERS if "classes" in kinds else ()),
+        *(REGRESSORS if "numbers" in kinds else ()),
+    ]
+    found = tuple(one if isinstance(one, Learner) else learner(one) for one in names)
+    for task in tasks:
+        if all(one.predicts != task.labels.predicts for one in found):
+            raise RequestError(
+                f"no learner of {task.labels.predicts} is named, and '{task.labels.column.name}' has such; name one, "
+                f"such as '{CLASSIFIERS[0] if task.labels.predicts == 'classes' else REGRESSORS[0]}'."
+            )
+    for one in found:
+        one.make(0)  # refuses where a package is missing
+    return found
+
+
+def _require_honest(task: Task, protocol: str) -> None:
+    """Refuse a test whose rows tell what is to be predicted."""
+    if task.labels.is_generalized and protocol != RAW_TEST:
+        raise RequestError(
+            f"the target '{task.labels.column.name}' is a quasi-identifier, so its value decides which region a test "
+            f"row is in, and the region tells it; use the protocol '{RAW_TEST}', or leave the target out of the models."
+        )
+
+
+def _rows(spec: Spec, source: Any, folds: int) -> tuple[Schema, pl.DataFrame]:
+    """The rows that could be released."""
+    import polars as pl
+
+    schema, frame = read_source(spec, source)
+    floats = [name for name in frame.columns if frame[name].dtype.is_float()]
+    frame = frame.with_columns(pl.col(floats).fill_nan(None)) if floats else frame
+    if spec.data.missing_policy == "drop":
+        frame = frame.drop_nulls([column.name for column in schema.quasi_identifiers])
+    if folds < 2:
+        raise RequestError(f"folds = {folds}: at least 2 are needed, so that some rows are tested on.")
+    if len(frame) < 2 * folds:
+        raise DataError(f"the table has {len(frame)} rows, too few for {folds} folds.")
+    return schema, frame

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One division into training and test rows, one method, one k: recode once, then teach and test every model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.errors import RequestError, did_you_mean
+from anonfit.evaluation.features import Features, nodes_of, one_value_features, plain_features, recoded_features
+from anonfit.evaluation.learners import Learner
+from anonfit.evaluation.methods import ORIGINAL, REMOVED, Method, method
+from anonfit.evaluation.models import Task
+from anonfit.evaluation.selecting import Learned, answered, satisfied
+from anonfit.pipeline import persons_in
+from anonfit.recoding.recoding import Recoding
+from anonfit.spec import Spec
+from anonfit.tables.schema import Role, Schema
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = [
+    "COMBINED",
+    "HOLDOUT",
+    "PROTOCOLS",
+    "RAW_TEST",
+    "Division",
+    "Measured",
+    "Release",
+    "learned",
+    "measured",
+    "released",
+    "require_protocol",
+]
+
+HOLDOUT, COMBINED, RAW_TEST = "holdout", "combined", "raw-test"
+PROTOCOLS = (HOLDOUT, COMBINED, RAW_TEST)
+"""How test rows are treated: recoded by what was learned from training rows, recoded together with them, or raw."""
+
+Values = Mapping[str, Mapping[str, float]]
+"""The measures of each part, by name."""
+
+
+def require_protocol(name: str) -> None:
+    """Refuse a protocol that is not known."""
+    if name not in PROTOCOLS:
+        raise RequestError(f"there is no protocol '{name}'; {did_you_mean(name, PROTOCOLS)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """Raw rows to learn from and raw rows to test on."""
+
+    schema: Schema
+    training: pl.DataFrame
+    test: pl.DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """What models see of the rows of a division: the features of its parts, and the regions of the training rows."""
+
+    training: Features
+    test: Features
+    learned: Learned | None = None
+    nodes: NDArray[np.int32] | None = None  # (training row,)
+
+    @property
+    def recoding(self) -> Recoding | None:
+        """The recoding, None for raw rows."""
+        return None if self.learned is None else self.learned.recoding
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """How well one learner did for one model; nothing where there were no rows to learn from or to test on."""
+
+    model: str
+    learner: str
+    values: Values
+
+
+def learned(
+    way: Method | str, spec: Spec, schema: Schema, frame: pl.DataFrame, *, k: int | None, seed: int
+) -> Learned | None:
+    """The recoding that a method, or a baseline, makes of rows; None where they stay raw."""
+    if way == ORIGINAL:
+        return None
+    persons = persons_in(schema, frame)
+    if isinstance(way, str):
+        # One region for everything: it overlaps whatever is asked for, and no column tells anything.
+        way, k = method("median"), persons.total()
+        spec = replace(spec, privacy=replace(spec.privacy, diversity=(), max_confidence=1.0))
+    assert k is not None
+    return Learned(way.recode(frame, spec, k, seed), schema, frame, persons, k)
+
+
+def released(way: Method | str, division: Division, found: Learned | None, *, protocol: str, encoding: str) -> Release:
+    """What models see of a division.
+
+    Args:
+        way: The method, or the name of a baseline.
+        division: The rows.
+        found: The recoding; None for raw rows.
+        protocol: One of PROTOCOLS.
+        encoding: `ends` or `expected`.
+
+    Returns:
+        The features of both parts.
+    """
+    roles = (Role.ENTITY, Role.IDENTIFIER, *([Role.QUASI_IDENTIFIER] if way != ORIGINAL else []))
+    columns = [one for one in division.schema.columns if one.role not in roles]
+    training, test = (plain_features(columns, frame) for frame in (division.training, division.test))
+    if found is None:
+        return Release(training, test)
+    nodes = nodes_of(found.recoding, division.training)
+    if way == REMOVED:
+        return Release(training, test, found, nodes)
+    training = recoded_features(found.recoding, nodes, encoding).beside(training)
+    if protocol == RAW_TEST:
+        recoded = one_value_features(found.recoding, division.test, encoding)
+    else:
+        recoded = recoded_features(found.recoding, nodes_of(found.recoding, division.test), encoding)
+    return Release(training, recoded.beside(test), found, nodes)
+
+
+def measured(
+    release: Release, division: Division, task: Task, learners: Sequence[Learner], seed: int
+) -> list[Measured]:
+    """Teach and test each learner for one model; learners of another kind are left out.
+
+    Args:
+        release: What models see.
+        division: The raw rows, for what is predicted.
+        task: The model.
+        learners: The learners.
+        seed: Of the learners.
+
+    Returns:
+        One entry for each learner that can.
+    """
+    rows = _training_rows(release, division, task)
+    truth = task.labels.raw(division.test)
+    tested = truth.is_not_null().to_numpy()
+    if task.model.where:
+        tested &= satisfied(task.model.where, division.schema, division.test)
+    labels = _labels(release, division, task).gather(rows)
+    places = np.flatnonzero(tested)
+    parts = {
+        "train": (release.training.taken(rows).frame(task.using), labels),
+        "test": (release.test.taken(places).frame(task.using), truth.gather(places)),
+    }
+    found = []
+    for learner in learners:
+        if learner.predicts != task.labels.predicts:
+            continue
+        values: Values = {}
+        if len(rows) and len(places):
+            model = learner.make(seed).fit(*parts["train"])
+            values = {part: _measures(truth, model.predict(seen)) for part, (seen, truth) in parts.items()}
+        found.append(Measured(task.model.title, learner.name, values))
+    return found
+
+
+def _labels(release: Release, division: Division, task: Task) -> pl.Series:
+    if release.recoding is None or release.nodes is None:
+        return task.labels.raw(division.training)
+    return task.labels.released(division.training, release.recoding, release.nodes)
+
+
+def _training_rows(release: Release, division: Division, task: Task) -> NDArray[np.int64]:
+    """The training rows of a model: those that a recipient takes to be such, and whose label is known."""
+    found = _labels(release, division, task).is_not_null().to_numpy()
+    if task.model.where:
+        if release.learned is None or release.nodes is None:
+            found &= satisfied(task.model.where, division.schema, division.training)
+        else:
+            found &= answered(release.learned, task.model.where, division.training, release.nodes)
+    return np.flatnonzero(found)
+
+
+def _measures(truth: pl.Series, predicted: pl.Series) -> dict[str, float]:
+    if not truth.dtype.is_numeric():
+        return {"accuracy": float((truth == predicted).mean())}  # type: ignore[arg-type]
+    errors = (truth - predicted).to_numpy()
+    return {"mae": float(np.abs(errors).mean()), "rmse": float(np.sqrt((errors**2).mean()))}

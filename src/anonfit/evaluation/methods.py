@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is compared: ways to recode a table for a k, and two baselines that anonymize nothing and tell nothing.
+
+A method is anything with a `name` and `recode`. Methods of one name are taken to do the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Protocol
+
+from anonfit.errors import RequestError, did_you_mean
+from anonfit.pipeline import make
+from anonfit.recoding.recoding import Recoding
+from anonfit.spec import ColumnSpec, Spec
+from anonfit.tables.schema import ColumnType, Role, Split
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["BASELINES", "DEFAULT_METHODS", "METHODS", "ORIGINAL", "REMOVED", "Method", "SpecMethod", "method"]
+
+ORIGINAL = "original"
+"""Models learn from raw rows."""
+REMOVED = "removed"
+"""Models learn from rows without their quasi-identifiers."""
+BASELINES = (ORIGINAL, REMOVED)
+DEFAULT_METHODS = ("spec", "median")
+
+
+class Method(Protocol):
+    """A way to recode a table."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in results."""
+
+    def recode(self, frame: pl.DataFrame, spec: Spec, k: int, seed: int) -> Recoding:
+        """A recoding, learned from these rows, in whose regions at least k of their persons are."""
+
+
+@dataclass(frozen=True)
+class SpecMethod:
+    """A method that is a variant of the spec."""
+
+    name: str
+    variant: Callable[[Spec], Spec | None] = field(repr=False, compare=False)
+    """From a spec to the one to run; None where the spec has not what the method needs."""
+    needs: str = ""
+
+    def spec(self, spec: Spec, k: int) -> Spec | None:
+        """The spec that is run for a k."""
+        found = self.variant(spec)
+        return None if found is None else replace(found, privacy=replace(found.privacy, k=k))
+
+    def recode(self, frame: pl.DataFrame, spec: Spec, k: int, seed: int) -> Recoding:
+        """The recoding of the spec's variant."""
+        found = self.spec(spec, k)
+        if found is None:
+            raise RequestError(f"the method '{self.name}' needs {self.needs}, and the spec has none.")
+        found = replace(found, method=replace(found.method, seed=seed))
+        return make(found, source=frame, threads=1).recoding
+
+
+def method(name: str) -> SpecMethod:
+    """The method of a name.
+
+    Args:
+        name: One of METHODS.
+
+    Returns:
+        The method.
+
+    Example:
+        >>> method("median").name
+        'median'
+    """
+    if name not in METHODS:
+        raise RequestError(f"there is no method '{name}'; {did_you_mean(name, (*METHODS, *BASELINES))}")
+    return METHODS[name]
+
+
+def _with(spec: Spec, criterion: str, *, denoise: bool = False) -> Spec:
+    """The spec with another criterion, in the way of the papers."""
+    return replace(
+        spec,
+        method=replace(spec.method, criterion=criterion),
+        workload=replace(spec.workload, denoise=denoise),
+    )
+
+
+def _same(spec: Spec) -> Spec:
+    return spec
+
+
+def _median(spec: Spec) -> Spec:
+    return _with(spec, "median")
+
+
+def _infogain(spec: Spec) -> Spec | None:
+    return _with(spec, "infogain") if spec.targets else None
+
+
+def _lsd(spec: Spec) -> Spec | None:
+    return _with(spec, "lsd") if spec.targets else None
+
+
+def _selection(spec: Spec) -> Spec | None:
+    return _with(spec, "selection") if spec.workload.selections else None
+
+
+def _subset_denoised(spec: Spec) -> Spec | None:
+    if not spec.targets:
+        return None
+    columns = {name: _in_two_sets(column) for name, column in spec.columns.items()}
+    return _with(replace(spec, columns=columns), "infogain", denoise=True)
+
+
+def _in_two_sets(column: ColumnSpec) -> ColumnSpec:
+    """A nominal quasi-identifier that is divided into two sets of names."""
+    is_nominal = column.type == ColumnType.NOMINAL or (column.type is None and column.taxonomy is not None)
+    return replace(column, split=Split.SUBSET) if is_nominal and column.role == Role.QUASI_IDENTIFIER else column
+
+
+METHODS = {
+    one.name: one
+    for one in (
+        SpecMethod("spec", _same),
+        SpecMethod("median", _median),
+        SpecMethod("infogain", _infogain, "a target with classes"),
+        SpecMethod("infogain-subset-denoised", _subset_denoised, "a target with classes"),
+        SpecMethod("lsd", _lsd, "a numeric target"),
+        SpecMethod("selection", _selection, "selections"),
+    )
+}

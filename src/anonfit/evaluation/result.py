@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an evaluation found: every measure, means over folds, and comparisons with tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anonfit.errors import RequestError, did_you_mean
+from anonfit.evaluation.methods import BASELINES, ORIGINAL, REMOVED
+from anonfit.evaluation.statistics import paired_test
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["COLUMNS", "FIGURE_COLUMNS", "Evaluation", "Unmet", "frame_of"]
+
+COLUMNS = ("method", "k", "learner", "model", "fold", "part", "measure", "value")
+FIGURE_COLUMNS = ("method", "k", "fold", "figure", "target", "value")
+CELL = ["model", "learner", "measure", "method", "k"]
+"""What one mean is of."""
+COMPARED = (ORIGINAL, REMOVED, "median")
+"""What every method is compared with in a summary, where it was evaluated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unmet:
+    """A method that could not meet the demand for a k in some fold, and why."""
+
+    method: str
+    k: int | None
+    fold: int
+    why: str
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Measures of every method, k, learner, model and fold.
+
+    `frame` has one row for each: method, k (missing for baselines), learner, model, fold, part (`train` or `test`),
+    measure (`accuracy`, `mae` or `rmse`) and value. `figures` has the figures of the releases that need no learner:
+    method, k, fold, figure, target and value.
+    """
+
+    frame: pl.DataFrame = field(repr=False)
+    figures: pl.DataFrame = field(repr=False)
+    folds: int
+    protocol: str
+    unmet: tuple[Unmet, ...] = ()
+
+    def summary(self) -> pl.DataFrame:
+        """Means over folds.
+
+        Returns:
+            For every model, learner, measure, method and k: the number of `folds`, the mean `test` value and its
+            `deviation` over folds, the mean `train` value, and for each of original, removed and median that was
+            evaluated the mean difference (`less_median`) and its corrected p (`p_median`).
+        """
+        import polars as pl
+
+        test = pl.col("value").filter(pl.col("part") == "test")
+        found = self.frame.group_by(CELL, maintain_order=True).agg(
+            test.len().alias("folds"),
+            test.mean().alias("test"),
+            test.std().alias("deviation"),
+            pl.col("value").filter(pl.col("part") == "train").mean().alias("train"),
+        )
+        for baseline in COMPARED:
+            if baseline in self.methods:
+                found = self._beside(found, baseline)
+        return found
+
+    def _beside(self, found: pl.DataFrame, baseline: str) -> pl.DataFrame:
+        import polars as pl
+
+        others = [name for name in self.methods if name != baseline]
+        columns = [*CELL, pl.col("difference").alias(f"less_{baseline}"), pl.col("corrected_p").alias(f"p_{baseline}")]
+        parts = [self.compared(name, baseline).with_columns(method=pl.lit(name)).select(columns) for name in others]
+        if not parts:
+            return found
+        return found.join(pl.concat(parts), on=CELL, how="left", nulls_equal=True, maintain_order="left")
+
+    @property
+    def methods(self) -> list[str]:
+        """The names of methods and baselines that were measured."""
+        found: list[str] = self.frame["method"].unique(maintain_order=True).to_list()
+        return found
+
+    def compared(self, method: str, baseline: str, *, part: str = "test") -> pl.DataFrame:
+        """Compare a method with another, fold by fold.
+
+        Args:
+            method: The name of a method or baseline.
+            baseline: What it is compared with: for the same k, unless one of the two does not depend on k.
+            part: `test` or `train`.
+
+        Returns:
+            For every model, learner, measure and k: `folds`, the mean `difference` (method less baseline), its
+            `deviation`, `t` and `p` of the plain paired t-test, and `corrected_t` and `corrected_p`, which allow for
+            folds that share training rows.
+        """
+        import polars as pl
+
+        for name in (method, baseline):
+            if name not in self.methods:
+                raise RequestError(f"the method '{name}' was not evaluated; {did_you_mean(name, self.methods)}")
+        rows = self.frame.filter(pl.col("part") == part)
+        first, second = (rows.filter(pl.col("method") == name) for name in (method, baseline))
+        keys = ["model", "learner", "measure", "fold"]
+        if baseline in BASELINES:
+            second = second.drop("k")
+        elif method in BASELINES:
+            first = first.drop("k")
+        else:
+            keys.append("k")
+        pairs = first.join(second, on=keys, suffix="_2", maintain_order="left")
+        return pl.DataFrame(self._tested(pairs), schema=_comparison(), orient="row")
+
+    def _tested(self, pairs: pl.DataFrame) -> list[dict[str, Any]]:
+        found = []
+        share = 1 / (self.folds - 1)
+        for key, rows in pairs.group_by(["model", "learner", "measure", "k"], maintain_order=True):
+            model, learner, measure, k = key
+            test = paired_test(rows["value"].to_list(), rows["value_2"].to_list(), test_share=share)
+            found.append(
+                {"model": model, "learner": learner, "measure": measure, "k": k, "folds": len(rows), **asdict(test)}
+            )
+        return found
+
+    def save(self, folder: str | Path) -> Path:
+        """Write results.csv, figures.csv and summary.csv.
+
+        Args:
+            folder: Made if it is not there.
+
+        Returns:
+            The folder.
+        """
+        path = Path(folder)
+        path.mkdir(parents=True, exist_ok=True)
+        for name, frame in (("results", self.frame), ("figures", self.figures), ("summary", self.summary())):
+            frame.write_csv(path / f"{name}.csv")
+        return path
+
+
+def frame_of(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> pl.DataFrame:
+    """Rows as a frame of these columns, whatever is in them."""
+    import polars as pl
+
+    types = {"k": pl.Int64, "fold": pl.Int64, "value": pl.Float64}
+    schema = {name: types.get(name, pl.String) for name in columns}
+    return pl.DataFrame(list(rows), schema=schema, orient="row")
+
+
+def _comparison() -> dict[str, Any]:
+    import polars as pl
+
+    numbers = ("difference", "deviation", "t", "p", "corrected_t", "corrected_p")
+    return {
+        **dict.fromkeys(("model", "learner", "measure"), pl.String),
+        **dict.fromkeys(("k", "folds"), pl.Int64),
+        **dict.fromkeys(numbers, pl.Float64),
+    }

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Comparisons that experiments are judged by: paired differences, and how closely one quantity follows another."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from anonfit.evaluation.statistics import paired_test
+
+__all__ = ["Difference", "correlation", "difference", "mean_and_error", "rank_correlation"]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How far one series is above another on average, and how likely chance alone would part them as much.
+
+    `p` is that of the paired t-test, as in the paper; `corrected` allows for rows that folds share.
+    """
+
+    mean: float
+    p: float
+    corrected: float
+
+    def is_above(self, p: float) -> bool:
+        """Whether the first is above the second, and that is no chance at this level."""
+        return self.mean > 0 and self.p < p
+
+    def __str__(self) -> str:
+        """The difference in points."""
+        return f"{self.mean:+.2f} points, p = {self.p:.2g}"
+
+
+def difference(first: Sequence[float], second: Sequence[float], *, folds: int = 0) -> Difference:
+    """The paired t-test of two series.
+
+    Args:
+        first: One number a trial.
+        second: The numbers of the same trials.
+        folds: How many folds the trials are; 0 where they share no rows.
+
+    Returns:
+        The mean difference and the two-sided p; 1 where there are fewer than two trials.
+
+    Example:
+        >>> difference([1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
+        Difference(mean=0.0, p=1.0, corrected=1.0)
+    """
+    found = paired_test(first, second, test_share=1 / (folds - 1) if folds > 1 else 0.0)
+    known = len(first) > 1
+    return Difference(found.difference, found.p if known else 1.0, found.corrected_p if known else 1.0)
+
+
+def correlation(first: Sequence[float], second: Sequence[float]) -> float:
+    """Pearson's correlation; 0 where one of them does not change.
+
+    Args:
+        first: Some numbers.
+        second: As many numbers.
+
+    Example:
+        >>> correlation([1, 2, 3], [3, 2, 1])
+        -1.0
+    """
+    one, other = (np.asarray(numbers, dtype=np.float64) for numbers in (first, second))
+    if len(one) < 2 or one.std() == 0 or other.std() == 0:
+        return 0.0
+    return round(float(np.corrcoef(one, other)[0, 1]), 12)
+
+
+def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
+    """Spearman's correlation: that of the ranks, equal numbers sharing theirs.
+
+    Args:
+        first: Some numbers.
+        second: As many numbers.
+
+    Example:
+        >>> rank_correlation([1, 2, 3], [1, 10, 100])
+        1.0
+    """
+    return correlation(_ranks(first), _ranks(second))
+
+
+def mean_and_error(numbers: Sequence[float]) -> tuple[float, float]:
+    """The mean and its standard error.
+
+    Args:
+        numbers: One number a trial.
+
+    Example:
+        >>> mean_and_error([1.0, 3.0])
+        (2.0, 1.0)
+    """
+    found = np.asarray(numbers, dtype=np.float64)
+    error = float(found.std(ddof=1)) / math.sqrt(len(found)) if len(found) > 1 else 0.0
+    return float(found.mean()), error
+
+
+def _ranks(numbers: Sequence[float]) -> list[float]:
+    found = np.asarray(numbers, dtype=np.float64)
+    return [float((found < number).sum() + ((found == number).sum() - 1) / 2) for number in found]

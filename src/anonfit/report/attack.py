@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The attack of a report: persons are sought in their release by their raw records, and their sensitive values and
+targets guessed; all of what came of it for the owner of the data, and of it what everybody may know.
+
+Figures are of at least k persons and leave out none or at least k, and a share of right guesses is told only if none or
+at least k are right, and likewise wrong. Nearly the same could be computed from the released file by anybody: the
+attacker has no other means. How far guesses of numbers are off is told as a share, since the errors themselves tell of
+the largest values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.algorithms.mondrian import Persons
+from anonfit.recoding.recoding import Recoding
+from anonfit.report.disclosure import few, told_number, told_share
+from anonfit.tables.schema import Column, Role, Schema
+from anonfit.utility.attack import Attack, Sample, attack, draw_persons, link
+from anonfit.utility.guessing import Guesses, Records, Secret
+from anonfit.workload.request import TargetRequest
+from anonfit.workload.targets import classes_of, is_numeric
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["attack_content", "attack_release"]
+
+DIGITS = 4
+
+
+def attack_release(
+    recoding: Recoding,
+    schema: Schema,
+    source: pl.DataFrame,
+    nodes: NDArray[np.integer[Any]],
+    persons: Persons,
+    *,
+    targets: Sequence[TargetRequest],
+    k: int,
+    seed: int,
+) -> Attack:
+    """Seek persons in their release, by their raw records.
+
+    Args:
+        recoding: The recoding of the release.
+        schema: What the columns are; sensitive ones and targets are guessed.
+        source: The raw rows.
+        nodes: (row,) the node that each raw row was released in, -1 if it was withheld.
+        persons: Who the raw rows stand for.
+        targets: The targets, with their classes.
+        k: The persons that were asked of a group.
+        seed: For drawing the persons.
+
+    Returns:
+        What came of it.
+    """
+    released = np.flatnonzero(nodes >= 0)
+    counts = None if persons.counts is None else persons.counts[released]
+    entities = None if persons.entities is None else persons.entities[released]
+    records = Records(nodes[released], counts, entities)
+    chosen = draw_persons(len(released), k=k, seed=seed, counts=counts, entities=entities)
+    drawn = released[chosen]
+    # Only who is in the release is sought: how many are withheld may be too few to be told.
+    everyone = np.ones(len(drawn), np.bool_)
+    sample = Sample(link(recoding, source[drawn]), everyone, None if entities is None else entities[chosen])
+    asked = {target.column: target for target in targets}
+    secrets = []
+    for column in schema.of_role(Role.SENSITIVE, Role.TARGET):
+        values, are_numbers = _values(asked.get(column.name, TargetRequest(column.name)), column, source[column.name])
+        secrets.append(Secret(column.name, values[released], values[drawn], are_numbers))
+    return attack(records, sample, secrets, k=k)
+
+
+def _values(request: TargetRequest, column: Column, values: pl.Series) -> tuple[NDArray[Any], bool]:
+    """The classes of a column, or its numbers (dates as days or smaller units), and whether it has numbers."""
+    import polars as pl
+
+    if not is_numeric(request, column, values):
+        return classes_of(request, column, values)[0], False
+    from anonfit.tables.codebook import typed
+
+    known = typed(column, values)
+    known = known if known.dtype.is_numeric() else known.to_physical()
+    numbers: NDArray[np.float64] = known.cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    return numbers, True
+
+
+def attack_content(found: Attack, *, least: int, roles: Mapping[str, Role] | None = None) -> dict[str, Any]:
+    """What came of an attack, as it may be told.
+
+    Args:
+        found: The attack.
+        least: k for what everybody may read, 0 for the owner of the data.
+        roles: Of the columns that were guessed.
+
+    Returns:
+        Plain data; None stands for a share of which too few persons are part, or not part.
+    """
+    inference = [_guesses(one, least, (roles or {}).get(one.column)) for one in found.guesses]
+    content = {
+        "persons": found.persons,
+        "linked": told_share(found.linked, found.persons, least),
+        "re_identification": {
+            "chance": round(found.chance, DIGITS),
+            "highest": round(found.highest, DIGITS),
+            "blind_chance": round(found.blind_chance, 8),
+            "sharing_with_fewer_than_k": told_number(found.alone, least),
+        },
+        "inference": inference,
+    }
+    return content | {"sentences": _sentences(content)}
+
+
+def _guesses(one: Guesses, least: int, role: Role | None) -> dict[str, Any]:
+    line: dict[str, Any] = {"column": one.column, "role": None if role is None else str(role)}
+    if one.are_numbers:
+        return line | {
+            "kind": "number",
+            "error_saved": _saved(one.of_group, one.of_table),
+            "error_saved_by_others": _saved(one.of_others, one.of_other_rows),
+        }
+    right = [
+        _share(hits, one.persons, least) for hits in (one.of_group, one.of_others, one.of_table, one.of_other_rows)
+    ]
+    return line | {
+        "kind": "classes",
+        "accuracy": right[0],
+        "accuracy_by_others": right[1],
+        "baseline": right[2],
+        "gain": _difference(right[0], right[2]),
+        "gain_by_others": _difference(right[1], right[3]),
+    }
+
+
+def _saved(error: float, baseline: float) -> float:
+    return round(1 - error / baseline, DIGITS) if baseline > 0 else 0.0
+
+
+def _share(hits: float, persons: int, least: int) -> float | None:
+    """A share of right guesses; None where few are right, or wrong."""
+    if not persons or few(ceil(hits), least) or few(ceil(persons - hits), least):
+        return None
+    return round(hits / persons, DIGITS)
+
+
+def _difference(share: float | None, other: float | None) -> float | None:
+    return None if share is None or other is None else round(share - other, DIGITS)
+
+
+def _sentences(content: Mapping[str, Any]) -> list[str]:
+    """The same in words."""
+    found, chances = [], content["re_identification"]
+    found.append(
+        f"{content['persons']:,} persons were sought in the release by their exact quasi-identifiers. "
+        f"The chance of taking the right record is {chances['chance']:.2%} on average and {chances['highest']:.2%} at "
+        f"most; among all records it would be {chances['blind_chance']:.3%}."
+    )
+    found += [_sentence(line) for line in content["inference"]]
+    return found
+
+
+def _sentence(line: Mapping[str, Any]) -> str:
+    column = line["column"]
+    if line["kind"] == "number":
+        return (
+            f"{column}: guessing the mean of a person's group is {line['error_saved']:.1%} less off than guessing that "
+            f"of the table ({line['error_saved_by_others']:.1%} without the person's own record)."
+        )
+    if line["accuracy"] is None or line["baseline"] is None:
+        return f"{column}: how often it is guessed right is not told, since too few are right or wrong."
+    by_others = line["accuracy_by_others"]
+    own = "" if by_others is None else f", {by_others:.1%} without the person's own record"
+    return (
+        f"{column}: the commonest value of a person's group is right for {line['accuracy']:.1%}{own}; that of the "
+        f"table for {line['baseline']:.1%}."
+    )

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Blind against made for the purpose, at the same k: what both tell of rows that neither was made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from anonfit.algorithms.mondrian import Anonymized, SelectionAnswers
+from anonfit.report.disclosure import few, may_tell, told_number
+from anonfit.report.predicting import told_classes
+from anonfit.report.selections import told_together
+from anonfit.report.trial import Judged, Trial
+from anonfit.utility.held_out import Gain, paired_gain
+
+__all__ = ["Comparison", "Contest", "compare", "comparison_content", "judged_content"]
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """A target, predicted from the known rows as a whole, from blind regions, and from regions for the purpose."""
+
+    column: str
+    has_classes: bool
+    is_generalized: bool
+    whole: Judged
+    blind: Judged
+    purpose: Judged
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What was compared. Selections are answered from the known rows."""
+
+    known: int
+    known_persons: int
+    held_out: int
+    of: int
+    """All rows that there are."""
+    rows_are_persons: bool
+    groups: tuple[int, int]
+    """Of the blind regions and of those for the purpose, how many hold somebody."""
+    contests: tuple[Contest, ...]
+    asked: int
+    """How many selections were asked for."""
+    selections: tuple[SelectionAnswers, SelectionAnswers] | None
+
+
+def compare(trial: Trial | None) -> Comparison | None:
+    """Make regions blind and for the purpose and hold both against the rows put aside; None where that is not
+    possible, or where there is no purpose.
+    """
+    if trial is None or trial.setting.workload.is_blind:
+        return None
+    workload = trial.setting.workload
+    if not (workload.targets or workload.selections):
+        return None
+    blind, purpose = trial.regions(replace(workload, criterion="median")), trial.regions(workload)
+    if blind is None or purpose is None:
+        return None
+    contests = tuple(
+        Contest(target.column, target.has_classes, target.is_generalized, *judged)
+        for target, *judged in zip(
+            trial.targets, trial.judge(None), trial.judge(blind), trial.judge(purpose), strict=True
+        )
+    )
+    answers = tuple(trial.answers(made) for made in (blind, purpose))
+    return Comparison(
+        known=len(trial.known),
+        known_persons=trial.setting.persons(trial.known).total(),
+        held_out=len(trial.others),
+        of=len(trial.setting.frame),
+        rows_are_persons=trial.setting.rows_are_persons,
+        groups=(_groups(blind), _groups(purpose)),
+        contests=contests,
+        asked=len(workload.selections),
+        selections=None if answers[0] is None or answers[1] is None else (answers[0], answers[1]),
+    )
+
+
+def _groups(made: Anonymized) -> int:
+    return len(np.unique(made.nodes))
+
+
+def comparison_content(found: Comparison, least: int) -> dict[str, Any]:
+    """The comparison as it may be told."""
+    lines = [
+        _contest(contest, least)
+        for contest in found.contests
+        if found.rows_are_persons or not contest.is_generalized or not least
+    ]
+    return {
+        "known_rows": found.known,
+        "held_out_rows": found.held_out,
+        "sampled": found.known + found.held_out < found.of,
+        "groups": {"blind": found.groups[0], "purpose": found.groups[1]},
+        "targets": lines,
+        "selections": _selections(found, least),
+    }
+
+
+def _contest(contest: Contest, least: int) -> dict[str, Any]:
+    judged = {"whole": contest.whole, "blind": contest.blind, "purpose": contest.purpose}
+    told = {name: judged_content(one, contest.whole, least) for name, one in judged.items()}
+    different = _different(contest)
+    if different is not None and few(different, least):  # who are right one way only must not be found by subtraction
+        told["blind"] = None
+    gain = None if None in told.values() else _gain(contest)
+    return {
+        "column": contest.column,
+        "measure": "accuracy" if contest.has_classes else "explained variance",
+        **told,
+        "different": None if different is None else told_number(different, least),
+        "gain": None if gain is None else round(gain.share, 4),
+        "noise": None if gain is None or not np.isfinite(gain.noise) else round(gain.noise, 4),
+    }
+
+
+def judged_content(judged: Judged, whole: Judged, least: int) -> float | None:
+    """The share of right predictions, or of the squared errors that are no longer made; None if it may not be told."""
+    if judged.right is not None:
+        return told_classes(int(judged.right.sum()), len(judged.right), least)
+    assert judged.errors is not None
+    assert whole.errors is not None
+    if not len(judged.errors) or not may_tell(len(judged.errors), len(judged.errors), least):
+        return None
+    before = float(whole.errors.mean())
+    return round(1 - float(judged.errors.mean()) / before, 3) if before > 0 else 0.0
+
+
+def _different(contest: Contest) -> int | None:
+    """The rows whose class is predicted right one way and wrong the other; None of numbers."""
+    blind, purpose = contest.blind.right, contest.purpose.right
+    return None if blind is None or purpose is None else int((blind != purpose).sum())
+
+
+def _gain(contest: Contest) -> Gain:
+    """What was gained from blind to purpose, in shares of right predictions or of the variance."""
+    blind, purpose, whole = contest.blind, contest.purpose, contest.whole
+    if blind.right is not None and purpose.right is not None:
+        return paired_gain(blind.right, purpose.right)
+    assert blind.errors is not None
+    assert purpose.errors is not None
+    assert whole.errors is not None
+    rows, before = len(whole.errors), float(whole.errors.mean()) if len(whole.errors) else 0.0
+    if rows < 2 or before <= 0:
+        return Gain(0.0, float("inf"))
+    less = (blind.errors - purpose.errors) / before
+    return Gain(float(less.mean()), 2 * float(less.std(ddof=1)) / rows**0.5)
+
+
+def _selections(found: Comparison, least: int) -> dict[str, Any] | None:
+    """All selections together: how precisely they are answered from blind regions and from those for the purpose."""
+    if found.selections is None or (least and not found.rows_are_persons):
+        return None
+    blind, purpose = (told_together(one, total=found.known_persons, least=least) for one in found.selections)
+    return {"asked": found.asked, "blind": blind, "purpose": purpose}

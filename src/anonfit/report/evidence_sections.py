@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sections of a report's page on what was asked, found and risked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from anonfit.report.charts import bars
+from anonfit.report.markup import Column, Markup, bullets, element, figure, paragraph, section, table, together
+from anonfit.report.wording import percent, share_text, value_text
+
+__all__ = ["asked_section", "attack_section", "attacker_section", "audit_section", "risk_section", "sizes_section"]
+
+Report = Mapping[str, Any]
+HOLDS = {True: "holds", False: "does not hold", None: "could not be checked"}
+PRESETS = {"tools": "common tools", "ema-0070": "EMA 0070, PRCI", "strict": "strict"}
+
+
+def asked_section(report: Report) -> Markup:
+    """What was asked, and what became of each column."""
+    columns = [Column("Column", "name"), Column("Role"), Column("Technique"), Column("Type")]
+    rows = [(line["name"], line["role"], line["technique"], line.get("type", "")) for line in report["columns"]]
+    return section(
+        "What was asked",
+        bullets(report["asked"]["sentences"]),
+        table("The columns of the table, and what was done to each.", columns, rows),
+        name="asked",
+    )
+
+
+def attacker_section(report: Report) -> Markup:
+    """Whom the release is meant to withstand, and what it is not."""
+    return section(
+        "The assumed attacker, and what is not covered",
+        paragraph(report["attacker"]),
+        paragraph("Nothing here says anything about:"),
+        bullets(report["not_covered"]),
+        name="attacker",
+    )
+
+
+def audit_section(report: Report) -> Markup:
+    """What the audit found."""
+    rows, audit = report["rows"], report["audit"]
+    told = (
+        f"{value_text(rows['released'])} records released, {value_text(rows['withheld'])} withheld, "
+        f"{value_text(rows['dropped'])} left out for missing values. After the file was written, a program that shares "
+        "no code with the one that made it recounted it."
+    )
+    return section("What the audit found", paragraph(told), _findings(audit), *_values(report), name="audit")
+
+
+def _findings(audit: Mapping[str, Any]) -> Markup:
+    """One line per check; checks that were made of every column are told once, with the columns that failed. Those of
+    diversity have a table of their own.
+    """
+    elsewhere = {measured["model"] for measured in audit.get("diversity", ())}
+    found: dict[tuple[str, Any], list[Mapping[str, Any]]] = {}
+    for finding in audit.get("findings", ()):
+        if finding["name"] not in elsewhere:
+            found.setdefault((finding["sentence"], finding["met"]), []).append(finding)
+    rows = []
+    for (sentence, met), group in found.items():
+        figures = f"asked {value_text(group[0]['asked'])}, found {value_text(group[0]['found'])}"
+        if met is True and group[0]["name"] != "k":
+            figures = ""
+        places = [str(finding["where"]) for finding in group if finding.get("where")] if met is not True else []
+        rows.append((sentence, "; ".join(part for part in (HOLDS[met], figures, ", ".join(places)) if part)))
+    columns = [Column("Check", "name"), Column("Result")]
+    return table("What was checked in the written file.", columns, rows, "slim")
+
+
+def _values(report: Report) -> list[Markup]:
+    """What groups tell of the columns released as they were: by the models asked for, and at all."""
+    parts = []
+    if report["diversity"]:
+        columns = [Column("Column", "name"), Column("Model"), Column("The worst group"), Column("Result")]
+        rows = [
+            (
+                line["column"],
+                line["model"],
+                line["sentence"].removeprefix(f"{line['column']}: "),
+                {True: "holds", False: "does not hold", None: ""}[line["met"]],
+            )
+            for line in report["diversity"]
+        ]
+        parts.append(table("Sensitive columns and targets: the worst group of the file.", columns, rows))
+    raw = report["audit"].get("raw_columns", ())
+    if raw:
+        columns = [
+            Column("Column", "name"),
+            Column("Certain for", "number"),
+            Column("90 % likely for", "number"),
+            Column("Smallest group with it", "number"),
+        ]
+        rows = [
+            (one["name"], share_text(one["certain"]), share_text(one["likely"]), value_text(one["smallest"]))
+            for one in raw
+        ]
+        caption = "Columns released as they were: for how many persons all, or nine in ten, of their group are alike."
+        parts.append(table(caption, columns, rows))
+    return parts
+
+
+def sizes_section(report: Report) -> Markup:
+    """How many persons share a group, as a picture and in figures."""
+    sizes, bins = report["audit"]["sizes"], report["group_sizes"]
+    total = sum(entry["persons"] for entry in bins) or 1
+    words = (
+        f"{value_text(sizes['groups'])} groups. The smallest has {value_text(sizes['smallest'])} persons (asked: "
+        f"{report['asked']['k']:,}), half of the groups have at most {value_text(sizes['median'])}, the largest has "
+        f"{value_text(sizes['largest'])}; the mean is {value_text(sizes['mean'])}."
+    )
+    lines = [(_size(entry), entry["persons"] / total, percent(entry["persons"] / total)) for entry in bins]
+    picture = bars(lines, f"Share of all persons by the size of their group. {words}")
+    rows = [(_size(entry), f"{entry['groups']:,}", f"{entry['persons']:,}") for entry in bins]
+    columns = [Column("Persons in the group", "name"), Column("Groups", "number"), Column("Persons", "number")]
+    caption = "Share of all persons by the number of persons in their group."
+    both = together([figure(picture, caption), table("The same in numbers.", columns, rows, "slim")])
+    return section(
+        "How many persons share a group", paragraph(words), element("div", both, class_="pair"), name="sizes"
+    )
+
+
+def _size(entry: Mapping[str, Any]) -> str:
+    return f"{entry['low']:,}" if entry["low"] == entry["high"] else f"{entry['low']:,} to {entry['high']:,}"
+
+
+def risk_section(report: Report) -> Markup:
+    """The risk of being found, by attacker and threshold."""
+    audit = report["audit"]
+    rows = []
+    asks = {
+        "prosecutor": "knows that the person is in the file",
+        "journalist": "knows that the person is in the population",
+    }
+    for attacker, knows in asks.items():
+        risk = audit.get(attacker)
+        if risk:
+            rows.append((attacker, knows, share_text(risk["highest"]), share_text(risk["average"])))
+    rows.append(("marketer", "links everybody at once", "", share_text(audit["marketer"])))
+    columns = [
+        Column("Attacker", "name"),
+        Column("What the attacker does"),
+        Column("Highest risk", "number"),
+        Column("Average risk", "number"),
+    ]
+    parts = [table("The risk that a record is rightly taken for a person's.", columns, rows)]
+    columns = [
+        Column("Threshold", "name"),
+        Column("Source"),
+        Column("Smallest group within it", "number"),
+        Column("Persons above it", "number"),
+    ]
+    rows = [
+        (
+            f"{line['threshold']:g} ({PRESETS.get(line['name'], line['name'])})",
+            line["source"],
+            f"{line['size']:,}",
+            share_text(line["above"]),
+        )
+        for line in audit["prosecutor"]["above"]
+    ]
+    parts.append(table("Thresholds in use: presets with a source, not law (prosecutor).", columns, rows))
+    if not audit.get("journalist"):
+        parts.append(
+            paragraph(
+                "The journalist's risk was not measured: it needs the population that the table was drawn from. It is "
+                "never higher than the prosecutor's.",
+                "soft",
+            )
+        )
+    if report.get("initial_risk"):
+        parts.append(_initial(report))
+    return section("Risk of finding a person's record", *parts, name="risk")
+
+
+def _initial(report: Report) -> Markup:
+    """The risk before."""
+    risk = report["initial_risk"]
+    average = "not told" if risk["average"] is None else percent(risk["average"])
+    rows = [
+        ("Smallest group of the same quasi-identifiers", value_text(risk["smallest"])),
+        ("Persons who were the only one with theirs", share_text(risk["alone"])),
+        (f"Persons in groups of fewer than {report['asked']['k']}", share_text(risk["below_k"])),
+        ("Average risk", average),
+    ]
+    columns = [Column("Initial risk", "name"), Column("Found", "number")]
+    return table("Before: the raw quasi-identifiers.", columns, rows, "slim")
+
+
+def attack_section(report: Report) -> Markup:
+    """What an attack on the release came to."""
+    found = report["attack"]
+    parts: list[Markup] = [bullets(found["sentences"])]
+    classes = [line for line in found["inference"] if line["kind"] == "classes"]
+    if classes:
+        columns = [
+            Column("Column", "name"),
+            Column("Guessed from the group", "number"),
+            Column("From the group's others", "number"),
+            Column("From the whole table", "number"),
+        ]
+        rows = [
+            (line["column"], *(_told(line[name]) for name in ("accuracy", "accuracy_by_others", "baseline")))
+            for line in classes
+        ]
+        parts.append(table("Right guesses of what was not known.", columns, rows))
+    return section("An attack, tried", *parts, name="attack")
+
+
+def _told(share: float | None) -> str:
+    return "not told" if share is None else percent(share)

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The few forms of HTML that the page of a report is made of. Every text is escaped here, and only here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+__all__ = [
+    "Column",
+    "Markup",
+    "bullets",
+    "definitions",
+    "element",
+    "figure",
+    "paragraph",
+    "section",
+    "table",
+    "together",
+]
+
+
+LONG = 20
+
+
+class Markup(str):
+    """A text that is HTML already."""
+
+    __slots__ = ()
+
+
+def element(tag: str, content: Any = "", **attributes: Any) -> Markup:
+    """An element; a text in it is escaped, HTML is not. Attributes without a value are left out."""
+    written = "".join(
+        f' {name.rstrip("_").replace("_", "-")}="{escape(str(value), quote=True)}"'
+        for name, value in attributes.items()
+        if value not in (None, "")
+    )
+    inside = content if isinstance(content, Markup) else escape(str(content), quote=False)
+    return Markup(f"<{tag}{written}>{inside}</{tag}>")
+
+
+def together(parts: Iterable[str]) -> Markup:
+    """Several pieces of HTML as one."""
+    return Markup("".join(parts))
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table: its head, and what it is: `number`, `picture`, `text` (that may be long),
+    `name` (of a row) or nothing of these.
+    """
+
+    head: str
+    kind: str = ""
+
+
+def table(caption: str, columns: Sequence[Column], rows: Iterable[Sequence[Any]], kind: str = "") -> Markup:
+    """A table. On narrow screens each row becomes a block, in which every cell has its head before it, unless the
+    table is of the kind `slim`.
+    """
+    head = together(element("th", column.head, scope="col", class_=column.kind) for column in columns)
+    lines = [
+        element("tr", together(_cell(column, entry) for column, entry in zip(columns, row, strict=True)))
+        for row in rows
+    ]
+    body = together(lines)
+    inside = element("caption", caption) + element("thead", Markup(element("tr", head))) + element("tbody", body)
+    kinds = f"{kind}{' long' if len(lines) > LONG else ''}".strip()  # only such may be cut in two when printed
+    return element("table", Markup(inside), class_=kinds)
+
+
+def _cell(column: Column, entry: Any) -> Markup:
+    content = entry if isinstance(entry, Markup) else Markup(escape(str(entry), quote=False))
+    if column.kind == "name":
+        return element("th", content, scope="row", class_="name")
+    kind = f"{column.kind} empty".strip() if content == "" else column.kind
+    return element("td", content, class_=kind, data_head=column.head)
+
+
+def section(title: str, *parts: str, name: str) -> Markup:
+    """A part of the page that the contents can lead to."""
+    head = element("h2", title, id=f"{name}-title")
+    return element("section", together([head, *parts]), id=name, aria_labelledby=f"{name}-title")
+
+
+def paragraph(text: Any, kind: str = "") -> Markup:
+    """A paragraph."""
+    return element("p", text, class_=kind)
+
+
+def bullets(texts: Iterable[str]) -> Markup:
+    """A list."""
+    return element("ul", together(element("li", text) for text in texts))
+
+
+def definitions(pairs: Iterable[tuple[str, Any]], kind: str = "") -> Markup:
+    """Names and what they stand for."""
+    parts = (element("div", together([element("dt", name), element("dd", text)])) for name, text in pairs)
+    return element("dl", together(parts), class_=kind)
+
+
+def figure(picture: Markup, caption: str) -> Markup:
+    """A picture with its caption."""
+    return element("figure", together([picture, element("figcaption", caption)]))

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sections of a report's page on what the release is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from anonfit.report.charts import curve_lines, key, stack
+from anonfit.report.markup import Column, Markup, figure, paragraph, section, table, together
+from anonfit.report.tiling import tiling_figure
+from anonfit.report.wording import number_text, percent, value_text
+
+__all__ = ["comparison_section", "curve_section", "detail_section", "partition_section", "workload_section"]
+
+Report = Mapping[str, Any]
+LONGEST = 60
+MOST_CURVES = 6
+SPANS = (
+    ("s0", "at most 5 % of all persons fit the label"),
+    ("s1", "to 25 %"),
+    ("s2", "to 50 %"),
+    ("s3", "more"),
+    ("s4", "everybody: nothing is told"),
+)
+
+
+def detail_section(report: Report) -> Markup:
+    """How much detail each column kept, as a picture."""
+    weights = report["asked"]["weights"]
+    columns = [
+        Column("Column", "name"),
+        Column("How precise labels are", "picture"),
+        Column("Kept", "number"),
+        Column("Labels", "number"),
+        Column("Most frequent label", "text"),
+    ]
+    rows = [
+        (
+            line["column"] + (f" (weight {weights[line['column']]:g})" if line["column"] in weights else ""),
+            _precision(line),
+            percent(line["kept"]),
+            value_text(line["labels"]),
+            _short(line["frequent_label"]),
+        )
+        for line in report["detail"]
+    ]
+    words = (
+        "A label rules out everybody who does not fit it. The picture shows how large a share of all persons fit the "
+        "label that persons have; “kept” is how many a label rules out on average, against how many the value itself "
+        "would (for numbers and dates: all others). Both are found from the release itself."
+    )
+    return section(
+        "How much detail each column kept",
+        paragraph(words),
+        key(SPANS),
+        table("Quasi-identifiers.", columns, rows),
+        name="detail",
+    )
+
+
+def _short(label: str) -> str:
+    return label if len(label) <= LONGEST else f"{label[: LONGEST - 1]}…"
+
+
+def _precision(line: Mapping[str, Any]) -> Markup:
+    total = sum(one["persons"] for one in line["persons_by_span"]) or 1
+    shares = [(f"s{index}", one["persons"] / total) for index, one in enumerate(line["persons_by_span"])]
+    said = "; ".join(
+        f"{percent(share)} {name}" for (_, share), (_, name) in zip(shares, SPANS, strict=True) if share > 0
+    )
+    return stack(shares, f"{line['column']}: {said}")
+
+
+def partition_section(report: Report) -> Markup:
+    """The regions over two columns."""
+    found = report["partition"]
+    return section("The regions of two columns", tiling_figure(found, report["asked"]["k"]), name="partition")
+
+
+def workload_section(report: Report) -> Markup:
+    """What the release is worth for each part of what it is for."""
+    parts: list[Markup] = []
+    if report["predictions"]:
+        parts.append(_predictions(report))
+    if report["selections"]:
+        parts.append(_selections(report["selections"]))
+    return section("Utility for the workload", *parts, name="workload")
+
+
+def _predictions(report: Report) -> Markup:
+    rows = []
+    for line in report["predictions"]:
+        error = line.get("typical_error")
+        told = "" if error is None else f"{number_text(error['regions'])} (before: {number_text(error['table'])})"
+        rows.append((line["column"], line["measure"], _told(line["table"]), _told(line["regions"]), told))
+    columns = [
+        Column("Target", "name"),
+        Column("Measure"),
+        Column("From the whole table", "number"),
+        Column("From the group", "number"),
+    ]
+    if any(row[4] for row in rows):
+        columns.append(Column("Typical error from the group", "number"))
+    words = (
+        "Every record's target is predicted from the other records, of its group or of the whole table: by their most "
+        "frequent class, or by their mean. Regions that were made for a target have seen it, which flatters them; the "
+        "comparison on held-out records below does not."
+    )
+    if not report["comparison"]:
+        words = words.partition(" Regions that")[0]
+    caption = "Targets, predicted record by record from the others."
+    return together([paragraph(words), table(caption, columns, [row[: len(columns)] for row in rows])])
+
+
+def _told(share: float | None) -> str:
+    return "not told" if share is None else percent(share)
+
+
+def _selections(found: Mapping[str, Any]) -> Markup:
+    """How well selections are answered: by number in public, all of it for the owner of the data."""
+    if "selections" in found:
+        return _all_selections(found)
+    if not found["answers"]:
+        words = f"{value_text(found['asked'])} selection(s) asked for; how well they are answered was not measured, or "
+        return paragraph(words + "cannot be told.")
+    words = (
+        "A recipient who asks for the rows of a selection gets all rows of every group that may hold such a row. "
+        "Imprecision counts the rows that were not asked for, precision is the share of those that were. Both are told "
+        f"only where enough persons are asked for and left out, and in multiples of {found['multiples_of']:,} (rounded "
+        "down)."
+    )
+    rows = [
+        (
+            value_text(line["number"]),
+            "not told" if line["imprecision"] is None else value_text(line["imprecision"]),
+            _told(line["precision"]),
+            "" if line["recall"] is None else percent(line["recall"]),
+        )
+        for line in found["answers"]
+    ]
+    heads = ("Imprecision", "Precision", "Recall")
+    columns = [Column("Selection", "name"), *(Column(head, "number") for head in heads)]
+    return together([paragraph(words), table("Selections, by number.", columns, rows)])
+
+
+def _all_selections(found: Mapping[str, Any]) -> Markup:
+    rows = [
+        (
+            line["name"],
+            value_text(line["true"]),
+            value_text(line["answered"]),
+            percent(line["precision"]),
+            percent(line["recall"]),
+        )
+        for line in found["selections"][:200]
+    ]
+    heads = ("Asked for", "Answered", "Precision", "Recall")
+    columns = [Column("Selection", "name"), *(Column(head, "number") for head in heads)]
+    caption = "Selections. Answered are all rows of every group that may hold a row that is asked for."
+    more = len(found["selections"]) - len(rows)
+    note = f"{more:,} more are in the internal record." if more > 0 else ""
+    warnings = [paragraph(text, "soft") for text in (*found["warnings"][:20], note) if text]
+    return together([table(caption, columns, rows), *warnings])
+
+
+def comparison_section(report: Report) -> Markup:
+    """Blind against made for the purpose."""
+    found = report["comparison"]
+    drawn = " All were drawn at random from the table." if found["sampled"] else ""
+    words = (
+        f"Regions were made twice of {found['known_rows']:,} records at the same k: blind, and for the purpose. Both "
+        f"then predict {found['held_out_rows']:,} other records, which had no part in making them.{drawn} Fewer "
+        "records make coarser regions, so the release itself is likely to do better than this."
+    )
+    parts: list[Markup] = [paragraph(words)]
+    if found["targets"]:
+        rows = [_compared(line) for line in found["targets"]]
+        heads = ("Without regions", "Blind", "For the purpose", "Gain in points")
+        columns = [Column("Target", "name"), Column("Measure"), *(Column(head, "number") for head in heads)]
+        parts.append(table("Targets of held-out records (± two standard errors).", columns, rows))
+    if found["selections"]:
+        blind, purpose = (found["selections"][name]["precision"] for name in ("blind", "purpose"))
+        words = f"All {found['selections']['asked']:,} selection(s) together"
+        columns = [Column("Selections", "name"), Column("Blind", "number"), Column("For the purpose", "number")]
+        parts.append(table("Precision of the answers.", columns, [(words, _told(blind), _told(purpose))]))
+    return section("Blind against made for the purpose", *parts, name="comparison")
+
+
+def _compared(line: Mapping[str, Any]) -> tuple[str, ...]:
+    gain = f"{line['different']} differ" if isinstance(line["different"], str) else "not told"
+    if line["gain"] is not None:
+        noise = "" if line["noise"] is None else f" ± {100 * line['noise']:.1f}"
+        gain = f"{100 * line['gain']:+.1f}{noise}"
+    return (line["column"], line["measure"], *(_told(line[name]) for name in ("whole", "blind", "purpose")), gain)
+
+
+def curve_section(report: Report) -> Markup:
+    """Risk against utility over k."""
+    found = report["curve"]
+    points = found["points"]
+    names = list(dict.fromkeys(target["column"] for point in points for target in point["targets"]))
+    rows = [_point(point, names) for point in points]
+    heads = [*names, "Precision of selections", "Detail kept", "Highest risk", "Average risk"]
+    used = [index for index in range(len(heads)) if any(row[index + 1] for row in rows)]
+    columns = [Column("k", "name"), *(Column(heads[index], "number") for index in used)]
+    cells = [(row[0], *(row[index + 1] or "none" for index in used)) for row in rows]
+    pictures = [_curve(points, name) for name in names[:MOST_CURVES]] or [_curve(points, None)]
+    words = (
+        f"Regions of other k, made of {found['known_rows']:,} records and judged by {found['held_out_rows']:,} others. "
+        "The highest risk is what k allows."
+    )
+    return section(
+        "Risk and utility over k",
+        paragraph(words),
+        Markup(f'<div class="pair">{together(pictures)}</div>'),
+        table("Risk and utility over k.", columns, cells),
+        name="curve",
+    )
+
+
+def _point(point: Mapping[str, Any], names: list[str]) -> tuple[str, ...]:
+    values = {target["column"]: target["value"] for target in point["targets"]}
+    told = [None if values.get(name) is None else percent(values[name]) for name in names]
+    rest = [point["precision"], point["kept"], point["highest_risk"], point["average_risk"]]
+    cells = [*told, *(None if value is None else percent(value) for value in rest)]
+    return (str(point["k"]), *(cell or "" for cell in cells))
+
+
+def _curve(points: Sequence[Mapping[str, Any]], name: str | None) -> Markup:
+    """The curve of a target, with the detail that is kept; of that alone where there is no target."""
+    kept = [point["kept"] for point in points]
+    lines, caption = [kept], "Detail kept"
+    if name is not None:
+        values = [{one["column"]: one["value"] for one in point["targets"]}.get(name) for point in points]
+        lines, caption = [values, kept], f"{name} (line) and detail kept (dashed)"
+    said = ", ".join(f"k = {point['k']}: {_told(value)}" for point, value in zip(points, lines[0], strict=True))
+    places = [(f"{point['k']:,}", f"{100 * point['highest_risk']:.3g} %") for point in points]
+    drawn = curve_lines(places, lines, ("k", "risk"), f"{caption} by k. {said}")
+    return figure(drawn, f"{caption} by k, with the highest risk that k allows.")

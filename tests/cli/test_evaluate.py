@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`anonfit evaluate` as a person and as a script use it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+pytest.importorskip("sklearn", reason="the extra learn is not installed")
+
+SPEC = """version = 1
+[data]
+source = "people.csv"
+[columns.name]
+role = "identifier"
+[columns.age]
+role = "quasi-identifier"
+[columns.job]
+role = "quasi-identifier"
+type = "nominal"
+[columns.ill]
+role = "target"
+[privacy]
+k = 5
+"""
+PROGRAM = [sys.executable, "-c", "from anonfit.cli.main import main; main()", "evaluate", "spec.toml"]
+
+
+def evaluate(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*PROGRAM, *words], cwd=folder, capture_output=True, text=True, env={**os.environ, "COLUMNS": "100"}
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    age, job = rng.integers(20, 70, 300), rng.choice(["clerk", "miner", "nurse"], 300)
+    ill = np.where((age >= 45) & (job == "miner"), "yes", "no")
+    names = [f"Marker{row}" for row in range(300)]
+    pl.DataFrame({"name": names, "age": age, "job": job, "ill": ill}).write_csv(tmp_path / "people.csv")
+    (tmp_path / "spec.toml").write_text(SPEC)
+    return tmp_path
+
+
+def test_a_person_reads_a_table(folder: Path) -> None:
+    found = evaluate("--learners", "logistic-regression,tree", "--folds", "2", "--workers", "1", folder=folder)
+    assert found.returncode == 0
+    assert found.stdout == ""
+    assert "ill: accuracy in percent, more is better" in found.stderr
+    assert "logistic-regression" in found.stderr
+    assert "to original  to removed  to median" in found.stderr
+    assert "Mean of 2 folds ± deviation" in found.stderr
+    assert "8 of 8 done" in found.stderr
+
+
+def test_a_script_reads_one_object_and_a_folder(folder: Path) -> None:
+    words = ("--k", "3,30", "--methods", "infogain,original", "--learners", "tree", "--folds", "2", "--workers", "1")
+    found = evaluate(*words, "--out", "trial", "--json", folder=folder)
+    assert found.returncode == 0
+    assert found.stderr == ""
+    value: dict[str, Any] = json.loads(found.stdout)
+    assert (value["protocol"], value["folds"], value["folder"]) == ("holdout", 2, "trial")
+    cells = [(row["method"], row["k"]) for row in value["summary"]]
+    assert cells == [("infogain", 3), ("infogain", 30), ("original", None)]
+    assert {row["figure"] for row in value["figures"]} >= {"average_size", "gcp", "conditional_entropy"}
+    files = {path.name: path.read_text() for path in (folder / "trial").iterdir()}
+    assert sorted(files) == ["figures.csv", "results.csv", "store.jsonl", "summary.csv"]
+    assert not any("Marker" in text for text in files.values())
+    again = evaluate(*words, "--out", "trial", folder=folder)
+    assert "6 of 6 done …" in again.stderr  # at once: nothing was left to do
+    assert (folder / "trial" / "results.csv").read_text() == files["results.csv"]
+
+
+def test_a_model_can_be_described(folder: Path) -> None:
+    pytest.importorskip("sqlglot", reason="the extra sql is not installed")
+    words = ("--methods", "median", "--learners", "tree", "--folds", "2", "--workers", "1", "--json")
+    found = evaluate(*words, "--using", "age", "--where", "age >= 30", folder=folder)
+    assert json.loads(found.stdout)["summary"][0]["model"] == "ill using age where age >= 30"
+
+
+def test_the_leaking_protocol_says_so(folder: Path) -> None:
+    words = ("--methods", "median", "--learners", "tree", "--folds", "2", "--workers", "1")
+    found = evaluate(*words, "--protocol", "combined", folder=folder)
+    assert "lets class-guided methods see test labels" in found.stderr
+
+
+def test_a_demand_that_cannot_be_met_is_told(folder: Path) -> None:
+    words = ("--methods", "median,original", "--learners", "tree", "--folds", "2", "--workers", "1")
+    found = evaluate(*words, "--k", "5,1000", folder=folder)
+    assert found.returncode == 0
+    assert "not measured (median, k = 1000)" in found.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["--learners", "tre"], "there is no learner 'tre'; did you mean 'tree'?"),
+        (["--methods", "medain"], "there is no method 'medain'; did you mean 'median'?"),
+        (["--k", "5,x"], "--k needs whole numbers such as 5,10,50; found '5,x'."),
+        (["--protocol", "hold"], "there is no protocol 'hold'; did you mean 'holdout'?"),
+        (["--target", "il"], "predicts 'il', which is no column of the table; did you mean 'ill'?"),
+        (["--target", "name"], "predicts 'name', which is no column of the table"),
+    ],
+)
+def test_wrong_words_are_refused(folder: Path, words: list[str], text: str) -> None:
+    found = evaluate(*words, folder=folder)
+    assert found.returncode == 2
+    assert text in found.stderr
+
+
+def test_a_script_reads_what_was_wrong(folder: Path) -> None:
+    found = evaluate("--learners", "tre", "--json", folder=folder)
+    assert found.returncode == 2
+    assert json.loads(found.stdout)["error"]["message"] == "there is no learner 'tre'; did you mean 'tree'?"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of a terminal are those of POSIX")
+def test_ctrl_c_keeps_what_was_found(folder: Path) -> None:
+    words = ["--methods", "median", "--learners", "random-forest", "--folds", "8", "--workers", "2", "--out", "trial"]
+    with subprocess.Popen(
+        [*PROGRAM, *words], cwd=folder, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as program:
+        assert program.stderr is not None
+        for line in program.stderr:
+            if line.startswith(("1 of", "2 of")):
+                break
+        os.killpg(program.pid, signal.SIGINT)  # as a terminal does: to all processes
+        rest = program.stderr.read()
+    assert program.returncode == 130
+    assert rest.splitlines()[-1] == "interrupted; what was found is kept in trial; the same command goes on from there."
+    assert "Traceback" not in rest
+    kept = (folder / "trial" / "store.jsonl").read_text()
+    again = evaluate(*words, "--json", folder=folder)
+    assert again.returncode == 0
+    assert json.loads(again.stdout)["summary"][0]["folds"] == 8
+    whole = (folder / "trial" / "store.jsonl").read_text()
+    assert whole.startswith(kept)
+    assert len(kept.splitlines()) < len(whole.splitlines()) == 1 + 2 * 8

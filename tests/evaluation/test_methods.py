@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Methods: what they ask of a spec, and what they make of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from evaluation_tables import SPEC, people, spec
+
+from anonfit.errors import RequestError
+from anonfit.evaluation.methods import METHODS, method
+from anonfit.spec import SelectionSpec, WorkloadSpec
+from anonfit.tables.schema import Split
+
+
+def test_methods_are_variants_of_the_spec() -> None:
+    asked = spec()
+    found = {name: one.spec(asked, 7) for name, one in METHODS.items()}
+    criteria = {name: None if one is None else one.method.criterion for name, one in found.items()}
+    assert criteria == {
+        "spec": "auto",
+        "median": "median",
+        "infogain": "infogain",
+        "infogain-subset-denoised": "infogain",
+        "lsd": "lsd",
+        "selection": None,
+    }
+    assert {one.privacy.k for one in found.values() if one is not None} == {7}
+    denoised = found["infogain-subset-denoised"]
+    assert denoised is not None
+    assert denoised.workload.denoise
+    assert denoised.columns["job"].split == Split.SUBSET
+    assert denoised.columns["age"].split is None
+
+
+def test_the_paper_s_infogain_is_not_denoised_whatever_the_spec_says() -> None:
+    asked = spec(SPEC + "denoise = true\n")
+    found = method("infogain").spec(asked, 5)
+    assert found is not None
+    assert not found.workload.denoise
+
+
+def test_selection_needs_selections() -> None:
+    with pytest.raises(RequestError, match="'selection' needs selections, and the spec has none"):
+        method("selection").recode(people(50), spec(), 5, 0)
+    asked = replace(spec(), workload=WorkloadSpec(selections=(SelectionSpec(where="age >= 40"),)))
+    found = method("selection").spec(asked, 5)
+    assert found is not None
+    assert found.method.criterion == "selection"
+
+
+def test_infogain_needs_a_target() -> None:
+    asked = replace(spec(), workload=WorkloadSpec(targets=()))
+    with pytest.raises(RequestError, match="needs a target with classes"):
+        method("infogain").recode(people(50), asked, 5, 0)
+
+
+def test_recodings_are_learned_from_the_rows_and_k_that_are_given() -> None:
+    frame = people(200)
+    recoding = method("median").recode(frame, spec(), 20, 0)
+    sizes = recoding.apply(frame).group_by("age", "job").len()["len"]
+    assert sizes.min() >= 20
+    assert method("median").recode(frame, spec(), 20, 0).to_json() == recoding.to_json()
+
+
+def test_an_unknown_method_is_refused_with_the_nearest_name() -> None:
+    with pytest.raises(RequestError, match="no method 'medain'; did you mean 'median'"):
+        method("medain")

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Summaries and comparisons, from measures written by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from scipy import stats
+
+from anonfit.errors import RequestError
+from anonfit.evaluation.result import COLUMNS, FIGURE_COLUMNS, Evaluation, frame_of
+
+ACCURACY = {
+    ("spec", 5): [0.8, 0.9, 0.7],
+    ("spec", 9): [0.7, 0.8, 0.6],
+    ("median", 5): [0.6, 0.8, 0.6],
+    ("median", 9): [0.6, 0.7, 0.6],
+    ("original", None): [0.9, 0.9, 0.8],
+}
+
+
+def evaluation() -> Evaluation:
+    rows = [
+        {
+            "method": method,
+            "k": k,
+            "learner": "tree",
+            "model": "ill",
+            "fold": fold,
+            "part": part,
+            "measure": "accuracy",
+            "value": found,
+        }
+        for (method, k), values in ACCURACY.items()
+        for fold, test in enumerate(values)
+        for part, found in (("train", 1.0), ("test", test))
+    ]
+    return Evaluation(frame_of(rows, COLUMNS), frame_of([], FIGURE_COLUMNS), folds=3, protocol="holdout")
+
+
+def test_a_summary_has_means_and_deviations_over_folds() -> None:
+    first = evaluation().summary().row(0, named=True)
+    assert (first["method"], first["k"], first["folds"], first["train"]) == ("spec", 5, 3, 1.0)
+    assert first["test"] == pytest.approx(0.8)
+    assert first["deviation"] == pytest.approx(0.1)
+    assert first["less_median"] == pytest.approx(0.4 / 3)
+    assert first["less_original"] == pytest.approx(-0.2 / 3)
+    assert "less_removed" not in first
+
+
+def test_what_is_compared_with_itself_is_left_empty() -> None:
+    found = evaluation().summary()
+    assert found.filter(method="median")["less_median"].null_count() == 2
+    assert found.filter(method="original")["less_original"].null_count() == 1
+
+
+def test_methods_are_compared_at_the_same_k() -> None:
+    found = evaluation().compared("spec", "median")
+    assert found["k"].to_list() == [5, 9]
+    assert found["difference"].to_list() == pytest.approx([0.4 / 3, 0.2 / 3])
+    expected = stats.ttest_rel(ACCURACY["spec", 5], ACCURACY["median", 5])
+    assert found["t"][0] == pytest.approx(expected.statistic)
+    assert found["p"][0] == pytest.approx(expected.pvalue)
+    # Three folds: half as many test rows as training rows.
+    assert found["corrected_t"][0] == pytest.approx(expected.statistic * ((1 / 3) / (1 / 3 + 1 / 2)) ** 0.5)
+
+
+def test_a_baseline_is_compared_with_every_k() -> None:
+    found = evaluation()
+    assert found.compared("spec", "original")["k"].to_list() == [5, 9]
+    backwards = found.compared("original", "spec")
+    assert backwards["k"].to_list() == [5, 9]
+    assert backwards["difference"].to_list() == pytest.approx([0.2 / 3, 0.5 / 3])
+
+
+def test_training_rows_can_be_compared() -> None:
+    assert evaluation().compared("spec", "median", part="train")["difference"].to_list() == [0.0, 0.0]
+
+
+def test_a_method_that_was_not_evaluated_is_refused() -> None:
+    with pytest.raises(RequestError, match="'medan' was not evaluated; did you mean 'median'"):
+        evaluation().compared("spec", "medan")
+
+
+def test_results_are_written_and_can_be_read(tmp_path: Path) -> None:
+    found = evaluation()
+    folder = found.save(tmp_path / "new")
+    assert sorted(path.name for path in folder.iterdir()) == ["figures.csv", "results.csv", "summary.csv"]
+    assert pl.read_csv(folder / "results.csv").equals(found.frame)

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The figures of a report: initial risk, bins of sizes, predictions, the comparison, and the curve."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from reported import K, people, released
+
+import anonfit as af
+from anonfit.appraisal import appraise_thoroughly, risk_utility_curve
+from anonfit.errors import RequestError
+from anonfit.report.comparison import comparison_content
+from anonfit.report.curve import curve_content, read_ks
+from anonfit.report.group_bins import group_bins
+from anonfit.report.initial import InitialRisk, initial_content, initial_risk
+
+# --- the risk before ---------------------------------------------------------------------------------------------
+
+RAW = pl.DataFrame(
+    {
+        "age": [1, 1, 1, 2, 2, 3, 3, 4],
+        "sex": ["f", "f", "f", "f", "f", "m", None, None],
+        "who": [1, 1, 2, 3, 4, 5, 6, 7],
+        "many": [1, 1, 1, 2, 2, 1, 1, 5],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("entity", "count", "found"),
+    [
+        (None, None, InitialRisk(persons=8, combinations=5, smallest=1, alone=3, below_k=5)),
+        ("who", None, InitialRisk(persons=7, combinations=5, smallest=1, alone=3, below_k=7)),
+        (None, "many", InitialRisk(persons=14, combinations=5, smallest=1, alone=2, below_k=2)),
+    ],
+)
+def test_the_initial_risk_counts_persons(entity: str | None, count: str | None, found: InitialRisk) -> None:
+    assert initial_risk(RAW, ["age", "sex"], k=3, entity=entity, count=count) == found
+
+
+def told(alone: int, below: int, persons: int = 100, least: int = 10) -> tuple[Any, Any, bool]:
+    content = initial_content(InitialRisk(persons, 80, 1, alone, below), least)
+    return content["alone"]["persons"], content["below_k"]["persons"], content["average"] is not None
+
+
+@pytest.mark.parametrize(
+    ("alone", "below", "expected"),
+    [
+        (50, 60, (50, 60, True)),
+        (0, 0, (0, 0, True)),
+        (100, 100, (100, 100, True)),
+        (9, 60, ("fewer than 10", 60, False)),
+        (95, 100, ("not told", 100, False)),
+        (91, 95, ("not told", "all but fewer than 10", False)),
+        (50, 95, (50, "all but fewer than 10", False)),
+        (50, 53, ("not told", 53, False)),  # three persons by subtraction
+    ],
+)
+def test_the_initial_risk_of_few_is_not_told(alone: int, below: int, expected: tuple[Any, Any, bool]) -> None:
+    assert told(alone, below) == expected
+    assert told(alone, below, least=0) == (alone, below, True)
+
+
+# --- sizes -------------------------------------------------------------------------------------------------------
+
+
+def test_few_sizes_are_told_one_by_one() -> None:
+    assert group_bins(np.array([5, 5, 7])) == [
+        {"low": 5, "high": 5, "groups": 2, "persons": 10},
+        {"low": 7, "high": 7, "groups": 1, "persons": 7},
+    ]
+    assert group_bins(np.zeros(0, np.int64)) == []
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_bins_hold_every_group_once(seed: int) -> None:
+    sizes = (5 * np.random.default_rng(seed).pareto(0.7, 300)).astype(np.int64) + 5
+    bins = group_bins(sizes)
+    assert sum(one["groups"] for one in bins) == 300
+    assert sum(one["persons"] for one in bins) == sizes.sum()
+    for one in bins:
+        inside = sizes[(sizes >= one["low"]) & (sizes <= one["high"])]
+        assert (len(inside), inside.sum()) == (one["groups"], one["persons"])
+
+
+# --- what regions tell -------------------------------------------------------------------------------------------
+
+
+def test_predictions_are_those_of_the_released_file() -> None:
+    release = released("classes")
+    groups = release.data.group_by(*release.recoding.quasi_identifiers).agg("outcome")["outcome"].to_list()
+    right = 0
+    for values in groups:
+        for place in range(len(values)):
+            others = values[:place] + values[place + 1 :]
+            # Of equally frequent classes the first in order counts.
+            likely = max(sorted(set(others)), key=others.count)
+            right += likely == values[place]
+    (line,) = release.report["predictions"]
+    assert line["regions"] == round(right / len(release.data), 3)
+    assert line["regions"] > line["table"]
+
+
+def test_numbers_are_told_as_explained_variance() -> None:
+    release = released("numbers")
+    (line,) = release.report["predictions"]
+    data = release.data.with_columns(
+        others=(pl.col("cost").sum().over(release.recoding.quasi_identifiers) - pl.col("cost"))
+        / (pl.len().over(release.recoding.quasi_identifiers) - 1),
+        all=(pl.col("cost").sum() - pl.col("cost")) / (pl.len() - 1),
+    )
+    errors = [float(((data["cost"] - data[name]) ** 2).mean()) for name in ("others", "all")]  # type: ignore[arg-type]
+    assert line["regions"] == round(1 - errors[0] / errors[1], 3)
+    assert line["typical_error"]["regions"] == pytest.approx(errors[0] ** 0.5, rel=1e-3)
+
+
+def test_the_unit_of_a_generalized_number_is_not_told() -> None:
+    lines = {line["column"]: line for line in released("generalized").report["predictions"]}
+    assert "typical_error" not in lines["height"]
+    assert lines["height"]["measure"] == "explained variance"
+    assert lines["age"]["measure"] == "accuracy"
+
+
+# --- blind against made for the purpose --------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def thorough() -> Any:
+    return appraise_thoroughly(released("everything", people(3000))._made, ks=(5, 20, 5000))
+
+
+def test_the_purpose_gains_where_there_is_something_to_gain(thorough: Any) -> None:
+    found = comparison_content(thorough.comparison, K)
+    assert (found["known_rows"], found["held_out_rows"], found["sampled"]) == (2000, 1000, False)
+    lines = {line["column"]: line for line in found["targets"]}
+    for line in lines.values():
+        assert line["gain"] == pytest.approx(line["purpose"] - line["blind"], abs=2e-3)
+        assert 0 < line["noise"] < 0.2
+    assert lines["cost"]["gain"] > lines["cost"]["noise"]
+    assert lines["cost"]["whole"] == 0.0
+    assert found["selections"]["purpose"]["precision"] >= found["selections"]["blind"]["precision"]
+    assert found["selections"]["purpose"]["imprecision"] % K == 0
+
+
+def test_a_release_without_a_purpose_is_not_compared() -> None:
+    assert appraise_thoroughly(released("blind")._made).comparison is None
+    assert appraise_thoroughly(released("classes", criterion="median")._made).comparison is None
+
+
+def test_too_few_rows_are_not_compared() -> None:
+    assert appraise_thoroughly(released("classes", people(20))._made).comparison is None
+
+
+def test_the_same_release_gives_the_same_figures() -> None:
+    first, again = (
+        comparison_content(appraise_thoroughly(released("classes")._made).comparison, K)  # type: ignore[arg-type]
+        for _ in range(2)
+    )
+    assert first == again
+
+
+def test_a_persons_rows_are_not_parted() -> None:
+    from anonfit.appraisal import _setting
+    from anonfit.report.trial import trial_of
+
+    frame = people(300).with_columns(who=pl.int_range(300) // 3)
+    trial = trial_of(_setting(released("classes", frame, entity="who")._made))
+    assert trial is not None
+    assert not set(trial.known["who"]) & set(trial.others["who"])
+    assert len(trial.known) + len(trial.others) == 300
+
+
+def test_of_a_large_table_some_rows_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anonfit.report.trial.ROWS", 300)
+    found = comparison_content(appraise_thoroughly(released("classes")._made).comparison, K)  # type: ignore[arg-type]
+    assert (found["known_rows"], found["held_out_rows"], found["sampled"]) == (200, 100, True)
+
+
+# --- the curve ---------------------------------------------------------------------------------------------------
+
+
+def test_the_curve_has_a_point_for_each_k(thorough: Any) -> None:
+    points = curve_content(thorough.curve, K)["points"]
+    assert [point["k"] for point in points] == [5, 20, 5000]
+    assert [point["highest_risk"] for point in points] == [1 / 5, 1 / 20, 1 / 5000]
+    assert points[0]["average_risk"] > points[1]["average_risk"]
+    assert points[0]["kept"] > points[1]["kept"]
+    assert [line["column"] for line in points[0]["targets"]] == ["outcome", "cost"]
+    assert points[2] == {
+        "k": 5000,
+        "highest_risk": 1 / 5000,
+        "average_risk": None,
+        "kept": None,
+        "targets": [],
+        "precision": None,
+    }
+
+
+@pytest.mark.parametrize("ks", [(), (0, 5), range(1, 30)])
+def test_a_curve_needs_some_k(ks: Any) -> None:
+    with pytest.raises(RequestError, match="1 to 20 different k"):
+        read_ks(ks)
+
+
+def test_a_curve_is_there_for_the_owner_of_the_data() -> None:
+    spec = released("classes")._made.spec
+    points = risk_utility_curve(spec, people(), ks=[20, 5, 5])
+    assert [point["k"] for point in points] == [5, 20]
+    assert 0.5 < points[0]["targets"][0]["value"] <= 1
+
+
+def test_a_run_can_be_asked_for_a_curve(tmp_path: Path) -> None:
+    spec = released("classes")._made.spec
+    release = af.run(spec, tmp_path / "out", curve=[5, 20])
+    assert [point["k"] for point in release.report["curve"]["points"]] == [5, 20]
+    assert "Risk and utility over k" in (tmp_path / "out" / "report.html").read_text()
+    with pytest.raises(RequestError, match="different k"):
+        af.run(spec, tmp_path / "other", curve=[0])
+    with pytest.raises(RequestError, match="too few rows"):
+        af.run(released("classes", people(20))._made.spec, tmp_path / "few", curve=[5])
+    assert not (tmp_path / "few").exists()

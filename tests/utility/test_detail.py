@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How much detail regions leave of a column: by hand, and against a plain reading of the labels."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import anonfit as af
+from anonfit.recoding.recoding import Recoding
+from anonfit.utility import detail
+from anonfit.utility.detail import ROUNDS, SPANS, details
+
+
+def held(recoding: Recoding, frame: pl.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    return np.unique(recoding.nodes(recoding.cells(frame)), return_counts=True)
+
+
+def recoded(frame: pl.DataFrame, k: int, **words: object) -> Recoding:
+    return af.anonymize(frame, quasi_identifiers=frame.columns, k=k, **words).recoding  # type: ignore[arg-type]
+
+
+def test_a_column_cut_in_two_halves_rules_out_half() -> None:
+    frame = pl.DataFrame({"age": [20] * 10 + [60] * 10})
+    recoding = recoded(frame, 10)
+    (found,) = details(recoding, *held(recoding, frame))
+    assert (found.labels, found.ruled_out, found.at_most, found.kept) == (2, 0.5, 1.0, 0.5)
+    assert found.spans == (0, 0, 20, 0, 0)
+    assert found.frequent_persons == 10
+    assert found.shares.tolist() == [0.5, 0.5]
+
+
+def test_a_name_that_stands_alone_is_kept_whole() -> None:
+    frame = pl.DataFrame({"sex": ["f"] * 15 + ["m"] * 5})
+    recoding = recoded(frame, 5)
+    (found,) = details(recoding, *held(recoding, frame))
+    assert found.ruled_out == pytest.approx(1 - (0.75**2 + 0.25**2))
+    assert found.kept == pytest.approx(1.0)
+    assert (found.frequent_label, found.frequent_persons) == ("f", 15)
+
+
+def test_a_column_that_is_not_divided_tells_nothing() -> None:
+    frame = pl.DataFrame({"age": [20, 30, 40, 50]})
+    recoding = recoded(frame, 4)
+    (found,) = details(recoding, *held(recoding, frame))
+    assert (found.ruled_out, found.kept, found.spans, found.frequent_label) == (0.0, 0.0, (0, 0, 0, 0, 4), "*")
+
+
+def test_labels_that_overlap_are_spread_as_is_likeliest() -> None:
+    # 30 persons are in cell 0, 10 in cell 1, 40 in either: the likeliest shares are three and one quarters.
+    labels = detail.Labels(np.array([0, 1, 0]), np.array([0, 1, 1]), np.zeros((0, 1), np.uint8), np.array([30, 10, 40]))
+    shares = detail.cell_shares(labels, 2)
+    assert shares == pytest.approx([0.75, 0.25], abs=1e-3)
+
+
+def plain(recoding: Recoding, frame: pl.DataFrame, column: int) -> tuple[float, dict[tuple[int, ...], int]]:
+    """What a label rules out, cell by cell and person by person."""
+    size = recoding.columns[column].size
+    nodes = recoding.nodes(recoding.cells(frame))
+    labels = [recoding.boxes.cells(int(node), column) for node in nodes]
+    shares = np.full(size, 1 / size)
+    for _ in range(ROUNDS):
+        new = np.zeros(size)
+        for cells in labels:
+            fit = shares[list(cells)].sum()
+            for cell in cells:
+                new[cell] += shares[cell] / fit
+        shares = new / len(labels)
+    counts: dict[tuple[int, ...], int] = {}
+    for cells in labels:
+        counts[cells] = counts.get(cells, 0) + 1
+    return float(np.mean([1 - shares[list(cells)].sum() for cells in labels])), counts
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("many", [False, True])
+def test_figures_are_those_of_a_plain_count(seed: int, many: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if many:  # the way of large tables must give the same
+        monkeypatch.setattr(detail, "DENSE", 0)
+        monkeypatch.setattr(detail, "MANY", 0)
+        monkeypatch.setattr(detail, "FEW_ROUNDS", ROUNDS)
+    rng = np.random.default_rng(seed)
+    frame = pl.DataFrame(
+        {
+            "age": rng.integers(0, 30, 150),
+            "place": rng.choice(list("abcdefg"), 150),
+            "gap": pl.Series(rng.choice([1.5, 2.5, np.nan], 150)).fill_nan(None),
+        }
+    )
+    recoding = recoded(frame, 4)
+    found = details(recoding, *held(recoding, frame))
+    for index, one in enumerate(found):
+        ruled_out, counts = plain(recoding, frame, index)
+        assert one.ruled_out == pytest.approx(ruled_out, abs=1e-6)
+        assert one.labels == len(counts)
+        assert one.frequent_persons == max(counts.values())
+        assert sum(one.spans) == len(frame)
+        assert one.spans[len(SPANS)] >= sum(
+            number for cells, number in counts.items() if len(cells) == recoding.columns[index].size
+        )
