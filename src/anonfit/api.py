@@ -42,6 +42,13 @@ class Release:
     _made: Made
     _folder: Path | None = None
 
+    @property
+    def refinements(self) -> Mapping[str, Any] | None:
+        """How top-down refinement came to the recoding: for the owner of the data, never saved with the release. None
+        for other releases, and for one that was loaded.
+        """
+        return self._made.refinements
+
     def __repr__(self) -> str:
         """What it is, without a row of it: a notebook or a log may show it."""
         asked = self.report["asked"]
@@ -70,17 +77,18 @@ class Release:
         publish_made(self._made, Path(path), kind=format, replace=replace)
         return Path(path)
 
-    def extend(self, data: Any, *, unseen: str = "suppress") -> Release:
+    def extend(self, data: Any, *, unseen: str = "suppress", recoding: Recoding | None = None) -> Release:
         """A release of new data by the same recoding: audited, with regions below the demand withheld.
 
         Args:
             data: A path or frame with the columns of the original table.
             unseen: `suppress` withholds rows with a category that the recoding does not know; `error` refuses them.
+            recoding: An edited recoding of the same quasi-identifiers, in place of the release's own.
 
         Returns:
             Another release.
         """
-        return _released(self._extended(data, unseen), data)
+        return _released(self._extended(data, unseen, recoding=recoding), data)
 
     def publish_extension(
         self,
@@ -88,6 +96,7 @@ class Release:
         out: str | Path,
         *,
         unseen: str = "suppress",
+        recoding: Recoding | None = None,
         replace: bool = False,
         stage: Stage = silent,
     ) -> Release:
@@ -97,22 +106,26 @@ class Release:
             data: A path or frame with the columns of the original table.
             out: The folder to make.
             unseen: As for `extend`.
+            recoding: As for `extend`.
             replace: Whether a release that is already there may be replaced.
             stage: Told each stage as it begins.
 
         Returns:
             The release of the new data.
         """
-        made = self._extended(data, unseen, stage)
+        made = self._extended(data, unseen, stage, recoding=recoding)
         report = publish_made(made, Path(out), replace=replace, stage=stage)
         return Release(like(data, made.table, index=False), made.recoding, report, made)
 
-    def _extended(self, data: Any, unseen: str, stage: Stage = silent) -> Made:
+    def _extended(self, data: Any, unseen: str, stage: Stage = silent, *, recoding: Recoding | None = None) -> Made:
         if unseen not in ("suppress", "error"):
             raise RequestError(f"unseen = '{unseen}' is not known here; {did_you_mean(unseen, ('suppress', 'error'))}")
+        taken = recoding or self.recoding
+        if taken.quasi_identifiers != self.recoding.quasi_identifiers:
+            raise RequestError("the recoding given is one of other quasi-identifiers than the release has.")
         targets = self.report["asked"].get("targets", ())
         steered = {target["column"]: target["kind"] == "number" for target in targets if target["used"]}
-        return extend(self._made.spec, self.recoding, data, unseen=Unseen(unseen), steered=steered, stage=stage)
+        return extend(self._made.spec, taken, data, unseen=Unseen(unseen), steered=steered, stage=stage)
 
 
 def _released(made: Made, source: Any) -> Release:
@@ -146,6 +159,8 @@ def anonymize(
     selections: Sequence[str | Mapping[str, Any] | SelectionSpec] = (),
     weights: Mapping[str, float] | None = None,
     denoise: bool = False,
+    algorithm: str = "mondrian",
+    requirements: Sequence[Sequence[str] | Mapping[str, Any]] | None = None,
     criterion: str = "auto",
     candidates: str = "boundary",
     split_on: Sequence[str] = (),
@@ -153,6 +168,10 @@ def anonymize(
     alpha: float = 0.5,
     min_gain: float = 0.0,
     cut_points: str = "simplest",
+    average: str = "containing",
+    suppression: str = "all",
+    zero_gain: bool = False,
+    time_budget: float | None = None,
     seed: int = 0,
     missing: Sequence[str] = ("",),
     missing_policy: str = "category",
@@ -191,13 +210,21 @@ def anonymize(
             `{"each": "country"}`.
         weights: How much quasi-identifiers matter.
         denoise: Whether splits are judged by a model's predictions of the targets instead of their raw values.
-        criterion: `auto` (follows the workload), `median`, `infogain`, `lsd`, `selection` or `weighted`.
+        algorithm: `mondrian`, or `tdr` (top-down refinement: every column by itself, for the classes of one target).
+        requirements: For `tdr`, several quasi-identifiers: each a list of columns, or such as
+            `{"columns": ["age", "sex"], "k": 20}`. All columns are one if not given.
+        criterion: `auto` (follows the workload), `median`, `infogain`, `lsd`, `selection` or `weighted`; of `tdr`
+            `score` or `infogain`.
         candidates: `boundary` or `all`: where information gain looks for cuts.
         split_on: The quasi-identifiers that may be split; all if not given.
         weight_rule: `first`, `product` or `blend`: how weights enter the choice.
         alpha: The share of the weight in a blend.
         min_gain: A split that gains less is not made.
         cut_points: `simplest` or `value`.
+        average: For `tdr`: anonymity loss is the mean over the quasi-identifiers `containing` a column, or over `all`.
+        suppression: For `tdr`: `all` suppressed values may be disclosed, or of each column the one of `best_gain`.
+        zero_gain: For `tdr`: whether refinements that tell nothing of the target are made, after all others.
+        time_budget: For `tdr`: the seconds after which refining stops, with what was reached until then.
         seed: For what is drawn at random.
         missing: Texts that mean a missing value.
         missing_policy: `category`, `drop` or `error`.

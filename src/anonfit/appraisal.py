@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.errors import RequestError
-from anonfit.pipeline import Made, demands_of, make, persons_in, workload_of
+from anonfit.pipeline import Made, demands_of, make, persons_in, refining_of, workload_of
 from anonfit.report.aiming import coded_targets
 from anonfit.report.comparison import Comparison, compare, comparison_content
 from anonfit.report.curve import Curve, curve, curve_content, read_ks
@@ -103,7 +103,7 @@ def appraise(made: Made) -> Appraisal:
         bins=group_bins(_persons_of(made, used, sizes)),
         details=found,
         partition=partition_content(made.recoding, used, sizes, [detail.shares for detail in found]),
-        predictions=predictions(targets, made.nodes, len(made.recoding.tree.column)),
+        predictions=predictions(targets, made.nodes, made.recoding.node_count),
         rows_are_persons=_column(made, Role.ENTITY) is None,
     )
 
@@ -118,6 +118,7 @@ def _setting(made: Made) -> Setting:
         workload=workload_of(made.spec),
         cut_points=made.spec.method.cut_points,
         seed=made.spec.method.seed,
+        refining=refining_of(made.spec),
     )
 
 
@@ -137,6 +138,12 @@ def appraise_thoroughly(made: Made, *, ks: Sequence[int] = ()) -> Appraisal:
     found = replace(appraise(made), initial=risk)
     if made.extends:
         return found
+    if made.spec.privacy.quasi_identifiers:
+        if ks:
+            raise RequestError(
+                "a curve is over one k; with privacy.quasi_identifiers, each of which has its own, leave it out."
+            )
+        return found  # there is no blind release of several quasi-identifiers to compare with
     trial = trial_of(_setting(made))
     found = replace(found, comparison=compare(trial))
     return replace(found, curve=_curve(trial, ks)) if ks else found

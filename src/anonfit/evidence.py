@@ -9,9 +9,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from anonfit.algorithms.demands import has_classes
+from anonfit.algorithms.refinements import redundant
+from anonfit.algorithms.top_down import requirements_of
 from anonfit.appraisal import Appraisal, appraise, appraise_thoroughly
 from anonfit.errors import AuditFailed
-from anonfit.pipeline import Made, persons_in, workload_of
+from anonfit.pipeline import Made, demands_of, persons_in, refining_of, workload_of
 from anonfit.recoding.values import Values
 from anonfit.report.asking import Asked, aims_of, asked_content
 from anonfit.report.attack import attack_content, attack_release
@@ -19,7 +21,7 @@ from anonfit.report.content import Facts, report_content
 from anonfit.report.disclosure import disclosed
 from anonfit.report.selections import internal_selections, public_selections
 from anonfit.spec import Spec
-from anonfit.spec_writing import public_tables, target_table
+from anonfit.spec_writing import public_tables, quasi_identifier_table, target_table
 from anonfit.tables.codebook import column_type
 from anonfit.tables.schema import ColumnType, Role, Schema
 from anonfit.workload.request import TargetRequest
@@ -58,10 +60,11 @@ def audit_made(made: Made, data: Any) -> Audit:
         targets=audited_targets(spec, schema, _rows(made)),
         max_confidence=spec.privacy.max_confidence if spec.privacy.max_confidence < 1 else None,
         k=spec.privacy.k,
+        quasi_identifier_sets=[quasi_identifier_table(one) for one in spec.privacy.quasi_identifiers],
         entity=next((column.name for column in schema.of_role(Role.ENTITY)), None),
         count=next((column.name for column in schema.of_role(Role.COUNT)), None),
         columns=_meanings(made, written["columns"]),
-        nodes=written["nodes"] if with_labels and spec.output.regions == "domain" else None,
+        **_shape(made, written),
         source=_rows(made),
         withheld=made.rows.withheld - made.rows.unknown,
         order="sorted" if spec.output.order == "sorted" else None,
@@ -69,6 +72,13 @@ def audit_made(made: Made, data: Any) -> Audit:
         regions="observed" if spec.output.regions == "observed" else ("domain" if with_labels else "any"),
         missing=spec.data.missing,
     )
+
+
+def _shape(made: Made, written: Mapping[str, Any]) -> dict[str, Any]:
+    """The regions that labels are held against, where these tell them in full."""
+    if made.spec.output.values == Values.REPRESENTATIVE or made.spec.output.regions != "domain":
+        return {}
+    return {name: written[name] for name in ("nodes", "parts") if name in written}
 
 
 def _meanings(made: Made, columns: list[dict[str, Any]]) -> dict[str, Any]:
@@ -154,6 +164,8 @@ def _asked(made: Made) -> dict[str, Any]:
             workload=workload,
             aims=aims_of(workload, made.schema, _rows(made), steered=made.steered),
             capped=_capped(made),
+            refined_by=_refined_by(made),
+            several=_several(made),
         )
     )
 
@@ -164,6 +176,24 @@ def _capped(made: Made) -> list[str]:
         return []
     released = {column.name for column in made.schema.of_role(Role.TARGET)}
     return [target.column for target in made.spec.capped_targets if target.column in released]
+
+
+def _refined_by(made: Made) -> str | None:
+    """What chose the refinements, in words."""
+    refining = refining_of(made.spec)
+    if refining is None:
+        return None
+    return "information gain" if refining.criterion == "infogain" else "information gain against anonymity loss"
+
+
+def _several(made: Made) -> list[dict[str, Any]]:
+    """Several quasi-identifiers, each with its k; one may follow from another."""
+    asked = demands_of(made.spec).quasi_identifiers
+    implied = dict(redundant(requirements_of(demands_of(made.spec), made.recoding.quasi_identifiers)))
+    return [
+        {"columns": list(one.columns), "k": one.k, "follows_from": implied.get(number)}
+        for number, one in enumerate(asked)
+    ]
 
 
 def _total(made: Made) -> int:

@@ -6,16 +6,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.algorithms.demands import Demands, DiversityRequest, guard
+from anonfit.algorithms.demands import Demands, DiversityRequest, QuasiIdentifier, guard
 from anonfit.algorithms.mondrian import Anonymized, Persons, SelectionAnswers, anonymize, answer_selections, persons_of
+from anonfit.algorithms.top_down import Refining, anonymize_top_down
 from anonfit.errors import DataError, Infeasible, SpecError, did_you_mean, listed
 from anonfit.privacy.groups import groups_allowed
 from anonfit.progress import Stage, silent
+from anonfit.recoding.grid import combined
 from anonfit.recoding.recoding import Recoding, Unseen
 from anonfit.recoding.values import Values
 from anonfit.release.table import released_table
@@ -29,6 +31,10 @@ from anonfit.workload.request import TargetRequest, Workload
 if TYPE_CHECKING:
     import polars as pl
 
+    from anonfit.algorithms.refining import Suppression
+    from anonfit.criteria.refinement import Average
+    from anonfit.engines.memory.guard import Guarded
+
 __all__ = [
     "Made",
     "RowCounts",
@@ -37,6 +43,7 @@ __all__ = [
     "make",
     "persons_in",
     "read_source",
+    "refining_of",
     "schema_of",
     "source_of",
     "workload_of",
@@ -84,6 +91,8 @@ class Made:
     """Whether the recoding is that of an earlier release."""
     steered: Mapping[str, bool] | None = None
     """The targets that steered splits, and whether each did as a number; None where that is not known."""
+    refinements: Mapping[str, Any] | None = field(default=None, repr=False)
+    """How top-down refinement came to the recoding, where it did just now."""
 
 
 def source_of(spec: Spec) -> Any:
@@ -291,16 +300,19 @@ def make(spec: Spec, *, source: Any = None, threads: int | None = None, stage: S
     _check_raw(schema, frame)
     _check_bounds(spec, schema)
     persons, workload = persons_in(schema, frame), workload_of(spec)
-    result = anonymize(
-        schema,
-        frame,
-        persons=persons,
-        demands=demands_of(spec),
-        workload=workload,
-        cut_points=spec.method.cut_points,
-        threads=threads,
-        stage=stage,
-    )
+    asked: dict[str, Any] = {
+        "persons": persons,
+        "demands": demands_of(spec),
+        "workload": workload,
+        "cut_points": spec.method.cut_points,
+        "threads": threads,
+        "stage": stage,
+    }
+    refining = refining_of(spec)
+    if refining is None:
+        result = anonymize(schema, frame, **asked)
+    else:
+        result = anonymize_top_down(schema, frame, refining=refining, **asked)
     stage("Writing labels")
     table = _table(spec, schema, result, frame, threads)
     dropped = _persons_left_out(schema, read, frame)
@@ -309,7 +321,18 @@ def make(spec: Spec, *, source: Any = None, threads: int | None = None, stage: S
     if answers is None and workload.selections:
         answers = answer_selections(workload.selections, schema, frame, result, persons=persons, k=spec.privacy.k)
     nodes = _nodes(result, len(frame))
-    return Made(spec, schema, table, result.recoding, rows, frame, answers, nodes, steered=result.steered)
+    return Made(
+        spec,
+        schema,
+        table,
+        result.recoding,
+        rows,
+        frame,
+        answers,
+        nodes,
+        steered=result.steered,
+        refinements=result.refinements,
+    )
 
 
 def _nodes(result: Anonymized, rows: int) -> NDArray[np.int32]:
@@ -329,7 +352,22 @@ def demands_of(spec: Spec) -> Demands:
     """What every group must hold."""
     asked = tuple(DiversityRequest(one.column, one.model, one.parameters) for one in spec.privacy.diversity)
     capped = _target_requests(spec.capped_targets)
-    return Demands(spec.privacy.k, asked, spec.privacy.max_confidence, capped, spec.method.criterion)
+    several = tuple(QuasiIdentifier(one.columns, one.k or spec.privacy.k) for one in spec.privacy.quasi_identifiers)
+    return Demands(spec.privacy.k, asked, spec.privacy.max_confidence, capped, spec.method.criterion, several)
+
+
+def refining_of(spec: Spec) -> Refining | None:
+    """How columns are refined; None where regions are split by Mondrian."""
+    method = spec.method
+    if method.algorithm != "tdr":
+        return None
+    return Refining(
+        "infogain" if method.criterion == "infogain" else "score",
+        cast("Average", method.average),
+        cast("Suppression", method.suppression),
+        method.zero_gain,
+        method.time_budget,
+    )
 
 
 def workload_of(spec: Spec) -> Workload:
@@ -356,41 +394,61 @@ def _asked(spec: Spec) -> str:
     models = [f"{one.model} of '{one.column}'" for one in spec.privacy.diversity]
     if spec.privacy.max_confidence < 1.0:
         models.append("max_confidence")
-    persons = f"{spec.privacy.k} persons or more"
+    k = min((one.k for one in demands_of(spec).quasi_identifiers), default=spec.privacy.k)
+    persons = f"{k} persons or more"
     return f"what is asked ({', '.join([persons, *models])})" if models else persons
 
 
 def _allowed(
-    spec: Spec, schema: Schema, frame: pl.DataFrame, groups: NDArray[np.int64], count: int
-) -> NDArray[np.bool_]:
-    """Which groups of new rows hold the demands.
+    spec: Spec, schema: Schema, frame: pl.DataFrame, groupings: Sequence[tuple[int, NDArray[np.int64]]]
+) -> NDArray[np.int64]:
+    """The new rows whose groups hold the demands: in each grouping, of so many persons and by the group of each row.
 
-    Models that compare with the whole table compare with the rows that are left: groups are withheld until all that
-    are left hold, or none is.
+    Models that compare with the whole table compare with the rows that are left, and rows that leave a group of one
+    quasi-identifier leave one of each: groups are withheld until all that are left hold, or none is.
     """
     rows = np.arange(len(frame))
-    allowed = np.ones(count, np.bool_)
     demands = demands_of(spec)
     while len(rows):
         kept = frame[rows]
         persons = persons_in(schema, kept)
-        fine = persons.of_groups(groups[rows], count) >= spec.privacy.k
-        if demands.diversity or demands.max_confidence < 1.0:
-            guarded = guard(demands, schema, kept, counts=persons.counts, entities=persons.entities)
-            fine &= groups_allowed(
-                [model for one in guarded for model in one.models],
-                groups[rows],
-                {one.column.name: one.codes for one in guarded},
-                count=count,
-                weights=None if persons.counts is None else persons.counts.astype(np.int64),
-                entities=persons.entities,
-            )
-        allowed &= fine
-        left = rows[fine[groups[rows]]]
-        if len(left) == len(rows):
-            return allowed
-        rows = left
-    return np.zeros(count, np.bool_)
+        has_models = bool(demands.diversity) or demands.max_confidence < 1.0
+        guarded = guard(demands, schema, kept, counts=persons.counts, entities=persons.entities) if has_models else []
+        fine = np.ones(len(rows), np.bool_)
+        for k, groups in groupings:
+            fine &= _fine(persons, guarded, groups[rows], k)[groups[rows]]
+        if fine.all():
+            return rows
+        rows = rows[fine]
+    return rows
+
+
+def _fine(persons: Persons, guarded: Sequence[Guarded], groups: NDArray[np.int64], k: int) -> NDArray[np.bool_]:
+    """Which groups have k persons and are allowed by all models."""
+    count = int(groups.max(initial=-1)) + 1
+    fine: NDArray[np.bool_] = persons.of_groups(groups, count) >= k
+    if guarded:
+        fine &= groups_allowed(
+            [model for one in guarded for model in one.models],
+            groups,
+            {one.column.name: one.codes for one in guarded},
+            count=count,
+            weights=None if persons.counts is None else persons.counts.astype(np.int64),
+            entities=persons.entities,
+        )
+    return fine
+
+
+def _groupings(spec: Spec, recoding: Recoding, nodes: NDArray[np.int32]) -> list[tuple[int, NDArray[np.int64]]]:
+    """For each quasi-identifier its k, and the group of each row."""
+    if not spec.privacy.quasi_identifiers:
+        return [(spec.privacy.k, nodes.astype(np.int64))]
+    found = []
+    for one in demands_of(spec).quasi_identifiers:
+        columns = [recoding.quasi_identifiers.index(name) for name in one.columns]
+        parts = [recoding.boxes.parts(nodes, column).of_node for column in columns]
+        found.append((one.k, combined(parts, [int(part.max(initial=0)) + 1 for part in parts])))
+    return found
 
 
 def extend(
@@ -414,8 +472,7 @@ def extend(
     nodes = recoding.nodes(cells)
     unknown = np.any(np.stack([found < 0 for found in cells]), axis=0)
     known = np.flatnonzero(~unknown)
-    allowed = _allowed(spec, schema, frame[known], nodes[known].astype(np.int64), len(recoding.tree.column))
-    kept = known[allowed[nodes[known]]]
+    kept = known[_allowed(spec, schema, frame[known], _groupings(spec, recoding, nodes[known]))]
     if len(kept) == 0:
         unseen_rows = len(frame) - len(known)
         told = f" {unseen_rows} row(s) have a value that the recoding does not know." if unseen_rows else ""

@@ -113,6 +113,7 @@ def _internal(made: Made, audit: Audit, target: Path, source: dict[str, str] | N
             "released": len(made.table),
         },
         **{name: report[name] for name in INTERNAL},
+        **({} if made.refinements is None else {"refinements": made.refinements}),
         "audit": audit.to_dict(),
     }
     return json.dumps(record, indent=1, ensure_ascii=False, default=str) + "\n"

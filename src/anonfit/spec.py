@@ -22,6 +22,7 @@ __all__ = [
     "MethodSpec",
     "OutputSpec",
     "PrivacySpec",
+    "QuasiIdentifierSpec",
     "SelectionSpec",
     "Spec",
     "TargetSpec",
@@ -68,6 +69,15 @@ class DiversitySpec:
 
 
 @dataclass(frozen=True, slots=True)
+class QuasiIdentifierSpec:
+    """Columns that someone could know together."""
+
+    columns: tuple[str, ...]
+    k: int | None = None
+    """How many persons must share every combination of them; None: as many as `privacy.k` says."""
+
+
+@dataclass(frozen=True, slots=True)
 class PrivacySpec:
     """What every group must hold."""
 
@@ -75,6 +85,8 @@ class PrivacySpec:
     suppression_limit: float = 0.0
     max_confidence: float = 1.0
     diversity: tuple[DiversitySpec, ...] = ()
+    quasi_identifiers: tuple[QuasiIdentifierSpec, ...] = ()
+    """Several quasi-identifiers; none named: all columns of that role are one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +139,11 @@ class MethodSpec:
     weight_rule: str = "first"
     alpha: float = 0.5
     min_gain: float = 0.0
+    average: str = "containing"
+    suppression: str = "all"
+    zero_gain: bool = False
+    time_budget: float | None = None
+    """Seconds after which refining stops; None: when nothing is left to refine."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,9 +27,7 @@ __all__ = [
 ]
 
 LATER = {
-    "privacy.quasi_identifiers": "several quasi-identifiers",
     "workload.query_log": "query logs",
-    "method.time_budget": "time budgets",
     "engine.memory": "memory limits",
     "engine.spill": "spilling to disk",
 }

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from anonfit.errors import RequestError, listed
-from anonfit.spec import VERSION, DiversitySpec, SelectionSpec, Spec, TargetSpec
+from anonfit.spec import VERSION, DiversitySpec, QuasiIdentifierSpec, SelectionSpec, Spec, TargetSpec
 from anonfit.spec_reading import spec_of
-from anonfit.spec_writing import diversity_table, selection_table, target_table
+from anonfit.spec_writing import diversity_table, quasi_identifier_table, selection_table, target_table
 from anonfit.tables.schema import Role
 from anonfit.workload.targets import can_predict
 
@@ -21,6 +21,7 @@ SECTIONS = {
     "privacy": ("k", "max_confidence"),
     "workload": ("denoise", "weights"),
     "method": (
+        "algorithm",
         "criterion",
         "candidates",
         "split_on",
@@ -29,6 +30,10 @@ SECTIONS = {
         "min_gain",
         "cut_points",
         "seed",
+        "average",
+        "suppression",
+        "zero_gain",
+        "time_budget",
     ),
     "output": ("values", "order", "regions", "consent"),
 }
@@ -79,6 +84,8 @@ def spec_of_keywords(data: Any, words: Mapping[str, Any]) -> Spec:
         tables["workload"]["targets"] = targets
     tables["workload"]["selections"] = [_selection(given) for given in _several(words.get("selections"))]
     tables["privacy"]["diversity"] = _demands(words.get("sensitive"))
+    if words.get("requirements") is not None:
+        tables["privacy"]["quasi_identifiers"] = [_requirement(one) for one in words["requirements"]]
     return _with_models(spec_of({"version": VERSION, **tables}), _several(words.get("targets")))
 
 
@@ -157,6 +164,13 @@ def _selection(given: Any) -> Any:
     if isinstance(given, SelectionSpec):
         return selection_table(given)
     return {"where": given} if isinstance(given, str) else given
+
+
+def _requirement(given: Any) -> Any:
+    """One of several quasi-identifiers; a list of names is one whose k is that of all."""
+    if isinstance(given, QuasiIdentifierSpec):
+        return quasi_identifier_table(given)
+    return {"columns": _names(given)} if isinstance(given, list | tuple) else given
 
 
 def _demands(sensitive: Any) -> list[Any]:

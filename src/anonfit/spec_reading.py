@@ -23,7 +23,8 @@ from anonfit.spec import (
 )
 from anonfit.spec_columns import read_column
 from anonfit.spec_diversity import check_diversity, read_diversity
-from anonfit.spec_faults import AT_LEAST_ZERO, FRACTION, SHARE, Faults
+from anonfit.spec_faults import ABOVE_ZERO, AT_LEAST_ZERO, FRACTION, SHARE, Faults
+from anonfit.spec_refining import NONE, check_refining, read_criterion, read_quasi_identifiers
 from anonfit.spec_workload import check_workload, read_workload
 from anonfit.tables.cuts import CutPoints
 from anonfit.tables.schema import Role
@@ -57,7 +58,7 @@ def _data(table: dict[str, Any], faults: Faults) -> DataSpec:
 
 
 def _privacy(table: dict[str, Any], faults: Faults) -> PrivacySpec:
-    faults.unknown(table, ("k", "suppression_limit", "max_confidence", "diversity"), "privacy")
+    faults.unknown(table, ("k", "suppression_limit", "max_confidence", "diversity", "quasi_identifiers"), "privacy")
     if "k" not in table:
         faults.add(
             "privacy.k is missing: how many persons must share every released combination? 10 is a common start."
@@ -75,23 +76,17 @@ def _privacy(table: dict[str, Any], faults: Faults) -> PrivacySpec:
         suppression_limit=float(limit),
         max_confidence=faults.number(table, "max_confidence", "privacy", SHARE, 1.0),
         diversity=read_diversity(table.get("diversity", ()), faults),
+        quasi_identifiers=read_quasi_identifiers(table.get("quasi_identifiers", NONE), faults),
     )
 
 
 def _method(table: dict[str, Any], faults: Faults) -> MethodSpec:
     faults.unknown(table, [setting.name for setting in fields(MethodSpec)], "method")
-    for key, later, have in (
-        ("algorithm", ("tdr",), ("mondrian",)),
-        ("criterion", ("clustering", "score"), CRITERIA),
-    ):
-        if table.get(key) in later:
-            faults.add(
-                f"method.{key} = '{table[key]}' is not supported by this version of anonfit; use {' or '.join(have)}."
-            )
-            table = {name: value for name, value in table.items() if name != key}
+    algorithm = faults.choice(table, "algorithm", "method", ("mondrian", "tdr"), "mondrian")
+    budget = faults.number(table, "time_budget", "method", ABOVE_ZERO, 0.0)
     return MethodSpec(
-        algorithm=faults.choice(table, "algorithm", "method", ("mondrian",), "mondrian"),
-        criterion=faults.choice(table, "criterion", "method", CRITERIA, "auto"),
+        algorithm=algorithm,
+        criterion=read_criterion(table, algorithm, CRITERIA, faults),
         cut_points=CutPoints(faults.choice(table, "cut_points", "method", CutPoints, "simplest")),
         seed=faults.kind(table, "seed", "method", int, "a whole number", 0),
         candidates=faults.choice(table, "candidates", "method", ("boundary", "all"), "boundary"),
@@ -99,6 +94,10 @@ def _method(table: dict[str, Any], faults: Faults) -> MethodSpec:
         weight_rule=faults.choice(table, "weight_rule", "method", ("first", "product", "blend"), "first"),
         alpha=faults.number(table, "alpha", "method", FRACTION, 0.5),
         min_gain=faults.number(table, "min_gain", "method", AT_LEAST_ZERO, 0.0),
+        average=faults.choice(table, "average", "method", ("containing", "all"), "containing"),
+        suppression=faults.choice(table, "suppression", "method", ("all", "best_gain"), "all"),
+        zero_gain=faults.kind(table, "zero_gain", "method", bool, "true or false", False),
+        time_budget=budget or None,
     )
 
 
@@ -168,6 +167,7 @@ def spec_of(tables: Mapping[str, Any], *, folder: Path | None = None) -> Spec:
     _check_roles(spec, faults)
     check_diversity(spec, faults)
     check_workload(spec, faults)
+    check_refining(spec, faults)
     if faults.found:
         raise SpecError(faults.found)
     return spec

@@ -20,6 +20,7 @@ from anonfit.spec import (
     MethodSpec,
     OutputSpec,
     PrivacySpec,
+    QuasiIdentifierSpec,
     SelectionSpec,
     Spec,
     TargetSpec,
@@ -28,7 +29,15 @@ from anonfit.spec import (
 from anonfit.spec_diversity import distance_of
 from anonfit.tables.schema import Column, ColumnType, Schema
 
-__all__ = ["diversity_table", "public_tables", "selection_table", "spec_tables", "target_table", "to_toml"]
+__all__ = [
+    "diversity_table",
+    "public_tables",
+    "quasi_identifier_table",
+    "selection_table",
+    "spec_tables",
+    "target_table",
+    "to_toml",
+]
 
 BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 PUBLIC_COLUMN = ("role", "type", "split", "date_format")
@@ -44,6 +53,8 @@ PUBLIC_METHOD = (
     "min_gain",
 )
 """What it says of the method: all but the seed."""
+PUBLIC_REFINING = ("average", "suppression", "zero_gain")
+"""And of top-down refinement: all but how long it may take, which is the owner's."""
 
 
 def _plain(value: Any) -> Any:
@@ -74,6 +85,11 @@ def diversity_table(demand: DiversitySpec) -> dict[str, Any]:
     return {"column": demand.column, "model": demand.model, **demand.parameters}
 
 
+def quasi_identifier_table(one: QuasiIdentifierSpec) -> dict[str, Any]:
+    """An entry of `[[privacy.quasi_identifiers]]`."""
+    return {"columns": list(one.columns), **({} if one.k is None else {"k": one.k})}
+
+
 def target_table(target: TargetSpec) -> dict[str, Any]:
     """An entry of `workload.targets`."""
     default = TargetSpec(target.column)
@@ -89,6 +105,8 @@ def _privacy(privacy: PrivacySpec) -> dict[str, Any]:
     found = {"k": privacy.k, **_settings(privacy, PrivacySpec(privacy.k), ("suppression_limit", "max_confidence"))}
     if privacy.diversity:
         found["diversity"] = [diversity_table(demand) for demand in privacy.diversity]
+    if privacy.quasi_identifiers:
+        found["quasi_identifiers"] = [quasi_identifier_table(one) for one in privacy.quasi_identifiers]
     return found
 
 
@@ -155,9 +173,14 @@ def public_tables(spec: Spec, schema: Schema, *, types: Mapping[str, ColumnType]
                 _public_demand(demand, by_name[demand.column], (types or {}).get(demand.column))
                 for demand in spec.privacy.diversity
             ],
-        },
+        }
+        | (
+            {"quasi_identifiers": [quasi_identifier_table(one) for one in spec.privacy.quasi_identifiers]}
+            if spec.privacy.quasi_identifiers
+            else {}
+        ),
         "workload": _public_workload(spec.workload),
-        "method": {name: _plain(getattr(spec.method, name)) for name in PUBLIC_METHOD},
+        "method": {name: _plain(getattr(spec.method, name)) for name in _public_method(spec.method)},
         "output": {
             "format": spec.output.format,
             "values": str(spec.output.values),
@@ -166,6 +189,10 @@ def public_tables(spec: Spec, schema: Schema, *, types: Mapping[str, ColumnType]
             "consent": spec.output.consent,
         },
     }
+
+
+def _public_method(method: MethodSpec) -> tuple[str, ...]:
+    return (*PUBLIC_METHOD, *PUBLIC_REFINING) if method.algorithm == "tdr" else PUBLIC_METHOD
 
 
 def _public_demand(demand: DiversitySpec, column: Column, found: ColumnType | None) -> dict[str, Any]:

@@ -157,12 +157,8 @@ def test_what_is_not_written_has_its_default() -> None:
 
 
 LATER = [
-    ("privacy", {"k": 2, "quasi_identifiers": [{"columns": ["age"], "k": 20}]}, "privacy.quasi_identifiers"),
     ("workload", {"query_log": {"path": "queries.sql"}}, "workload.query_log"),
-    ("method", {"time_budget": 60}, "method.time_budget"),
-    ("method", {"algorithm": "tdr"}, "method.algorithm = 'tdr'"),
     ("method", {"criterion": "clustering"}, "method.criterion = 'clustering'"),
-    ("method", {"criterion": "score"}, "method.criterion = 'score'"),
     ("engine", {"name": "duckdb"}, "engine.name = 'duckdb'"),
     ("engine", {"name": "spark"}, "engine.name = 'spark'"),
     ("engine", {"memory": "4GB"}, "engine.memory"),

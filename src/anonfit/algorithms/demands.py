@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from anonfit.engines.memory.guard import Guarded
 
-__all__ = ["Demands", "DiversityRequest", "guard", "has_classes", "not_capped", "refuse_infeasible"]
+__all__ = ["Demands", "DiversityRequest", "QuasiIdentifier", "guard", "has_classes", "not_capped", "refuse_infeasible"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,14 @@ class DiversityRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class QuasiIdentifier:
+    """Columns, by name, whose every combination must be shared by k persons."""
+
+    columns: tuple[str, ...]
+    k: int
+
+
+@dataclass(frozen=True, slots=True)
 class Demands:
     """k persons in every group, diversity of sensitive columns, and a cap on what groups reveal of targets."""
 
@@ -49,6 +57,8 @@ class Demands:
     targets: tuple[TargetRequest, ...] = ()
     criterion: str = "auto"
     """It may take numbers for classes; then these are capped."""
+    quasi_identifiers: tuple[QuasiIdentifier, ...] = ()
+    """Several quasi-identifiers, whose groups each hold the demands; none named: all columns are one."""
 
 
 def guard(

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,6 +80,8 @@ class Anonymized:
     answers: SelectionAnswers | None = None
     steered: Mapping[str, bool] | None = None
     """The targets that steered splits, and whether each did as a number; None where that is not known."""
+    refinements: Mapping[str, Any] | None = None
+    """How top-down refinement came to it, as `told_refinements` says it."""
 
 
 def persons_of(rows: int, counts: pl.Series | None, entities: pl.Series | None) -> Persons:

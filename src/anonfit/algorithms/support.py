@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Mondrian supports: ways to choose splits, privacy models, kinds of columns, and what a person is.
+"""What Mondrian and top-down refinement support: ways to choose splits, privacy models, kinds of columns, and what a
+person is.
 
 Printed as docs/supported.md by `python -m anonfit.algorithms.support`; a test runs every combination that it says is
 supported, and looks at the error of those that are not.
@@ -23,6 +24,7 @@ __all__ = [
     "SENSITIVE",
     "Choice",
     "caps",
+    "divides",
     "support_page",
     "supports",
 ]
@@ -54,6 +56,8 @@ CRITERIA = (
     Choice("weighted, product", 'weights, weight_rule = "product"', "weight times width"),
     Choice("weighted, blend", 'weights, weight_rule = "blend"', "a mean of weight and width"),
     Choice("infogain, weighted", "weights and a target with classes", "a rule of weights over what is gained"),
+    Choice("tdr, score", 'algorithm = "tdr"', "top-down refinement: information gain against anonymity loss"),
+    Choice("tdr, infogain", 'algorithm = "tdr", criterion = "infogain"', "top-down refinement: information gain"),
 )
 """Ways to choose splits."""
 
@@ -96,9 +100,6 @@ PERSONS = (
 
 LATER = (
     Choice("clustering", 'criterion = "clustering"', "not in this version"),
-    Choice("tdr", 'algorithm = "tdr"', "not in this version"),
-    Choice("score", 'criterion = "score"', "not in this version"),
-    Choice("several quasi-identifiers", "privacy.quasi_identifiers", "for tdr only"),
     Choice("duckdb", 'engine.name = "duckdb"', "not in this version"),
     Choice("spark", 'engine.name = "spark"', "not in this version"),
 )
@@ -128,6 +129,16 @@ def supports(model: str, sensitive: str) -> bool:
     if sensitive in ("taxonomy", "ordinal"):
         return model == "t-closeness"
     return ColumnType(sensitive) in MODELS[model].suits
+
+
+def divides(criterion: str, column: str) -> bool:
+    """Whether a criterion can divide a kind of quasi-identifier: top-down refinement has no two groups of names.
+
+    Args:
+        criterion: A name of CRITERIA.
+        column: A name of COLUMNS.
+    """
+    return not (criterion.startswith("tdr") and column.endswith("binary"))
 
 
 def _table(corner: str, rows: Sequence[Choice], columns: Sequence[Choice], holds: Callable[[str, str], bool]) -> str:
@@ -172,7 +183,9 @@ target.
 
 ### with kinds of quasi-identifiers
 
-{_table("criterion", CRITERIA, COLUMNS, every)}
+{_table("criterion", CRITERIA, COLUMNS, divides)}
+
+Under top-down refinement, names without a taxonomy (`subset`) are not divided into sets, but disclosed one by one.
 
 ### with what a person is
 
@@ -192,6 +205,11 @@ release; without it the column is nominal, and every model but the two for numbe
 ### with what a person is
 
 {_table("model", PRIVACY, PERSONS, every)}
+
+## Several quasi-identifiers
+
+`[[privacy.quasi_identifiers]]` goes with `algorithm = "tdr"` only, and there with every criterion, privacy model, kind
+of column and of person: what is asked holds in the groups of each quasi-identifier.
 
 ## Kinds of quasi-identifiers
 

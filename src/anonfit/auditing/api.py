@@ -10,6 +10,7 @@ from typing import Any, Literal
 from anonfit.auditing.demands import read_demand, read_sensitive, read_targets
 from anonfit.auditing.meanings import Meaning, read_meaning
 from anonfit.auditing.measuring import run_audit
+from anonfit.auditing.region_grid import RegionGrid, read_region_grid
 from anonfit.auditing.region_tree import RegionTree, read_region_tree
 from anonfit.auditing.released import Regions
 from anonfit.auditing.request import Attacker, OtherRelease, Request, column_sets
@@ -45,6 +46,7 @@ def audit(
     expected_columns: Sequence[str] | None = None,
     regions: Regions = "any",
     nodes: Mapping[str, Any] | None = None,
+    parts: Mapping[str, Any] | None = None,
     missing: Sequence[str] = ("",),
 ) -> Audit:
     """Recount a file or frame and say what it really protects.
@@ -80,6 +82,7 @@ def audit(
         regions: "domain" or "observed" ask of the labels what these settings of a spec promise.
         nodes: The tree of regions, as "nodes" of recoding.json: every group must be one of its regions, unless regions
             are "observed". It counts `columns` in their order, so these must be all quasi-identifiers.
+        parts: The parts of every column, as "parts" of recoding.json, in place of a tree.
         missing: Texts that mean missing, in every table.
 
     Returns:
@@ -120,19 +123,26 @@ def audit(
             order=order,
             expected_columns=None if expected_columns is None else tuple(expected_columns),
             regions=regions,
-            tree=None if nodes is None or regions == "observed" else _region_tree(nodes, quasi_identifiers, meanings),
+            tree=None if regions == "observed" else _regions(nodes, parts, quasi_identifiers, meanings),
             missing=tuple(missing),
         )
     )
 
 
-def _region_tree(
-    nodes: Mapping[str, Any], quasi_identifiers: Sequence[str], meanings: Mapping[str, Meaning] | None
-) -> RegionTree:
-    """The regions of a tree over all quasi-identifiers."""
+def _regions(
+    nodes: Mapping[str, Any] | None,
+    parts: Mapping[str, Any] | None,
+    quasi_identifiers: Sequence[str],
+    meanings: Mapping[str, Meaning] | None,
+) -> RegionTree | RegionGrid | None:
+    """The regions over all quasi-identifiers, of a tree or of parts."""
+    if nodes is None and parts is None:
+        return None
+    if nodes is not None and parts is not None:
+        raise DataError("Regions are those of a tree or of parts of columns; give one of them.")
     if meanings is None or set(meanings) != set(quasi_identifiers):
         raise DataError("A tree of regions needs the meaning of every quasi-identifier, and of no other column.")
-    return read_region_tree(nodes, meanings)
+    return read_region_tree(nodes, meanings) if parts is None else read_region_grid(parts, meanings)
 
 
 def read_other(

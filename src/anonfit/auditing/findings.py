@@ -89,7 +89,9 @@ def _diversity(measured: Diversity) -> Finding:
     """A diversity model holds in every group."""
     value, persons = (None, None) if measured.found is None else (measured.found.value, measured.found.persons)
     asked, met, sentence = measured.asked, measured.met, measured.sentence
-    return Finding(measured.model, asked, value, met, sentence, measured.column, persons=persons)
+    within = measured.settings.get("quasi_identifier")
+    where = measured.column if within is None else f"{measured.column} in groups of {', '.join(within)}"
+    return Finding(measured.model, asked, value, met, sentence, where, persons=persons)
 
 
 def _risk(audit: Audit, request: Request, *, lost: bool) -> Finding:

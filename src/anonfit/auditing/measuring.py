@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -26,7 +27,7 @@ from anonfit.auditing.evidence import (
 )
 from anonfit.auditing.figures import Share
 from anonfit.auditing.findings import all_findings
-from anonfit.auditing.groups import count_values, persons_in_groups, regrouped
+from anonfit.auditing.groups import Grouping, count_values, persons_in_groups, regrouped
 from anonfit.auditing.joint import joint_cells
 from anonfit.auditing.population import population_sizes
 from anonfit.auditing.raw_columns import measure_raw_column
@@ -56,7 +57,7 @@ def run_audit(request: Request) -> Audit:
 
     def count(located: Located | None) -> tuple[Evidence, list[RawColumn], list[Diversity]]:
         found = gather_evidence(released, request, source=source, located=located, raw=raw)
-        return found, *_raw_columns(found, request)
+        return found, *_raw_columns(found, request, released)
 
     # Labels are read in Python, raw columns are counted in loops that leave a core to it.
     with ThreadPoolExecutor(2) as pool:
@@ -98,7 +99,36 @@ def _everyone(evidence: Evidence) -> int:
     return int(persons_in_groups(evidence.persons, everyone, 1).sum())
 
 
-def _raw_columns(evidence: Evidence, request: Request) -> tuple[list[RawColumn], list[Diversity]]:
+def _evidence_of_sets(
+    evidence: Evidence, request: Request, released: Released
+) -> list[tuple[tuple[str, ...], Evidence]]:
+    """The same persons in the groups of every one of several quasi-identifiers."""
+    found = []
+    for demand in request.sets:
+        coarse = _regrouped(evidence, released, demand.columns)
+        sizes = persons_in_groups(evidence.persons, coarse.of_row, coarse.count)
+        found.append((demand.columns, replace(evidence, grouping=coarse, sizes=sizes)))
+    return found
+
+
+def _regrouped(evidence: Evidence, released: Released, columns: Sequence[str]) -> Grouping:
+    """The groups of some quasi-identifiers."""
+    held = [column for name in columns for column in released.columns[name]]
+    return regrouped(evidence.grouping, released.heads.select(held))
+
+
+def _within(
+    columns: tuple[str, ...], evidence: Evidence, asked: Sequence[DiversityDemand], raw: RawValues
+) -> list[Diversity]:
+    """What is asked of a raw column, in the groups of one of several quasi-identifiers."""
+    counts = count_values(evidence.persons, evidence.grouping, raw.column, sizes=evidence.sizes)
+    return [
+        replace(one, settings=one.settings | {"quasi_identifier": list(columns)})
+        for one in measure_demands(asked, raw, counts=counts, evidence=evidence)
+    ]
+
+
+def _raw_columns(evidence: Evidence, request: Request, released: Released) -> tuple[list[RawColumn], list[Diversity]]:
     """Inference and diversity of the raw columns, some columns at a time on all cores."""
     generalized = [demand for demand in request.targets if demand.column in request.quasi_identifiers]
     demands = [*_sensitive(request), *(demand for demand in request.targets if demand not in generalized)]
@@ -106,6 +136,7 @@ def _raw_columns(evidence: Evidence, request: Request) -> tuple[list[RawColumn],
     if unknown:
         raise DataError(f"Something is asked of '{unknown[0]}', which is no raw column of the data and the source.")
     sensitive = {demand.column for demand in _sensitive(request)}
+    several = _evidence_of_sets(evidence, request, released)
 
     def measure(series: pl.Series) -> tuple[RawColumn, list[Diversity]]:
         column = coded_values(series)
@@ -113,7 +144,9 @@ def _raw_columns(evidence: Evidence, request: Request) -> tuple[list[RawColumn],
         inferred = measure_raw_column(series.name, column, counts=counts, sensitive=series.name in sensitive)
         asked = [demand for demand in demands if demand.column == series.name]
         raw = RawValues(series, column, evidence.text_file)
-        return inferred, measure_demands(asked, raw, counts=counts, evidence=evidence)
+        if not several:
+            return inferred, measure_demands(asked, raw, counts=counts, evidence=evidence)
+        return inferred, [one for columns, held in several for one in _within(columns, held, asked, raw)]
 
     measured: list[tuple[RawColumn, list[Diversity]]] = []
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -158,8 +191,7 @@ def _sets(released: Released, request: Request, *, evidence: Evidence) -> tuple[
     """The groups of every one of several quasi-identifiers."""
     found = []
     for demand in request.sets:
-        columns = [column for name in demand.columns for column in released.columns[name]]
-        coarse = regrouped(evidence.grouping, released.heads.select(columns))
+        coarse = _regrouped(evidence, released, demand.columns)
         sizes = persons_in_groups(evidence.persons, coarse.of_row, coarse.count)
         found.append(SetSizes(demand.columns, demand.k, group_sizes(sizes, demand.k)))
     return tuple(found)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""recoding.json as the audit reads it: what the labels of its columns mean, and the regions of its tree."""
+"""recoding.json as the audit reads it: what the labels of its columns mean, and its regions."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from anonfit.auditing.meanings import Meaning, read_meaning
+from anonfit.auditing.region_grid import RegionGrid, read_region_grid
 from anonfit.auditing.region_tree import RegionTree, read_region_tree
 from anonfit.auditing.settings import Settings
 from anonfit.errors import RecodingError
@@ -21,7 +22,7 @@ class Recoded:
     """A recoding: its columns, in the order of the file, and its regions."""
 
     meanings: Mapping[str, Meaning]
-    tree: RegionTree
+    tree: RegionTree | RegionGrid
 
 
 def read_recoding(recoding: object, date_formats: Mapping[str, str | None]) -> Recoded:
@@ -31,15 +32,18 @@ def read_recoding(recoding: object, date_formats: Mapping[str, str | None]) -> R
     found = Settings(recoding, "the recoding", RecodingError)
     if found.entries.get("format") != "anonfit recoding":
         raise RecodingError("The recoding is not one of anonfit: its format is another.")
-    if found.get("version", int) != 1:
+    version = found.get("version", int)
+    if version not in (1, 2):
         raise RecodingError("The recoding is of a version this audit does not know: use a newer anonfit.")
-    found.known(("format", "version", "columns", "nodes"))
+    found.known(("format", "version", "columns", "nodes" if version == 1 else "parts"))
     meanings: dict[str, Meaning] = {}
     for column in found.parts("columns"):
         meaning = _meaning(column, date_formats)
         if meaning.name in meanings:
             raise RecodingError(f"The recoding has the column '{meaning.name}' twice.")
         meanings[meaning.name] = meaning
+    if version == 2:
+        return Recoded(meanings, read_region_grid(found.entries.get("parts"), meanings))
     return Recoded(meanings, read_region_tree(found.entries.get("nodes"), meanings))
 
 

@@ -13,6 +13,7 @@ from anonfit.auditing.coding import Coded, IntArray, join_codes
 from anonfit.auditing.labels import ValueSet
 from anonfit.auditing.meanings import Meaning
 from anonfit.auditing.region_cells import cell_count, cell_reader
+from anonfit.auditing.region_grid import RegionGrid
 from anonfit.auditing.region_tree import Bits, RegionTree
 
 __all__ = ["GroupLabels", "count_strangers"]
@@ -21,10 +22,12 @@ GroupLabels = tuple[Meaning, Sequence[ValueSet | None], IntArray]
 """A column's meaning, the sets of its different labels (None: no label), and the label of every group."""
 
 
-def count_strangers(labels: Mapping[str, GroupLabels], tree: RegionTree, *, groups: int) -> int:
-    """How many groups are no region of the tree: all (and at least one) if it is not a tree of these columns."""
+def count_strangers(labels: Mapping[str, GroupLabels], tree: RegionTree | RegionGrid, *, groups: int) -> int:
+    """How many groups are no region of the recoding: all (and at least one) if it is not one of these columns."""
     if not tree.fits:
         return max(1, groups)
+    if isinstance(tree, RegionGrid):
+        return _strangers_of_grid(labels, tree, groups)
     strange = np.zeros(groups, np.bool_)
     known = np.ones(len(tree.first), np.bool_)
     columns = []
@@ -38,6 +41,18 @@ def count_strangers(labels: Mapping[str, GroupLabels], tree: RegionTree, *, grou
     inside = groups - int(strange.sum())
     keys, _ = join_codes(codes, inside + int(known.sum()))
     return groups - int(np.count_nonzero(_places(keys[:inside], np.sort(keys[inside:])) >= 0))
+
+
+def _strangers_of_grid(labels: Mapping[str, GroupLabels], grid: RegionGrid, groups: int) -> int:
+    """How many groups have a label that is no part of its column: every combination of parts is a region."""
+    strange = np.zeros(groups, np.bool_)
+    for name, parts in grid.parts.items():
+        meaning, sets, of_group = labels[name]
+        read = cell_reader(meaning)
+        runs = [None if found is None else read(found) for found in sets]
+        known = np.array([one is not None and tuple(one) in parts for one in runs], np.bool_)
+        strange |= ~known[of_group]
+    return int(strange.sum())
 
 
 def _parts(column: GroupLabels, tree: RegionTree, place: int) -> tuple[IntArray, IntArray, int]:

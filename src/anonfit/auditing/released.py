@@ -18,6 +18,7 @@ from anonfit.auditing.labels import Interval, ValueSet, read_bounds, read_label
 from anonfit.auditing.meanings import Meaning
 from anonfit.auditing.placing import distinct_texts
 from anonfit.auditing.reading import Table, require_columns
+from anonfit.auditing.region_grid import RegionGrid
 from anonfit.auditing.region_tree import RegionTree
 from anonfit.auditing.regions import GroupLabels, count_strangers
 from anonfit.auditing.result import LabelCheck
@@ -118,7 +119,12 @@ def boxes_of(released: Released, columns: Mapping[str, ColumnLabels]) -> Boxes |
 
 
 def check_labels(
-    columns: Mapping[str, ColumnLabels], boxes: Boxes | None, *, regions: Regions, tree: RegionTree | None, groups: int
+    columns: Mapping[str, ColumnLabels],
+    boxes: Boxes | None,
+    *,
+    regions: Regions,
+    tree: RegionTree | RegionGrid | None,
+    groups: int,
 ) -> LabelCheck:
     """Count the labels that are none, those that the recoding does not allow, and the groups whose labels overlap or
     are no region of its tree.

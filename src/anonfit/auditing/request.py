@@ -9,6 +9,7 @@ from typing import Literal
 
 from anonfit.auditing.demands import DiversityDemand
 from anonfit.auditing.meanings import Meaning
+from anonfit.auditing.region_grid import RegionGrid
 from anonfit.auditing.region_tree import RegionTree
 from anonfit.auditing.released import Regions
 from anonfit.auditing.result import Finding
@@ -63,7 +64,7 @@ class Request:
     order: Literal["sorted"] | None = None
     expected_columns: tuple[str, ...] | None = None
     regions: Regions = "any"
-    tree: RegionTree | None = None  # every group must be one of its regions
+    tree: RegionTree | RegionGrid | None = None  # every group must be one of its regions
     representatives: bool = False  # they stand in place of labels, so nothing is asked of regions
     drops_missing: bool = False  # rows with a missing quasi-identifier were left out on purpose
     missing: tuple[str, ...] = ("",)

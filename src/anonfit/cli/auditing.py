@@ -28,6 +28,7 @@ NOT_CHECKED = "Not checked: "
 def _of_spec(path: Path, data: Path, given: Mapping[str, Any]) -> dict[str, Any]:
     """What a spec says of the file's columns and asks of them, under what the command line says."""
     from anonfit.spec_reading import read_spec
+    from anonfit.spec_writing import quasi_identifier_table
     from anonfit.tables.schema import Role
 
     spec = read_spec(path)
@@ -41,6 +42,8 @@ def _of_spec(path: Path, data: Path, given: Mapping[str, Any]) -> dict[str, Any]
     for key, role in (("entity", Role.ENTITY), ("count", Role.COUNT)):
         if spec.of_role(role):
             found[key] = spec.of_role(role)[0]
+    if spec.privacy.quasi_identifiers:
+        found["quasi_identifier_sets"] = [quasi_identifier_table(one) for one in spec.privacy.quasi_identifiers]
     return found | {key: value for key, value in given.items() if value}
 
 
@@ -169,9 +172,14 @@ def _show_demands(found: Audit, screen: Console) -> None:
     screen.print(
         Text("Demands met" if found.passed else head, style="bold green" if found.passed else "bold red"),
     )
+    for one in found.sets:
+        words = f"{', '.join(one.columns)}: k = {one.sizes.smallest}, {one.sizes.groups:,} groups"
+        screen.print(Text(f"  {words}"), soft_wrap=True)
     smallest = f"k = {sizes.smallest}" if unit == "persons" else f"smallest group {sizes.smallest}"
+    together = "all quasi-identifiers together: " if found.sets else ""
     screen.print(
-        f"  {smallest}: {sizes.groups:,} groups, median {sizes.median}, largest {sizes.largest} {unit}", soft_wrap=True
+        f"  {together}{smallest}: {sizes.groups:,} groups, median {sizes.median}, largest {sizes.largest} {unit}",
+        soft_wrap=True,
     )
     for finding in found.missed:
         text = _missed(finding, needs_source=unit == "rows" and found.source is None)

@@ -83,6 +83,9 @@ def run(
     curve: Annotated[
         str | None, typer.Option(help="Also measure what other k would be worth, for the report: 5,10,25,50.")
     ] = None,
+    steps: Annotated[
+        bool, typer.Option("--steps", help="Show how columns were refined (algorithm tdr); for the owner only.")
+    ] = False,
     replace: Replace = False,
     as_json: Json = False,
 ) -> None:
@@ -90,7 +93,9 @@ def run(
     from anonfit.cli.releasing import run_spec
 
     chosen = [*(settings or []), *([f'engine.name="{engine}"'] if engine else [])]
-    run_spec(spec, out, settings=chosen, curve=_whole_numbers("curve", curve), replace=replace, as_json=as_json)
+    run_spec(
+        spec, out, settings=chosen, curve=_whole_numbers("curve", curve), replace=replace, as_json=as_json, steps=steps
+    )
 
 
 @app.command(epilog="Example: anonfit apply release new_patients.csv --out release-2")
@@ -102,6 +107,9 @@ def apply(
         str,
         typer.Option(help="Rows with a category the recoding does not know: suppress (withhold) or error."),
     ] = "suppress",
+    recoding: Annotated[
+        Path | None, typer.Option(help="An edited recoding.json, in place of the release's own.")
+    ] = None,
     replace: Replace = False,
     as_json: Json = False,
 ) -> None:
@@ -111,7 +119,7 @@ def apply(
     """
     from anonfit.cli.releasing import apply_release
 
-    apply_release(release, data, out, unseen=unseen, replace=replace, as_json=as_json)
+    apply_release(release, data, out, unseen=unseen, replace=replace, as_json=as_json, recoding=recoding)
 
 
 @app.command(

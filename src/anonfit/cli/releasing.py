@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from anonfit.cli.showing import console, print_json, stages
+from anonfit.cli.showing import console, print_json, stages, table
 from anonfit.report.content import CONSENTED
 
 __all__ = ["apply_release", "run_spec", "summary"]
@@ -29,9 +29,11 @@ def summary(report: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     }
 
 
-def show_release(report: Mapping[str, Any], folder: Path, *, as_json: bool) -> None:
-    """Tell of a published release."""
-    found = summary(report, folder)
+def show_release(
+    report: Mapping[str, Any], folder: Path, *, as_json: bool, more: Mapping[str, Any] | None = None
+) -> None:
+    """Tell of a published release; a script is told `more`."""
+    found = summary(report, folder) | dict(more or {})
     if as_json:
         print_json(found)
         return
@@ -41,10 +43,16 @@ def show_release(report: Mapping[str, Any], folder: Path, *, as_json: bool) -> N
     rows = report["rows"]
     left_out = [f"{rows[word]} {word}" for word in ("withheld", "dropped") if rows[word]]
     screen.print(Text("Published ", style="bold green") + Text(str(folder), style="bold"), soft_wrap=True)
-    screen.print(
-        f"  {rows['released']:,} rows in {found['groups']:,} groups, the smallest of {found['smallest_group']} "
-        f"persons (asked: {found['k']})"
-    )
+    if several := report["audit"]["sets"]:
+        screen.print(f"  {rows['released']:,} rows; smallest groups of the quasi-identifiers:")
+        for one in several:
+            words = f"  {', '.join(one['columns'])}: {one['sizes']['smallest']} persons (asked: {one['k']})"
+            screen.print(Text(words), soft_wrap=True)
+    else:
+        screen.print(
+            f"  {rows['released']:,} rows in {found['groups']:,} groups, the smallest of {found['smallest_group']} "
+            f"persons (asked: {found['k']})"
+        )
     if left_out:
         screen.print(f"  rows left out: {', '.join(left_out)}")
     screen.print(
@@ -58,24 +66,72 @@ def show_release(report: Mapping[str, Any], folder: Path, *, as_json: bool) -> N
     screen.print(Text(f"  for the owner of the data only: {found['internal_report']}"), soft_wrap=True)
 
 
+def show_refinements(refinements: Mapping[str, Any] | None) -> None:
+    """Print the refinements of top-down refinement as a table: for the owner of the data."""
+    screen = console()
+    if refinements is None:
+        screen.print("  There are no refinements to show: only algorithm = 'tdr' makes them.")
+        return
+    rows = [
+        (
+            number,
+            step["column"],
+            "" if step["refined"] is None else step["refined"],
+            " | ".join(step["into"]),
+            f"{step['gain']:.4f}",
+            f"{step['loss']:.4g}",
+            f"{step['score']:.4g}",
+            ", ".join(map(str, step["anonymity"])),
+        )
+        for number, step in enumerate(refinements["steps"], 1)
+    ]
+    head = ("", "column", "refined", "into", "gain", "loss", "score", "anonymity")
+    screen.print(table(head, rows, numbers=(0, 4, 5, 6, 7)))
+    if refinements["stopped"]:
+        screen.print("  Refining was stopped before it was done.")
+
+
 def run_spec(
-    spec: Path, out: Path | None, *, settings: Sequence[str], curve: Sequence[int], replace: bool, as_json: bool
+    spec: Path,
+    out: Path | None,
+    *,
+    settings: Sequence[str],
+    curve: Sequence[int],
+    replace: bool,
+    as_json: bool,
+    steps: bool = False,
 ) -> None:
-    """Make and publish the release of a spec."""
+    """Make and publish the release of a spec; `steps` also shows how columns were refined."""
     with stages(as_json=as_json) as stage:
         from anonfit.api import run
 
         folder = out or Path(f"{spec.stem}-release")
         release = run(spec, folder, settings=settings, curve=curve, replace=replace, stage=stage)
-    show_release(release.report, folder, as_json=as_json)
+    refinements = release.refinements
+    show_release(release.report, folder, as_json=as_json, more={"refinements": refinements} if steps else {})
+    if steps and not as_json:
+        show_refinements(refinements)
 
 
-def apply_release(release: Path, data: Path, out: Path | None, *, unseen: str, replace: bool, as_json: bool) -> None:
-    """Release new data by an earlier release's recoding."""
+def apply_release(
+    release: Path,
+    data: Path,
+    out: Path | None,
+    *,
+    unseen: str,
+    replace: bool,
+    as_json: bool,
+    recoding: Path | None = None,
+) -> None:
+    """Release new data by an earlier release's recoding, or an edited one."""
     with stages(as_json=as_json) as stage:
         from anonfit.api import load
+        from anonfit.recoding.storage import read_recoding
 
         stage("Loading the release")
         folder = out or Path(f"{data.name.split('.')[0]}-release")
-        extended = load(release).publish_extension(data, folder, unseen=unseen, replace=replace, stage=stage)
+        edited = None if recoding is None else read_recoding(recoding)
+        extended = load(release).publish_extension(
+            data, folder, unseen=unseen, recoding=edited, replace=replace, stage=stage
+        )
     show_release(extended.report, folder, as_json=as_json)

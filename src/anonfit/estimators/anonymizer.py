@@ -63,7 +63,9 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         date_formats: See `anonymize`.
         missing: Texts that mean a missing value.
         missing_policy: `category`, `drop` or `error`: what becomes of training rows with a missing quasi-identifier.
-        criterion: `auto`, `median`, `infogain`, `lsd`, `selection` or `weighted`.
+        algorithm: `mondrian` or `tdr`.
+        requirements: For `tdr`, several quasi-identifiers.
+        criterion: `auto`, `median`, `infogain`, `lsd`, `selection` or `weighted`; of `tdr` `score` or `infogain`.
         candidates: `boundary` or `all`.
         split_on: The only columns that are split.
         weights: How much each quasi-identifier matters.
@@ -73,6 +75,10 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         denoise: Whether regions are found for predictions of y instead of y itself.
         selections: Rows that recipients will ask for.
         cut_points: `simplest` or `value`.
+        average: For `tdr`; see `anonymize`.
+        suppression: For `tdr`; see `anonymize`.
+        zero_gain: For `tdr`; see `anonymize`.
+        time_budget: For `tdr`; see `anonymize`.
         max_confidence: How sure a region may make anybody of a target.
         seed: The seed of what is random.
 
@@ -106,6 +112,8 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         date_formats: Mapping[str, str] | None = None,
         missing: Sequence[str] = ("",),
         missing_policy: str = "category",
+        algorithm: str = "mondrian",
+        requirements: Sequence[Sequence[str] | Mapping[str, Any]] | None = None,
         criterion: str = "auto",
         candidates: str = "boundary",
         split_on: Sequence[str] | None = None,
@@ -116,6 +124,10 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         denoise: bool = False,
         selections: Sequence[Mapping[str, Any]] | None = None,
         cut_points: str = "simplest",
+        average: str = "containing",
+        suppression: str = "all",
+        zero_gain: bool = False,
+        time_budget: float | None = None,
         max_confidence: float = 1.0,
         seed: int = 0,
     ) -> None:
@@ -136,6 +148,8 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.date_formats = date_formats
         self.missing = missing
         self.missing_policy = missing_policy
+        self.algorithm = algorithm
+        self.requirements = requirements
         self.criterion = criterion
         self.candidates = candidates
         self.split_on = split_on
@@ -146,6 +160,10 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.denoise = denoise
         self.selections = selections
         self.cut_points = cut_points
+        self.average = average
+        self.suppression = suppression
+        self.zero_gain = zero_gain
+        self.time_budget = time_budget
         self.max_confidence = max_confidence
         self.seed = seed
 

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from anonfit.engines.tree import Tree
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn, declared_ends
+from anonfit.recoding.grid import Grid, GridColumn, grid_column
 from anonfit.recoding.recoding import Recoding
 from anonfit.tables.cuts import CutPoints, cuts_between
 from anonfit.tables.domains import Domain, NominalDomain, OrderedDomain, OrdinalDomain
 from anonfit.tables.scales import Cut, scale_of, thresholds
 
-__all__ = ["build_recoding", "cells_of_codes"]
+__all__ = ["build_grid", "build_recoding", "cells_of_codes"]
 
 
 def _ordered(
@@ -62,14 +63,17 @@ def _column(
     domain: Domain, tree: Tree, index: int, points: CutPoints
 ) -> tuple[RecodedColumn, NDArray[np.int32] | None]:
     """A column's cells, and for an ordered one the starts of its splits' parts in cells."""
-    if isinstance(domain, NominalDomain):
-        return NominalCells(
-            domain.name, domain.taxonomy, domain.has_missing, domain.other, domain.type, domain.date_format
-        ), None
-    if isinstance(domain, OrdinalDomain):
-        return OrdinalCells(domain.name, domain.order, domain.has_missing), None
+    if not isinstance(domain, OrderedDomain):
+        return _named(domain), None
     upper = _upper_parts(tree, index)
     return _ordered(domain, tree.start[upper], tree.before[upper], points)
+
+
+def _named(domain: NominalDomain | OrdinalDomain) -> RecodedColumn:
+    """The cells of a column whose every name is one."""
+    if isinstance(domain, OrdinalDomain):
+        return OrdinalCells(domain.name, domain.order, domain.has_missing)
+    return NominalCells(domain.name, domain.taxonomy, domain.has_missing, domain.other, domain.type, domain.date_format)
 
 
 def _upper_parts(tree: Tree, index: int) -> NDArray[np.int64]:
@@ -108,6 +112,41 @@ def _start_first_parts(recoding: Recoding, parent: NDArray[np.int64]) -> None:
     tree.start[chosen] = 0
     if len(chosen):
         tree.start[chosen] = recoding.boxes.first[parent[chosen - 1], tree.column[parent[chosen - 1]]]
+
+
+def build_grid(
+    parts: Sequence[NDArray[np.int32]], rests: Sequence[int], domains: Sequence[Domain], *, points: CutPoints
+) -> Recoding:
+    """The recoding of columns that are divided each by itself.
+
+    Args:
+        parts: For each column, the part of each code; of ordered columns, parts are runs.
+        rests: For each column, the part of values that are suppressed, -1 without one.
+        domains: The columns' domains.
+        points: Where cuts are put.
+
+    Returns:
+        The recoding.
+    """
+    columns, grid = [], []
+    for part_of, rest, domain in zip(parts, rests, domains, strict=True):
+        column, cells = _grid_column(part_of, rest, domain, points)
+        columns.append(column)
+        grid.append(cells)
+    return Recoding(tuple(columns), Grid(tuple(grid)))
+
+
+def _grid_column(
+    part_of: NDArray[np.int32], rest: int, domain: Domain, points: CutPoints
+) -> tuple[RecodedColumn, GridColumn]:
+    """A column's cells and their parts."""
+    if not isinstance(domain, OrderedDomain):
+        return _named(domain), grid_column(part_of, rest)
+    starts = (np.flatnonzero(part_of[1:] != part_of[:-1]) + 1).astype(np.int32)
+    cells, at = _ordered(domain, starts, starts - 1, points)
+    begins = np.zeros(cells.size, np.int32)
+    begins[at] = 1
+    return cells, grid_column(np.cumsum(begins))
 
 
 def cells_of_codes(recoding: Recoding, domains: Sequence[Domain]) -> list[NDArray[np.int32]]:

@@ -18,6 +18,7 @@ from anonfit.engines.tree import Tree
 from anonfit.errors import DataError, RecodingError, listed
 from anonfit.recoding.boxes import Boxes, boxes_of
 from anonfit.recoding.columns import NominalCells, RecodedColumn
+from anonfit.recoding.grid import Grid
 from anonfit.tables.codebook import typed
 from anonfit.tables.coded import CodedColumn, CodedTable, SplitMode, code_dtype
 from anonfit.tables.schema import Column, Role
@@ -42,10 +43,14 @@ SUPPRESSED = -1
 
 @dataclass(frozen=True)
 class Recoding:
-    """A tiling of the domain of the quasi-identifiers: every point lies in exactly one region."""
+    """A tiling of the domain of the quasi-identifiers: every point lies in exactly one region.
+
+    Its shape is a tree of splits, where a column may be divided differently in different places, or a grid, where
+    every column is divided by itself.
+    """
 
     columns: tuple[RecodedColumn, ...]
-    tree: Tree
+    shape: Tree | Grid
 
     @property
     def quasi_identifiers(self) -> tuple[str, ...]:
@@ -55,11 +60,38 @@ class Recoding:
     @property
     def regions(self) -> int:
         """How many regions tile the domain, empty ones included."""
-        return self.tree.regions
+        return self.shape.regions
+
+    @property
+    def tree(self) -> Tree:
+        """The tree of splits of a recoding that has one."""
+        assert isinstance(self.shape, Tree)
+        return self.shape
+
+    @property
+    def parents(self) -> NDArray[np.int64]:
+        """(node,) the node that each was cut from, -1 for the root, which is the first. A grid has nodes for the
+        regions that rows were found in, and no others; it may have more when more rows are routed.
+        """
+        if isinstance(self.shape, Grid):
+            return np.append(-1, np.zeros(len(self.shape.met) - 1, np.int64))
+        children = self.shape.children
+        return np.append(-1, np.repeat(np.arange(len(children)), children))
+
+    @property
+    def node_count(self) -> int:
+        """How many nodes there are."""
+        return len(self.shape.met if isinstance(self.shape, Grid) else self.shape.column)
+
+    @property
+    def boxes(self) -> Boxes:
+        """The cells of each node."""
+        if isinstance(self.shape, Grid):
+            return self.shape.boxes()
+        return self._tree_boxes
 
     @cached_property
-    def boxes(self) -> Boxes:
-        """The cells of each node of the tree."""
+    def _tree_boxes(self) -> Boxes:
         return boxes_of(self.tree, [column.size for column in self.columns])
 
     def cells(self, frame: pl.DataFrame, *, unseen: Unseen = Unseen.ERROR) -> list[NDArray[np.int32]]:
@@ -79,7 +111,9 @@ class Recoding:
         return typed(_declared(column), frame[name])
 
     def nodes(self, cells: Sequence[NDArray[np.int32]], *, threads: int | None = None) -> NDArray[np.int32]:
-        """The node of the tree that each row ends in: its region, or an inner node where a value is not known."""
+        """The node that each row ends in: its region, or one that holds several where a value is not known."""
+        if isinstance(self.shape, Grid):
+            return self.shape.nodes(cells)
         from anonfit.engines.memory.routing import route_table
 
         sizes = [column.size for column in self.columns]

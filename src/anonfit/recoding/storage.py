@@ -1,27 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""recoding.json: cuts, taxonomies and the tree of splits, with a version; no counts and no observed values."""
+"""recoding.json: cuts, taxonomies and the tree of splits or the parts of a grid, with a version; no counts and no
+observed values.
+"""
 
 from __future__ import annotations
 
 import json
 from itertools import chain, pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.engines.tree import LEAF, Tree
-from anonfit.errors import AnonfitError, RecodingError
+from anonfit.errors import AnonfitError, RecodingError, RequestError
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
+from anonfit.recoding.grid import Grid, GridColumn, grid_column
 from anonfit.recoding.recoding import Recoding
 from anonfit.tables.scales import Scale, parse_cut
 from anonfit.tables.schema import ColumnType
 from anonfit.tables.taxonomy import Taxonomy
 
-__all__ = ["FORMAT", "VERSION", "from_json", "to_json"]
+__all__ = ["FORMAT", "VERSION", "from_json", "read_recoding", "to_json"]
 
 FORMAT = "anonfit recoding"
 VERSION = 1
+"""Of a tree of splits."""
+GRID_VERSION = 2
+"""Of a grid: in place of nodes it has the part of every cell of every column."""
+NOT_DISCLOSED = -1
+"""What stands for the part of a cell that is not disclosed."""
 
 
 def _column_json(column: RecodedColumn) -> dict[str, Any]:
@@ -41,22 +50,40 @@ def _column_json(column: RecodedColumn) -> dict[str, Any]:
 
 def to_json(recoding: Recoding) -> str:
     """The text of recoding.json: one line per column and per list of the tree, so that it can be read and compared."""
+    is_grid = isinstance(recoding.shape, Grid)
+    version, entry, lists = (GRID_VERSION, "parts", _grid_lists) if is_grid else (VERSION, "nodes", _tree_lists)
+    lines = ["{", f' "format": {json.dumps(FORMAT)},', f' "version": {version},', ' "columns": [']
+    lines.append(",\n".join("  " + json.dumps(_column_json(column), ensure_ascii=False) for column in recoding.columns))
+    lines += [" ],", f' "{entry}": {{']
+    lines.append(
+        ",\n".join(
+            f"  {json.dumps(name, ensure_ascii=False)}: {json.dumps(entries, separators=(',', ':'))}"
+            for name, entries in lists(recoding).items()
+        )
+    )
+    lines += [" }", "}", ""]
+    return "\n".join(lines)
+
+
+def _grid_lists(recoding: Recoding) -> dict[str, list[int]]:
+    """For each column, the part of each cell."""
+    assert isinstance(recoding.shape, Grid)
+    return {
+        column.name: np.where(cells.part_of == cells.rest, NOT_DISCLOSED, cells.part_of).tolist()
+        for column, cells in zip(recoding.columns, recoding.shape.columns, strict=True)
+    }
+
+
+def _tree_lists(recoding: Recoding) -> dict[str, Any]:
+    """The facts of each node."""
     tree = recoding.tree
-    lists = {
+    return {
         "column": tree.column.tolist(),
         "children": tree.children.tolist(),
         "start": tree.start.tolist(),
         "set": tree.set_of.tolist() if tree.sets else [],
         "sets": [cells.tolist() for cells in tree.sets],
     }
-    lines = ["{", f' "format": {json.dumps(FORMAT)},', f' "version": {VERSION},', ' "columns": [']
-    lines.append(",\n".join("  " + json.dumps(_column_json(column), ensure_ascii=False) for column in recoding.columns))
-    lines += [" ],", ' "nodes": {']
-    lines.append(
-        ",\n".join(f'  "{name}": {json.dumps(entries, separators=(",", ":"))}' for name, entries in lists.items())
-    )
-    lines += [" }", "}", ""]
-    return "\n".join(lines)
 
 
 def _require(holds: bool, fault: str) -> None:
@@ -97,7 +124,7 @@ def _column(entry: dict[str, Any]) -> RecodedColumn:
 def _array(entries: Any, length: int, name: str) -> NDArray[np.int32]:
     _require(set(map(type, entries)) <= {int}, f"list '{name}' holds other things than whole numbers")
     found = np.array(entries, dtype=np.int32)
-    _require(found.shape == (length,), f"list '{name}' has not one entry per node")
+    _require(found.shape == (length,), f"list '{name}' has not one entry per node or cell")
     return found
 
 
@@ -135,6 +162,24 @@ def _tree(entry: dict[str, Any], columns: tuple[RecodedColumn, ...]) -> Tree:
     return tree
 
 
+def _grid(entry: dict[str, Any], columns: tuple[RecodedColumn, ...]) -> Grid:
+    names = [column.name for column in columns]
+    _require(isinstance(entry, dict) and list(entry) == names, "its parts are not those of its columns, in their order")
+    return Grid(tuple(_grid_column(entry[column.name], column) for column in columns))
+
+
+def _grid_column(entries: Any, column: RecodedColumn) -> GridColumn:
+    """The parts of a column, under any numbers: who edits the file need not number them anew."""
+    where = f"the parts of column '{column.name}'"
+    part_of = _array(entries, column.size, where)
+    _require(bool((part_of >= NOT_DISCLOSED).all()), f"{where} have a number below {NOT_DISCLOSED}")
+    found = grid_column(part_of, NOT_DISCLOSED)
+    if not isinstance(column, NominalCells):
+        _require(found.rest < 0, f"{where}: only nominal values can be suppressed")
+        _require(bool((np.diff(found.part_of) >= 0).all()), f"{where} are not runs of its cells")
+    return found
+
+
 def _check_sets(tree: Tree, columns: tuple[RecodedColumn, ...]) -> None:
     """A set divides a nominal column, and holds cells of it and of no other."""
     divided = np.flatnonzero(tree.set_of >= 0)
@@ -166,6 +211,15 @@ def _check_tiling(recoding: Recoding) -> None:
         raise ValueError("its regions do not tile the domain")
 
 
+def read_recoding(path: str | Path) -> Recoding:
+    """The recoding of a file."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise RequestError(f"{path} cannot be read as a recoding: {type(error).__name__}.") from None
+    return from_json(text)
+
+
 def from_json(text: str) -> Recoding:
     """Read recoding.json; anything that is not a whole recoding of a known version is an error."""
     try:
@@ -176,15 +230,18 @@ def from_json(text: str) -> Recoding:
         ) from None
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise RecodingError(f"this is no recoding: its format is not '{FORMAT}'.")
-    if found.get("version") != VERSION:
+    version = found.get("version")
+    if version not in (VERSION, GRID_VERSION):
         raise RecodingError(
-            f"the recoding has version {found.get('version')!r}; this anonfit reads version {VERSION}. Install "
+            f"the recoding has version {version!r}; this anonfit reads versions {VERSION} and {GRID_VERSION}. Install "
             "the anonfit that wrote it."
         )
     try:
         columns = tuple(_column(entry) for entry in found["columns"])
         names = [column.name for column in columns]
         _require(len(set(names)) == len(names), "a column stands in it twice")
+        if version == GRID_VERSION:
+            return Recoding(columns, _grid(found["parts"], columns))
         recoding = Recoding(columns, _tree(found["nodes"], columns))
         _check_tiling(recoding)
     except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:

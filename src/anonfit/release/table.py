@@ -82,7 +82,7 @@ def released_table(
 
     from anonfit.engines.memory.ordering import order_rows
 
-    used, groups = _used(result.nodes, len(result.recoding.tree.column))
+    used, groups = _used(result.nodes, result.recoding.node_count)
     numbers = result.numbers
     if len(numbers) < len(frame):
         kept = np.sort(numbers)

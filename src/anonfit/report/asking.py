@@ -47,6 +47,10 @@ class Asked:
     aims: Sequence[Aim]
     capped: Sequence[str] = ()
     """The targets of which `max_confidence` caps what groups tell."""
+    refined_by: str | None = None
+    """What chose the refinements, where columns were refined top-down."""
+    several: Sequence[Mapping[str, Any]] = ()
+    """Several quasi-identifiers: the columns and the k of each, and which one it follows from."""
 
 
 def aims_of(
@@ -106,13 +110,39 @@ def asked_content(asked: Asked) -> dict[str, Any]:
         "quasi_identifiers": list(asked.quasi_identifiers),
         "diversity": [_without_trees(demand) for demand in asked.demands],
         "max_confidence": asked.max_confidence,
-        "algorithm": method_name(workload, asked.aims),
+        "algorithm": _algorithm(asked),
         "targets": [_target(aim) for aim in asked.aims],
         "denoise": workload.denoise,
         "selections": len(workload.selections),
         "weights": dict(workload.weights),
     }
+    if asked.several:
+        content["several_quasi_identifiers"] = [dict(one) for one in asked.several]
     return content | {"sentences": [*_demands(asked), *_purpose(asked)]}
+
+
+def _algorithm(asked: Asked) -> str:
+    if asked.refined_by is None:
+        return method_name(asked.workload, asked.aims)
+    return f"top-down refinement (TDR) by {asked.refined_by}"
+
+
+def _several(asked: Asked) -> list[str]:
+    """A sentence for each quasi-identifier, or for the only one."""
+    if not asked.several:
+        return [_shared(asked.quasi_identifiers, asked.k)]
+    found = []
+    for one in asked.several:
+        implied = one["follows_from"]
+        more = (
+            "" if implied is None else f" This follows from what is asked of {_and(asked.several[implied]['columns'])}."
+        )
+        found.append(_shared(one["columns"], one["k"]) + more)
+    return found
+
+
+def _shared(columns: Sequence[str], k: int) -> str:
+    return f"k = {k}: every combination of {_and(columns)} is shared by at least {k} persons."
 
 
 def _without_trees(demand: Mapping[str, Any]) -> dict[str, Any]:
@@ -137,9 +167,7 @@ def _target(aim: Aim) -> dict[str, Any]:
 
 def _demands(asked: Asked) -> list[str]:
     """A sentence for each demand."""
-    found = [
-        f"k = {asked.k}: every combination of {_and(asked.quasi_identifiers)} is shared by at least {asked.k} persons."
-    ]
+    found = _several(asked)
     for demand in asked.demands:
         settings = [
             f"{parameter.name} = {_value(demand[parameter.name])}"
@@ -180,7 +208,10 @@ def _purpose(asked: Asked) -> list[str]:
         found.append(f"Only {_and(workload.split_on)} may be split.")
     if workload.min_gain > 0 and aims:
         found.append(f"A split that gains less than {workload.min_gain:g} is not made.")
-    found.append(f"Splits were chosen by {method_name(workload, asked.aims)}.")
+    if asked.refined_by is None:
+        found.append(f"Splits were chosen by {method_name(workload, asked.aims)}.")
+    else:
+        found.append(f"Every column was refined by itself, one refinement after another, chosen by {asked.refined_by}.")
     return found
 
 

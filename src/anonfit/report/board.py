@@ -32,15 +32,25 @@ def board_content(report: Report) -> list[dict[str, Any]]:
 def _method(report: Report) -> list[str]:
     asked, rows = report["asked"], report["rows"]
     found = [
-        f"The table was anonymized with anonfit by {asked['algorithm']}, a multidimensional generalization: the "
-        "quasi-identifiers were divided together, step by step, into regions that do not overlap, and every record "
-        "tells of them only the region it lies in.",
+        f"The table was anonymized with anonfit by {asked['algorithm']}, {_generalization(asked)}",
         *(sentence for sentence in asked["sentences"] if not sentence.startswith("Splits were chosen")),
         f"{value_text(rows['released'])} records were released; {_withheld(rows)}.",
     ]
     if asked.get("order") == "sorted":
         found.append("The records were sorted by their released values, so that their order tells nothing.")
     return found
+
+
+def _generalization(asked: Mapping[str, Any]) -> str:
+    if asked["algorithm"].startswith("top-down refinement"):
+        return (
+            "a generalization of every column by itself: the values of a column were divided, step by step, into parts "
+            "that do not overlap, and every record tells only the part that its value lies in."
+        )
+    return (
+        "a multidimensional generalization: the quasi-identifiers were divided together, step by step, into regions "
+        "that do not overlap, and every record tells of them only the region it lies in."
+    )
 
 
 def _withheld(rows: Mapping[str, Any]) -> str:
@@ -76,13 +86,24 @@ def _initial(report: Report) -> list[str]:
 
 
 def _threshold(report: Report) -> list[str]:
-    k = report["asked"]["k"]
-    found = [
+    asked = report["asked"]
+    k, several = asked["k"], asked.get("several_quasi_identifiers")
+    one = [
         f"The threshold is k = {k}: no person may be found with a probability above {percent(1 / k)} by someone who "
         "knows the person's quasi-identifiers and that the person is in the table."
     ]
     presets = [f"{line['threshold']:g} ({line['source']})" for line in report["audit"]["prosecutor"]["above"]]
+    found = _thresholds(several) if several else one
     return [*found, f"For comparison, thresholds in use: {'; '.join(presets)}."]
+
+
+def _thresholds(several: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The threshold of each of several quasi-identifiers."""
+    return [
+        f"The threshold of {joined(one['columns'])} is k = {one['k']}: no person may be found with a probability above "
+        f"{percent(1 / one['k'])} by someone who knows these of the person and that the person is in the table."
+        for one in several
+    ]
 
 
 def _residual(report: Report) -> list[str]:
@@ -90,8 +111,8 @@ def _residual(report: Report) -> list[str]:
     risk = audit["prosecutor"]
     found = [
         "The written file was audited by a program that shares no code with the one that made it. "
-        f"{'It holds' if audit['passed'] else 'It does not hold'} all that was asked: the smallest of "
-        f"{value_text(audit['sizes']['groups'])} groups has {value_text(audit['sizes']['smallest'])} persons.",
+        f"{'It holds' if audit['passed'] else 'It does not hold'} all that was asked: {_found(audit)}.",
+        *([TOGETHER] if audit["sets"] else []),
         f"Highest risk of being found {share_text(risk['highest'])}, average {share_text(risk['average'])} "
         f"(prosecutor); an attacker who links everybody is right for {share_text(audit['marketer'])} (marketer).",
     ]
@@ -99,6 +120,23 @@ def _residual(report: Report) -> list[str]:
     found.append(f"Persons whose risk is above the thresholds in use: {'; '.join(above)}.")
     found += [line["sentence"] for line in report["diversity"]]
     return found + list((report.get("attack") or {}).get("sentences", ()))
+
+
+TOGETHER = (
+    "The following figures are about someone who knows all quasi-identifiers together, of whom nothing was asked."
+)
+
+
+def _found(audit: Mapping[str, Any]) -> str:
+    """The smallest group; of each of several quasi-identifiers."""
+    if not audit["sets"]:
+        sizes = audit["sizes"]
+        return f"the smallest of {value_text(sizes['groups'])} groups has {value_text(sizes['smallest'])} persons"
+    return "; ".join(
+        f"the smallest of {value_text(one['sizes']['groups'])} groups of {joined(one['columns'])} has "
+        f"{value_text(one['sizes']['smallest'])} persons"
+        for one in audit["sets"]
+    )
 
 
 def _utility(report: Report) -> list[str]:

@@ -24,6 +24,11 @@ ATTACKER = (
     "the person's record or learn more about the person from it."
 )
 
+ATTACKER_OF_ONE = (
+    "The assumed attacker knows that a person is in the table, knows exactly what one of the quasi-identifiers says of "
+    "the person, and wants to find the person's record or learn more about the person from it."
+)
+
 KNOWLEDGE = "What the attacker knows beyond the quasi-identifiers, such as a raw column's value."
 IN_COMMON = (
     "What all or nearly all members of a group have in common: k-anonymity does not hide it (see the columns below)."
@@ -35,6 +40,10 @@ MINIMALITY = (
     "Minimality: a group that was left whole although its parts had enough persons tells that a demand on their values "
     "stood against dividing it. Who knows the method, the demands and the quasi-identifiers of the whole group can "
     "sometimes conclude from that more than the group by itself tells."
+)
+ACROSS = (
+    "Who knows columns of several quasi-identifiers of a person together: what is asked holds for each of them alone, "
+    "and figures on groups of all columns at once are about this stronger attacker."
 )
 COLUMNS_TOGETHER = "Several sensitive columns together: each demand looks at its own column, and one may tell another."
 TARGETS = (
@@ -106,6 +115,8 @@ def _not_covered(facts: Facts) -> list[str]:
     found.append(MINIMALITY if guarded or is_capped else AS_SMALL_AS_ALLOWED)
     if facts.selections is not None and (facts.selections.get("answers") or facts.selections.get("selections")):
         found.append(CHOSEN_SELECTIONS)
+    if asked.get("several_quasi_identifiers"):
+        found.append(ACROSS)
     return [*found, SEVERAL_RELEASES, LINKED_ROWS]
 
 
@@ -146,7 +157,7 @@ def report_content(facts: Facts) -> dict[str, Any]:
         "format": "anonfit report",
         "version": 1,
         "asked": {**facts.asked, **facts.settings},
-        "attacker": ATTACKER,
+        "attacker": ATTACKER_OF_ONE if facts.asked.get("several_quasi_identifiers") else ATTACKER,
         "not_covered": _not_covered(facts),
         "rows": {
             "released": len(facts.table),

@@ -21,9 +21,17 @@ Measured = Mapping[str, Any]
 def diversity_content(audit: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A sentence for each model that was measured of a column; `audit` is a public one."""
     return [
-        {"column": one["column"], "model": one["model"], "met": one["met"], "sentence": _sentence(one)}
+        {"column": one["column"], "model": one["model"], "met": one["met"], "sentence": _within(one)}
         for one in audit.get("diversity", ())
     ]
+
+
+def _within(one: Measured) -> str:
+    """The sentence; with several quasi-identifiers it says in whose groups."""
+    columns = one["settings"].get("quasi_identifier")
+    if columns is None:
+        return _sentence(one)
+    return _sentence(one).replace(": ", f": in the groups of {', '.join(columns)}, ", 1)
 
 
 def _sentence(one: Measured) -> str:

@@ -56,16 +56,19 @@ def _findings(audit: Mapping[str, Any]) -> Markup:
     diversity have a table of their own.
     """
     elsewhere = {measured["model"] for measured in audit.get("diversity", ())}
-    found: dict[tuple[str, Any], list[Mapping[str, Any]]] = {}
+    found: dict[tuple[str, Any, Any], list[Mapping[str, Any]]] = {}
     for finding in audit.get("findings", ()):
         if finding["name"] not in elsewhere:
-            found.setdefault((finding["sentence"], finding["met"]), []).append(finding)
+            # Of several quasi-identifiers each has a line.
+            which = finding["where"] if finding["name"] == "k" else None
+            found.setdefault((finding["sentence"], finding["met"], which), []).append(finding)
     rows = []
-    for (sentence, met), group in found.items():
+    for (sentence, met, which), group in found.items():
         figures = f"asked {value_text(group[0]['asked'])}, found {value_text(group[0]['found'])}"
         if met is True and group[0]["name"] != "k":
             figures = ""
-        places = [str(finding["where"]) for finding in group if finding.get("where")] if met is not True else []
+        is_told = which is not None or met is not True
+        places = [str(finding["where"]) for finding in group if finding.get("where")] if is_told else []
         rows.append((sentence, "; ".join(part for part in (HOLDS[met], figures, ", ".join(places)) if part)))
     columns = [Column("Check", "name"), Column("Result")]
     return table("What was checked in the written file.", columns, rows, "slim")
@@ -107,6 +110,8 @@ def sizes_section(report: Report) -> Markup:
     """How many persons share a group, as a picture and in figures."""
     sizes, bins = report["audit"]["sizes"], report["group_sizes"]
     total = sum(entry["persons"] for entry in bins) or 1
+    if report["audit"]["sets"]:
+        return _sizes_of_several(report)
     words = (
         f"{value_text(sizes['groups'])} groups. The smallest has {value_text(sizes['smallest'])} persons (asked: "
         f"{report['asked']['k']:,}), half of the groups have at most {value_text(sizes['median'])}, the largest has "
@@ -123,8 +128,37 @@ def sizes_section(report: Report) -> Markup:
     )
 
 
+def _sizes_of_several(report: Report) -> Markup:
+    """The groups of each of several quasi-identifiers."""
+    columns = [
+        Column("Quasi-identifier", "name"),
+        Column("Asked", "number"),
+        Column("Smallest group", "number"),
+        Column("Groups", "number"),
+        Column("Half have at most", "number"),
+    ]
+    rows = [
+        (
+            ", ".join(one["columns"]),
+            f"{one['k']:,}",
+            *(value_text(one["sizes"][name]) for name in ("smallest", "groups", "median")),
+        )
+        for one in report["audit"]["sets"]
+    ]
+    words = "Each quasi-identifier has groups of its own; what was asked holds for each alone."
+    return section(
+        "How many persons share a group", paragraph(words), table("Groups in persons.", columns, rows), name="sizes"
+    )
+
+
 def _size(entry: Mapping[str, Any]) -> str:
     return f"{entry['low']:,}" if entry["low"] == entry["high"] else f"{entry['low']:,} to {entry['high']:,}"
+
+
+TOGETHER = (
+    "Each quasi-identifier alone holds what was asked of it. The figures here are about someone who knows all of them "
+    "together, of whom nothing was asked."
+)
 
 
 def risk_section(report: Report) -> Markup:
@@ -171,6 +205,8 @@ def risk_section(report: Report) -> Markup:
                 "soft",
             )
         )
+    if audit["sets"]:
+        parts.insert(0, paragraph(TOGETHER))
     if report.get("initial_risk"):
         parts.append(_initial(report))
     return section("Risk of finding a person's record", *parts, name="risk")
@@ -194,6 +230,8 @@ def attack_section(report: Report) -> Markup:
     """What an attack on the release came to."""
     found = report["attack"]
     parts: list[Markup] = [bullets(found["sentences"])]
+    if report["audit"]["sets"]:
+        parts.insert(0, paragraph(TOGETHER))
     classes = [line for line in found["inference"] if line["kind"] == "classes"]
     if classes:
         columns = [

@@ -91,11 +91,8 @@ def _sections(report: Report) -> list[tuple[tuple[str, str], Markup | None]]:
 def _header(report: Report, kind: str) -> Markup:
     audit, asked = report["audit"], report["asked"]
     facts = [
-        ("Asked: persons per group", f"{asked['k']:,}"),
-        ("Found: smallest group", value_text(audit["sizes"]["smallest"])),
-        ("Groups", value_text(audit["sizes"]["groups"])),
-        ("Records released", value_text(report["rows"]["released"])),
-        ("Highest risk", share_text(audit["prosecutor"]["highest"])),
+        *_smallest(report),
+        *_extent(report),
         ("Made by", asked["algorithm"]),
     ]
     parts = [
@@ -112,12 +109,43 @@ def _header(report: Report, kind: str) -> Markup:
     return element("header", together(parts))
 
 
+def _extent(report: Report) -> list[tuple[str, str]]:
+    """How much was released; figures on groups of several quasi-identifiers would be about another attacker."""
+    audit, released = report["audit"], ("Records released", value_text(report["rows"]["released"]))
+    if audit["sets"]:
+        return [released]
+    return [
+        ("Groups", value_text(audit["sizes"]["groups"])),
+        released,
+        ("Highest risk", share_text(audit["prosecutor"]["highest"])),
+    ]
+
+
+def _smallest(report: Report) -> list[tuple[str, str]]:
+    """What was asked of the smallest group, and what was found; of each of several quasi-identifiers."""
+    audit, asked = report["audit"], report["asked"]
+    if not audit["sets"]:
+        return [
+            ("Asked: persons per group", f"{asked['k']:,}"),
+            ("Found: smallest group", value_text(audit["sizes"]["smallest"])),
+        ]
+    return [
+        (f"Smallest group of {joined(one['columns'])}", f"{value_text(one['sizes']['smallest'])} (asked: {one['k']:,})")
+        for one in audit["sets"]
+    ]
+
+
 def _verdict(report: Report) -> str:
     asked = report["asked"]
     if not report["audit"]["passed"]:
         return "The written file does not hold what was asked."
     guarded = list(dict.fromkeys(demand["column"] for demand in asked["diversity"]))
     more = f" Every group holds what was asked of {joined(guarded)}." if guarded else ""
+    if several := asked.get("several_quasi_identifiers"):
+        return (
+            f"The written file holds what was asked of {len(several)} quasi-identifiers: every combination of the "
+            f"columns of each is shared by at least as many persons as asked of it.{more}"
+        )
     return (
         f"The written file is {asked['k']}-anonymous: every combination of quasi-identifiers in it is shared by at "
         f"least {asked['k']} persons.{more}"

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from anonfit.engines.tree import LEAF
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells
+from anonfit.recoding.grid import Grid
 from anonfit.recoding.recoding import Recoding
 from anonfit.tables.scales import cut_text
 from anonfit.utility.held_out import depths
@@ -89,6 +90,8 @@ def partition_content(
         Plain data. A rectangle is the edges it lies between across and up, and the persons of its region: 0 of an
         empty one, None where it is divided further than is drawn.
     """
+    if isinstance(recoding.shape, Grid):
+        return _grid_content(recoding, recoding.shape, nodes, persons)
     chosen = _most_divided(recoding)
     if chosen is None:
         return None
@@ -120,14 +123,90 @@ def partition_content(
     }
 
 
+def _grid_content(
+    recoding: Recoding, grid: Grid, nodes: NDArray[np.integer[Any]], persons: NDArray[np.int64]
+) -> dict[str, Any] | None:
+    """The rectangles of a grid: all columns but two are held at the parts where most persons are."""
+    times = [
+        0 if isinstance(column, NominalCells) else cells.parts - 1
+        for column, cells in zip(recoding.columns, grid.columns, strict=True)
+    ]
+    chosen = _two_most(times)
+    if chosen is None:
+        return None
+    across, up = chosen
+    parts = grid.met[nodes]
+    others = [index for index in range(len(times)) if index not in chosen]
+    slices, of_node = np.unique(parts[:, others], axis=0, return_inverse=True)
+    most = int(np.bincount(of_node.ravel(), weights=persons, minlength=len(slices)).argmax())
+    inside = of_node.ravel() == most
+    held = np.zeros((grid.columns[across].parts, grid.columns[up].parts), np.int64)
+    np.add.at(held, (parts[inside, across], parts[inside, up]), persons[inside])
+    runs = [_runs(grid.columns[index].part_of) for index in chosen]
+    blocks = _blocks(len(runs[0]), len(runs[1]))
+    drawn = [(*_joined(runs[0], one), *_joined(runs[1], other)) for one in blocks[0] for other in blocks[1]]
+    boxes = np.array(drawn, np.int64)
+    told = [
+        int(held[one, other].sum()) if held[one, other].size == 1 else None for one in blocks[0] for other in blocks[1]
+    ]
+    left, right, across_axis = _axis(recoding, across, boxes[:, 0], boxes[:, 1])
+    bottom, top, up_axis = _axis(recoding, up, boxes[:, 2], boxes[:, 3])
+    labels = recoding.boxes
+    return {
+        "across": across_axis,
+        "up": up_axis,
+        "held": [
+            {
+                "column": recoding.columns[index].name,
+                "label": recoding.columns[index].label(labels.cells(int(nodes[inside][0]), index)),
+            }
+            for index in others
+        ],
+        "rectangles": [
+            [*edges, one]
+            for *edges, one in zip(left, right, bottom, top, told, strict=True)
+            if edges[0] < edges[1] and edges[2] < edges[3]
+        ],
+        "cut_short": None in told,
+        "regions": len(nodes),
+    }
+
+
+def _blocks(across: int, up: int) -> tuple[list[slice], list[slice]]:
+    """Neighbouring parts of two columns that are drawn as one, so that there are not too many rectangles."""
+    counts, steps = [across, up], [1, 1]
+    while -(-counts[0] // steps[0]) * -(-counts[1] // steps[1]) > MOST:
+        wider = 0 if counts[0] / steps[0] >= counts[1] / steps[1] else 1
+        steps[wider] += 1
+    first, second = (
+        [slice(start, min(start + step, count)) for start in range(0, count, step)]
+        for count, step in zip(counts, steps, strict=True)
+    )
+    return first, second
+
+
+def _joined(runs: list[tuple[int, int]], block: slice) -> tuple[int, int]:
+    """The first and last cell of neighbouring parts."""
+    return runs[block.start][0], runs[block.stop - 1][1]
+
+
+def _runs(part_of: NDArray[np.int32]) -> list[tuple[int, int]]:
+    """The first and last cell of each part."""
+    starts = np.flatnonzero(np.diff(part_of, prepend=-1))
+    return list(zip(starts.tolist(), [*(starts[1:] - 1).tolist(), len(part_of) - 1], strict=True))
+
+
 def _most_divided(recoding: Recoding) -> tuple[int, int] | None:
     """The two ordered columns that are divided most often, in their order."""
     times = np.bincount(recoding.tree.column[recoding.tree.column != LEAF], minlength=len(recoding.columns))
-    ordered = [
-        index
-        for index, column in enumerate(recoding.columns)
-        if not isinstance(column, NominalCells) and times[index] > 0
-    ]
+    return _two_most(
+        [0 if isinstance(column, NominalCells) else int(times[index]) for index, column in enumerate(recoding.columns)]
+    )
+
+
+def _two_most(times: Sequence[int]) -> tuple[int, int] | None:
+    """The two columns that are divided most often, in their order."""
+    ordered = [index for index, number in enumerate(times) if number > 0]
     first, second = [*sorted(ordered, key=lambda index: -int(times[index]))[:2], -1, -1][:2]
     return None if second < 0 else (min(first, second), max(first, second))
 

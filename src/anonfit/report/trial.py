@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.algorithms.demands import Demands
 from anonfit.algorithms.mondrian import Anonymized, Persons, SelectionAnswers, anonymize, answer_selections
+from anonfit.algorithms.top_down import Refining, anonymize_top_down
 from anonfit.errors import AnonfitError
 from anonfit.recoding.recoding import Unseen
 from anonfit.report.aiming import CodedTarget, coded_targets
@@ -48,6 +49,8 @@ class Setting:
     workload: Workload
     cut_points: CutPoints
     seed: int
+    refining: Refining | None = None
+    """How columns are refined, where the regions are those of top-down refinement."""
 
     @property
     def rows_are_persons(self) -> bool:
@@ -76,15 +79,16 @@ class Trial:
     def regions(self, workload: Workload, k: int | None = None) -> Anonymized | None:
         """The regions of the known rows; None where these are too few for what was asked."""
         setting = self.setting
+        asked: dict[str, Any] = {
+            "persons": setting.persons(self.known),
+            "demands": setting.demands if k is None else replace(setting.demands, k=k),
+            "workload": workload,
+            "cut_points": setting.cut_points,
+        }
         try:
-            return anonymize(
-                setting.schema,
-                self.known,
-                persons=setting.persons(self.known),
-                demands=setting.demands if k is None else replace(setting.demands, k=k),
-                workload=workload,
-                cut_points=setting.cut_points,
-            )
+            if setting.refining is None or workload.is_blind:
+                return anonymize(setting.schema, self.known, **asked)
+            return anonymize_top_down(setting.schema, self.known, refining=setting.refining, **asked)
         except AnonfitError:  # too few rows for the demands, or none with a value of a target
             return None
 
@@ -111,12 +115,11 @@ class Trial:
             parent, nodes = np.array([-1]), np.zeros(count, np.int64)
             reached = np.zeros(len(self.others), np.int64)
         else:
-            children = made.recoding.tree.children
-            parent = np.append(-1, np.repeat(np.arange(len(children)), children))
             nodes = np.zeros(count, np.int64)
             nodes[made.numbers] = made.nodes
             cells = made.recoding.cells(self.others, unseen=Unseen.ANCESTOR)
             reached = made.recoding.nodes(cells).astype(np.int64)
+            parent = made.recoding.parents
         return tuple(_judged(target, parent, nodes, reached) for target in self.targets)
 
 

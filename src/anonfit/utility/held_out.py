@@ -47,15 +47,16 @@ class RegionLearner:
         of_row = frame[target].rank("dense").fill_null(0).to_numpy().astype(np.int64) - 1
         if classes.null_count():  # missing sorts first
             of_row += 1
-        children = recoding.tree.children
-        parent = np.append(-1, np.repeat(np.arange(len(children)), children))
-        counts = np.zeros((len(children), len(classes)))
-        np.add.at(counts, (_nodes(recoding, frame), of_row), 1.0)
+        nodes, parent = _nodes(recoding, frame), recoding.parents
+        counts = np.zeros((len(parent), len(classes)))
+        np.add.at(counts, (nodes, of_row), 1.0)
         return cls(recoding, classes, leaned(counts, counts.sum(axis=1), parent).argmax(axis=1))
 
     def predict(self, frame: pl.DataFrame) -> pl.Series:
         """The predicted class of each row; one with a value that the recoding does not know ends in an inner node."""
-        return self.classes.gather(self.likely[_nodes(self.recoding, frame)])
+        nodes = _nodes(self.recoding, frame)
+        # A region of a grid that no row was taught of says what the whole table says.
+        return self.classes.gather(self.likely[np.where(nodes < len(self.likely), nodes, 0)])
 
 
 def _nodes(recoding: Recoding, frame: pl.DataFrame) -> NDArray[np.int32]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from anonfit.engines.tree import LEAF
 from anonfit.errors import DataError
+from anonfit.recoding.grid import Grid
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Values, region_values
 
@@ -35,11 +36,20 @@ def released_nodes(recoding: Recoding, table: pl.DataFrame, values: Values) -> N
     """
     import polars as pl
 
+    if isinstance(recoding.shape, Grid):
+        return _grid_nodes(recoding, table, values)
     leaves = np.flatnonzero(recoding.tree.column == LEAF).astype(np.int32)
     said = pl.DataFrame([part for parts in region_values(recoding, leaves, values).values() for part in parts])
     absent = [name for name in said.columns if name not in table.columns]
     if absent:
         raise DataError(f"the table has no column '{absent[0]}', which the recoding would have written.")
+    return _found(table, said, leaves)
+
+
+def _found(table: pl.DataFrame, said: pl.DataFrame, numbers: NDArray[np.int32]) -> NDArray[np.int32] | None:
+    """The number of what each row says; None where several say the same."""
+    import polars as pl
+
     own, keys = alike(table.select(said.columns), said)
     node = GROUP
     while node in keys.columns:
@@ -47,7 +57,7 @@ def released_nodes(recoding: Recoding, table: pl.DataFrame, values: Values) -> N
     if keys.is_duplicated().any():
         return None
     joined = own.join(
-        keys.with_columns(pl.Series(node, leaves)),
+        keys.with_columns(pl.Series(node, numbers)),
         on=said.columns,
         how="left",
         maintain_order="left",
@@ -60,6 +70,30 @@ def released_nodes(recoding: Recoding, table: pl.DataFrame, values: Values) -> N
             "recoding are not of one release."
         )
     return found.to_numpy().astype(np.int32)
+
+
+def _grid_nodes(recoding: Recoding, table: pl.DataFrame, values: Values) -> NDArray[np.int32] | None:
+    """The node of each row of a released table, found column by column."""
+    import polars as pl
+
+    grid = recoding.shape
+    assert isinstance(grid, Grid)
+    found = []
+    for index, (column, cells) in enumerate(zip(recoding.columns, grid.columns, strict=True)):
+        # A node for each part of this column, with the first part of every other.
+        parts = [np.zeros(cells.parts, np.int32) for _ in grid.columns]
+        parts[index] = np.arange(cells.parts, dtype=np.int32)
+        alone = Recoding(recoding.columns, Grid(grid.columns))
+        assert isinstance(alone.shape, Grid)
+        said = pl.DataFrame(region_values(alone, alone.shape.number(parts), values)[column.name])
+        absent = [name for name in said.columns if name not in table.columns]
+        if absent:
+            raise DataError(f"the table has no column '{absent[0]}', which the recoding would have written.")
+        part = _found(table, said, parts[index])
+        if part is None:
+            return None
+        found.append(part)
+    return grid.number(found)
 
 
 def alike(table: pl.DataFrame, said: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:

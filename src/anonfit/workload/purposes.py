@@ -22,7 +22,7 @@ from anonfit.workload.targets import code_target, number_target, predicted_targe
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["make_purpose"]
+__all__ = ["make_purpose", "masses_of"]
 
 RULES = {"first": WeightRule.FIRST, "product": WeightRule.PRODUCT, "blend": WeightRule.BLEND}
 MASS_BITS = 10
@@ -44,6 +44,12 @@ def _masses(weights: pl.Series, counts: NDArray[np.int64]) -> tuple[NDArray[np.i
     unit = float(2.0 ** (np.floor(np.log2(mean)) - MASS_BITS))
     masses = np.clip(np.rint(numbers * counts / unit), 1, 2**32 - 1)
     return masses.astype(np.int64), unit
+
+
+def masses_of(weights: pl.Series, counts: NDArray[np.uint32] | None) -> NDArray[np.int64]:
+    """What each row counts in criteria by its sample weight, in whole units."""
+    persons = np.ones(len(weights), np.int64) if counts is None else counts.astype(np.int64)
+    return _masses(weights, persons)[0]
 
 
 def make_purpose(

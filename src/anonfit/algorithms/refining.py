@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Top-down refinement (TDR): from one value per column to the finest parts that every requirement allows, one
+refinement after another, the best first (algorithm 1 of the paper). The state is a valid one at any time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.algorithms.demands import Demands, refuse_infeasible
+from anonfit.algorithms.refinements import Left, Part, Reason, Refined, Requirement, Step, redundant
+from anonfit.algorithms.refining_columns import Disclosures, Refinable, refinable
+from anonfit.criteria.refinement import Average, Criterion, ahead, anonymity_loss, score
+from anonfit.engines.memory.guard import Guarded
+from anonfit.engines.memory.refining import NOBODY, Groups, count_by_class
+from anonfit.errors import RequestError, listed
+from anonfit.tables.coded import CodedTable
+
+__all__ = ["Suppression", "never", "refine", "unheard"]
+
+Suppression: TypeAlias = Literal["all", "best_gain"]
+
+
+def never() -> bool:
+    """Do not stop."""
+    return False
+
+
+def unheard(_: Step) -> None:
+    """Tell nobody of a step."""
+
+
+def refine(
+    table: CodedTable,
+    classes: NDArray[np.integer[Any]],
+    requirements: Sequence[Requirement],
+    *,
+    weights: NDArray[np.int64] | None = None,
+    criterion: Criterion = "score",
+    average: Average = "containing",
+    suppression: Suppression = "all",
+    zero_gain: bool = False,
+    guarded: Sequence[Guarded] = (),
+    stop: Callable[[], bool] = never,
+    progress: Callable[[Step], None] = unheard,
+    threads: int | None = None,
+) -> Refined:
+    """Refine the columns of a table as far as requirements allow.
+
+    Ordered columns are cut into intervals, columns divided along their taxonomy (BINARY, MULTIWAY) are generalized,
+    others (SUBSET) are suppressed, and their values disclosed one by one.
+
+    Args:
+        table: The rows in codes.
+        classes: The class of each row, from 0 on.
+        requirements: The quasi-identifiers; every column is in at least one of them.
+        weights: How much each row counts in gains; by default its persons.
+        criterion: What is best: information gain against anonymity loss, or information gain alone.
+        average: Anonymity loss is the mean over the requirements that have the column, or its sum over all of them
+            divided by their number (as in the authors' program).
+        suppression: Whether every suppressed value is a candidate, or of each column only the one of the highest gain;
+            a column is closed when that one is invalid (as in the authors' program).
+        zero_gain: Whether refinements that tell nothing of the classes are made, after all others.
+        guarded: Models that hold in the groups of every requirement. They are asked about the best refinement that k
+            allows; one that they forbid is never made.
+        stop: Asked before each refinement.
+        progress: Told each refinement when it is made.
+        threads: How many to use; by default all cores.
+
+    Returns:
+        The parts of every column, and the refinements that led to them.
+    """
+    asked = tuple(requirements)
+    _check(table, asked)
+    implied = redundant(asked)
+    silent = frozenset(one for one, _ in implied)
+    groups = Groups(table, [one.columns for one in asked], silent=silent, guarded=guarded, threads=threads)
+    try:
+        refuse_infeasible(Demands(max(one.k for one in asked)), groups.anonymity(0), guarded)
+        columns = [
+            refinable(index, column, counts, present)
+            for index, (column, (counts, present)) in enumerate(
+                zip(table.columns, count_by_class(table, classes, weights), strict=True)
+            )
+        ]
+        rules = _Rules(criterion, average, suppression, zero_gain)
+        refining = _Refining(columns, asked, silent, groups, rules)
+        stopped = refining.run(stop, progress)
+        return refining.result(implied, is_stopped=stopped)
+    finally:
+        groups.close()
+
+
+def _check(table: CodedTable, requirements: tuple[Requirement, ...]) -> None:
+    """Refuse requirements that do not fit the table."""
+    if not requirements or not all(one.columns for one in requirements):
+        raise RequestError("a quasi-identifier without columns, or none at all, was asked for; name at least one.")
+    named = {column for one in requirements for column in one.columns}
+    unknown = sorted(named - set(range(len(table.columns))))
+    if unknown:
+        raise RequestError(f"a quasi-identifier names column {unknown[0]} of a table of {len(table.columns)} columns.")
+    unnamed = [column.name for index, column in enumerate(table.columns) if index not in named]
+    if unnamed:
+        raise RequestError(f"{listed(unnamed)} is in no quasi-identifier; add it to one, or release it as it is.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    criterion: Criterion
+    average: Average
+    suppression: Suppression
+    zero_gain: bool
+
+
+class _Refining:
+    """The state: the candidates of every column, and how good each is. A candidate that is out is out for good."""
+
+    def __init__(
+        self,
+        columns: list[Refinable],
+        requirements: tuple[Requirement, ...],
+        silent: frozenset[int],
+        groups: Groups,
+        rules: _Rules,
+    ) -> None:
+        self.columns = columns
+        self.groups = groups
+        self.rules = rules
+        self.requirements = requirements
+        # What follows from other requirements is not counted in losses, as if it had not been asked.
+        self.counted = [number for number in range(len(requirements)) if number not in silent]
+        self.anonymity = np.array([groups.anonymity(number) for number in range(len(requirements))], np.int64)
+        self.merits = [np.zeros(0)] * len(columns)
+        self.losses = [np.zeros(0)] * len(columns)
+        self.steps: list[Step] = []
+
+    def run(self, stop: Callable[[], bool], progress: Callable[[Step], None]) -> bool:
+        """Refine until nothing is left, or stop; whether it was stopped."""
+        for one in self.columns:
+            self.settle(one)
+            if one.open.any():
+                self.groups.watch(one.index, one.slots, one.width, by_value=one.by_value)
+            self.survey(one)
+        while True:
+            best = ahead(np.concatenate(self.merits))
+            if best < 0 or stop():
+                return best >= 0
+            ends = np.cumsum([len(merits) for merits in self.merits])
+            column = int(np.searchsorted(ends, best, side="right"))
+            step = self.make(self.columns[column], best - int(ends[column]) + len(self.merits[column]))
+            if step is not None:
+                self.steps.append(step)
+                progress(step)
+
+    def settle(self, one: Refinable) -> None:
+        """Give up parts of a column that tell nothing; a suppressed value may tell more once others are disclosed."""
+        if not (self.rules.zero_gain or one.by_value):
+            one.exclude(np.flatnonzero(one.open & (one.gains <= 0)), Reason.NO_GAIN)
+
+    def survey(self, one: Refinable) -> None:
+        """Find what each candidate of a column is worth, and give up those that k forbids."""
+        if one.open.any():
+            after = self.foresee(one)
+            over = len(after) if self.rules.average == "containing" else len(self.counted)
+            before = self.anonymity[self.containing(one)]
+            loss = anonymity_loss(before, after, over)
+            least = np.array([self.requirements[number].k for number in self.containing(one)])
+            usable = self.prune(one, np.all(after >= least[:, None], axis=0))
+            merits = one.gains if self.rules.criterion == "infogain" else score(one.gains, loss)
+            self.merits[one.index] = np.where(usable, merits, -np.inf)
+            self.losses[one.index] = loss
+        if not one.open.any():
+            self.merits[one.index] = np.zeros(0)
+            self.groups.forget(one.index)
+        elif isinstance(one, Disclosures) and 2 * np.count_nonzero(one.open) < one.width:
+            one.number_slots()
+            self.groups.watch(one.index, one.slots, one.width, by_value=True)
+
+    def containing(self, one: Refinable) -> list[int]:
+        """The requirements that have a column."""
+        return [number for number in self.counted if one.index in self.requirements[number].columns]
+
+    def foresee(self, one: Refinable) -> NDArray[np.int64]:
+        """The anonymity after each refinement of a column. (requirement, candidate)
+
+        Groups that are not divided keep their persons, and the parts of the smallest group are no larger than it.
+        """
+        found = []
+        for number in self.containing(one):
+            if isinstance(one, Disclosures):
+                by_slot = self.groups.least(number, one.index, one.width)
+                least = np.where(one.slots >= 0, by_slot[one.slots], NOBODY)
+            else:
+                least = self.groups.least(number, one.index, len(one.parts))
+            found.append(np.minimum(least, self.anonymity[number]))
+        return np.stack(found)
+
+    def prune(self, one: Refinable, valid: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Give up candidates that k forbids; which of the others may be refined now."""
+        usable = one.open & ((one.gains > 0) | self.rules.zero_gain)
+        if isinstance(one, Disclosures) and self.rules.suppression == "best_gain":
+            best = ahead(np.where(usable, one.gains, -np.inf))
+            usable &= np.arange(len(usable)) == best
+            if best >= 0 and not valid[best]:
+                self.give_up(one, best, Reason.FEW_PERSONS)
+        else:
+            one.exclude(np.flatnonzero(one.open & ~valid), Reason.FEW_PERSONS)
+        return usable & one.open
+
+    def give_up(self, one: Refinable, candidate: int, reason: Reason) -> None:
+        """Give up a candidate; with it, where only the value of the highest gain is one, its whole column."""
+        one.exclude(np.array([candidate]), reason)
+        if isinstance(one, Disclosures) and self.rules.suppression == "best_gain":
+            one.exclude(np.flatnonzero(one.open), Reason.CLOSED)
+
+    def make(self, one: Refinable, candidate: int) -> Step | None:
+        """Make a refinement, unless a model forbids it."""
+        gain, loss = float(one.gains[candidate]), float(self.losses[one.index][candidate])
+        refinement = one.refinement(candidate)
+        divisions = self.groups.divide(refinement)
+        if not self.groups.allowed(refinement, divisions):
+            self.give_up(one, candidate, Reason.MODEL)
+            self.survey(one)
+            return None
+        refined, into = one.refine(candidate)
+        self.settle(one)
+        self.groups.refine(refinement, divisions)
+        for number in divisions:
+            self.anonymity[number] = self.groups.anonymity(number)
+        touched = {column for number in divisions for column in self.requirements[number].columns}
+        for column in sorted(touched):
+            self.survey(self.columns[column])
+        anonymity = tuple(self.anonymity.tolist())
+        return Step(one.index, refined, into, gain, loss, gain / (loss + 1.0), anonymity)
+
+    def left(self, one: Refinable, candidate: int, part: Part, reason: Reason | None) -> Left:
+        """A candidate that was not refined."""
+        value = float(one.gains[candidate])
+        if reason is not None:
+            return Left(one.index, part, reason, value, None)
+        unforced = Reason.STOPPED if value > 0 or self.rules.zero_gain else Reason.NO_GAIN
+        return Left(one.index, part, unforced, value, float(self.losses[one.index][candidate]))
+
+    def result(self, implied: tuple[tuple[int, int], ...], *, is_stopped: bool) -> Refined:
+        """What was found."""
+        return Refined(
+            parts=tuple(one.result() for one in self.columns),
+            steps=tuple(self.steps),
+            left=tuple(self.left(one, *found) for one in self.columns for found in one.left()),
+            redundant=implied,
+            anonymity=tuple(self.anonymity.tolist()),
+            groups=tuple(self.groups.number(number) for number in range(len(self.requirements))),
+            is_stopped=is_stopped,
+        )

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The refinements of one column: which parts there are, what each could be refined into, and what that would tell of
+the classes. How many persons it would leave together is not known here.
+
+The gain of a refinement depends on this column alone, so that counts by code and class are all that is needed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.algorithms.refinements import Part, Reason
+from anonfit.criteria.refinement import ahead, cut_gains, disclosure_gains, gain, is_beneficial
+from anonfit.engines.memory.refining import Refinement
+from anonfit.tables.coded import MISSING, CodedColumn, SplitMode
+
+__all__ = ["Disclosures", "Refinable", "Runs", "refinable"]
+
+Counts: TypeAlias = NDArray[np.int64]
+
+
+class Runs:
+    """A column whose parts are runs of codes. A candidate is a part, numbered in the order of making.
+
+    counts: (code, class); present: (code,) whether it has rows; slots: (code,) the piece of its part that a code would
+    come to, -1 where the part is never refined.
+    """
+
+    by_value = False
+
+    def __init__(self, index: int, column: CodedColumn, counts: Counts, present: NDArray[np.bool_]) -> None:
+        self.index = index
+        self.column = column
+        self.counts = counts
+        self.present = present
+        self.slots = np.full(column.size, -1, np.int32)
+        self.parts: list[Part] = []
+        self.pieces: list[tuple[Part, ...]] = []
+        self.reasons: dict[int, Reason] = {}
+        self.refined = np.zeros(0, np.bool_)
+        self.open = np.zeros(0, np.bool_)
+        self.gains = np.zeros(0)
+        self.add([Part(range(column.size), None if column.mode == SplitMode.ORDERED else 0)])
+
+    @property
+    def width(self) -> int:
+        """The most pieces that a part can have."""
+        if self.column.mode == SplitMode.ORDERED:
+            return 2
+        assert self.column.taxonomy is not None
+        return max(Counter(self.column.taxonomy.parents).values()) + 1
+
+    def add(self, parts: list[Part]) -> None:
+        """Take parts as new candidates."""
+        gains, beneficial = [], []
+        for number, part in enumerate(parts, len(self.parts)):
+            pieces = self.refinement_of(part)
+            sums = [self.counts[_run(piece)].sum(axis=0) for piece in pieces]
+            beneficial.append(bool(pieces) and is_beneficial(np.sum(sums, axis=0)))
+            self.slots[_run(part)] = -1
+            for slot, piece in enumerate(pieces if beneficial[-1] else ()):
+                self.slots[_run(piece)] = slot
+            if pieces and not beneficial[-1]:
+                self.reasons[number] = Reason.ONE_CLASS
+            gains.append(gain(sums) if beneficial[-1] else 0.0)
+            self.pieces.append(pieces)
+        self.parts += parts
+        self.gains = np.append(self.gains, gains)
+        self.open = np.append(self.open, beneficial)
+        self.refined = np.append(self.refined, np.zeros(len(parts), np.bool_))
+
+    def refinement_of(self, part: Part) -> tuple[Part, ...]:
+        """The pieces of a part; none if it cannot be refined."""
+        if self.column.mode == SplitMode.ORDERED:
+            return self._halves(part)
+        return self._children(part)
+
+    def _children(self, part: Part) -> tuple[Part, ...]:
+        """The children of a taxonomy node; missing is one more child of the root."""
+        taxonomy, shift = self.column.taxonomy, int(self.column.has_missing)
+        assert taxonomy is not None
+        if part.node is None:
+            return ()
+        below = taxonomy.children(part.node)
+        missing: tuple[Part, ...] = ()
+        if part.node == 0 and shift and len(part.codes) == self.column.size:
+            missing, below = (Part(range(MISSING, MISSING + 1)),), below or (0,)
+        runs = [range(taxonomy.first_leaf[node] + shift, taxonomy.last_leaf[node] + shift + 1) for node in below]
+        return (*missing, *(Part(run, node) for run, node in zip(runs, below, strict=True)))
+
+    def _halves(self, part: Part) -> tuple[Part, ...]:
+        """The two intervals that tell most of the classes; the upper one begins with a value that occurs."""
+        first, stop = part.codes[0], part.codes[-1] + 1
+        codes = np.flatnonzero(self.present[first:stop]) + first
+        if len(codes) < 2:
+            return ()
+        cut = int(codes[ahead(cut_gains(self.counts[codes])) + 1])
+        return Part(range(first, cut)), Part(range(cut, stop))
+
+    def refinement(self, candidate: int) -> Refinement:
+        """A refinement as engines read it."""
+        children = np.full(self.column.size, -1, np.int32)
+        pieces = self.pieces[candidate]
+        for child, piece in enumerate(pieces):
+            children[_run(piece)] = child
+        numbers = np.arange(len(self.parts), len(self.parts) + len(pieces), dtype=np.int32)
+        return Refinement(self.index, candidate, children, numbers, _codes(self.parts[candidate]))
+
+    def refine(self, candidate: int) -> tuple[Part | None, tuple[Part, ...]]:
+        """Refine a part; what it was and what it is now."""
+        self.refined[candidate], self.open[candidate] = True, False
+        self.add(list(self.pieces[candidate]))
+        return self.parts[candidate], self.pieces[candidate]
+
+    def exclude(self, candidates: NDArray[np.int64], reason: Reason) -> None:
+        """Some candidates are never refined."""
+        self.open[candidates] = False
+        for candidate in candidates.tolist():
+            self.reasons[candidate] = reason
+            self.slots[_run(self.parts[candidate])] = -1
+
+    def result(self) -> tuple[Part, ...]:
+        """The parts in the order of their codes."""
+        kept = [self.parts[number] for number in np.flatnonzero(~self.refined).tolist()]
+        return tuple(sorted(kept, key=lambda part: part.codes[0]))
+
+    def left(self) -> list[tuple[int, Part, Reason | None]]:
+        """The candidates that were not refined, and why; None where nothing forbids it."""
+        kept = [number for number in np.flatnonzero(~self.refined).tolist() if self.pieces[number]]
+        return [(number, self.parts[number], self.reasons.get(number)) for number in kept]
+
+
+class Disclosures:
+    """A column whose values are suppressed, or disclosed one by one. A candidate is a value, numbered by its code."""
+
+    by_value = True
+
+    def __init__(self, index: int, column: CodedColumn, counts: Counts, present: NDArray[np.bool_]) -> None:
+        self.index = index
+        self.counts = counts
+        self.open = present.copy()
+        self.suppressed = np.ones(column.size, np.bool_)
+        self.present = present
+        self.reasons: dict[int, Reason] = {}
+        self.disclosed: list[int] = []
+        self.gains = np.zeros(column.size)
+        self.number_slots()
+        self.weigh()
+
+    def number_slots(self) -> None:
+        """Give a slot to each value that may still be disclosed."""
+        self.slots = np.where(self.open, np.cumsum(self.open) - 1, -1).astype(np.int32)
+        self.width = int(np.count_nonzero(self.open))
+
+    def weigh(self) -> None:
+        """The gain of each value that is suppressed now."""
+        held = np.flatnonzero(self.suppressed & self.present)
+        self.gains[:] = 0.0
+        self.gains[held] = disclosure_gains(self.counts[held])
+        if not is_beneficial(self.counts[held].sum(axis=0)):
+            self.exclude(np.flatnonzero(self.open), Reason.ONE_CLASS)
+
+    def refinement(self, candidate: int) -> Refinement:
+        """A refinement as engines read it: what stays suppressed is the first child, and the same part."""
+        children = np.where(self.suppressed, 0, -1).astype(np.int32)
+        children[candidate] = 1
+        numbers = np.array([0, len(self.disclosed) + 1], np.int32)
+        moving = range(candidate, candidate + 1)
+        return Refinement(self.index, 0, children, numbers, moving, disclosed=int(self.slots[candidate]))
+
+    def refine(self, candidate: int) -> tuple[Part | None, tuple[Part, ...]]:
+        """Disclose a value; what it is now."""
+        self.suppressed[candidate] = self.open[candidate] = False
+        self.slots[candidate] = -1
+        self.disclosed.append(candidate)
+        self.weigh()
+        return None, (_value(candidate),)
+
+    def exclude(self, candidates: NDArray[np.int64], reason: Reason) -> None:
+        """Some values are never disclosed."""
+        self.open[candidates] = False
+        self.slots[candidates] = -1
+        for candidate in candidates.tolist():
+            self.reasons[candidate] = reason
+
+    def result(self) -> tuple[Part, ...]:
+        """The disclosed values in the order of their codes, then the rest."""
+        rest = tuple(np.flatnonzero(self.suppressed).tolist())
+        shown = tuple(_value(code) for code in sorted(self.disclosed))
+        return (*shown, Part(rest, is_rest=True)) if rest else shown
+
+    def left(self) -> list[tuple[int, Part, Reason | None]]:
+        """The values that are still suppressed, and why; None where nothing forbids it."""
+        held = np.flatnonzero(self.suppressed & self.present).tolist()
+        return [(code, _value(code), self.reasons.get(code)) for code in held]
+
+
+Refinable: TypeAlias = Runs | Disclosures
+
+
+def refinable(index: int, column: CodedColumn, counts: Counts, present: NDArray[np.bool_]) -> Refinable:
+    """A column with the refinements that suit it: nominal columns without a taxonomy are suppressed."""
+    kind = Disclosures if column.mode == SplitMode.SUBSET else Runs
+    return kind(index, column, counts, present)
+
+
+def _codes(part: Part) -> range:
+    return range(part.codes[0], part.codes[-1] + 1)
+
+
+def _run(part: Part) -> slice:
+    return slice(part.codes[0], part.codes[-1] + 1)
+
+
+def _value(code: int) -> Part:
+    return Part(range(code, code + 1))

@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The groups of every requirement in top-down refinement, kept while columns are refined.
+
+For every requirement each row has the number of its group. For each of its columns that may still be refined a table
+holds how many persons of a group would come to each piece of the column's part there, so that the anonymity that is
+left after any refinement is read from small tables. A refinement moves rows out of their groups, all but those of the
+largest piece, and only moved rows change the tables of the other columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.engines.memory import grouping as grouped
+from anonfit.engines.memory import refining_kernels as kernels
+from anonfit.engines.memory.grouping import Division, Grouping, Refinement, Table
+from anonfit.engines.memory.guard import Guarded
+from anonfit.tables.coded import CodedTable
+from anonfit.threads import thread_count
+
+__all__ = ["NOBODY", "Groups", "Refinement", "count_by_class"]
+
+NOBODY = np.iinfo(np.int64).max
+"""Persons of the smallest group, where there is no group."""
+FEW = 16
+"""Rows are found by their codes if they are less than one in so many; else all rows are read in their order."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Watched:
+    slots: NDArray[np.int32]
+    width: int
+    by_value: bool
+
+
+class Groups:
+    """The groups of all requirements. For those in `silent` nothing is foreseen."""
+
+    def __init__(
+        self,
+        table: CodedTable,
+        requirements: Sequence[tuple[int, ...]],
+        *,
+        silent: frozenset[int] = frozenset(),
+        guarded: Sequence[Guarded] = (),
+        threads: int | None = None,
+    ) -> None:
+        order: Any = slice(None) if table.entities is None else np.argsort(table.entities, kind="stable")
+        self.codes = [np.ascontiguousarray(codes[order]) for codes in table.codes]
+        self.entities = np.zeros(0, np.uint32) if table.entities is None else table.entities[order]
+        self.persons = np.zeros(0, np.uint32) if table.counts is None else table.counts
+        self.guarded = [(one, np.ascontiguousarray(one.codes[order])) for one in guarded]
+        self.silent = silent
+        self.watched: dict[int, _Watched] = {}
+        self.by_code: dict[int, tuple[NDArray[np.uint32], NDArray[np.int64]]] = {}
+        self.threads = thread_count(threads)
+        self.pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
+        self.rows = table.rows
+        self.moved = np.empty(self.rows, np.uint32), np.empty(self.rows, np.int32), np.empty(self.rows, np.int32)
+        whole = self.rows if table.counts is None else int(table.counts.sum(dtype=np.int64))
+        if table.entities is not None:
+            whole = int(np.count_nonzero(np.diff(self.entities.astype(np.int64), prepend=-1)))
+        self.groupings = [Grouping.of_all(columns, self.rows, whole) for columns in requirements]
+
+    def close(self) -> None:
+        """Let the threads go."""
+        if self.pool:
+            self.pool.shutdown()
+
+    def each(self, task: Callable[..., None], arguments: Iterable[tuple[Any, ...]]) -> None:
+        """Do a task for each of its arguments, with all threads."""
+        given = list(arguments)
+        if self.pool and len(given) > 1:
+            list(self.pool.map(lambda one: task(*one), given))
+            return
+        for one in given:
+            task(*one)
+
+    # --- what there is ----------------------------------------------------------------------------------------------
+
+    def anonymity(self, requirement: int) -> int:
+        """The persons of the smallest group of a requirement."""
+        found = self.groupings[requirement]
+        return int(found.persons[: found.used].min())
+
+    def number(self, requirement: int) -> int:
+        """The number of groups of a requirement."""
+        return self.groupings[requirement].used
+
+    def watch(self, column: int, slots: NDArray[np.int32], width: int, *, by_value: bool) -> None:
+        """Foresee what refinements of a column would leave.
+
+        The slots (code,) are borrowed; who owns them may set some to -1, for parts that are never refined.
+        """
+        self.watched[column] = _Watched(slots, width, by_value)
+        holders = [one for number, one in enumerate(self.groupings) if number not in self.silent]
+        self.each(self._recount, [(one, column) for one in holders if column in one.columns])
+
+    def forget(self, column: int) -> None:
+        """Foresee nothing more for a column."""
+        self.watched.pop(column, None)
+        for one in self.groupings:
+            one.tables.pop(column, None)
+
+    def least(self, requirement: int, column: int, candidates: int) -> Table:
+        """The fewest persons that each refinement of a column would leave in a group that it divides.
+
+        (part,) or, where values are disclosed, (slot,); NOBODY where it divides no group.
+        """
+        grouping, by_value = self.groupings[requirement], self.watched[column].by_value
+        found = np.full(candidates, NOBODY, np.int64)
+        parts = np.ascontiguousarray(grouping.parts_of(column))
+        for first, table, alone in self._tables(grouping, column):
+            if by_value:
+                some = found[first : first + table.shape[1]]
+                kernels.least_by_slot(table, alone, grouping.persons, parts, grouping.used, some)
+            else:
+                kernels.least_by_part(table, parts, grouping.used, found)
+        return found
+
+    # --- refining ---------------------------------------------------------------------------------------------------
+
+    def divide(self, refinement: Refinement) -> dict[int, Division]:
+        """What a refinement would make of the groups of each requirement that has its column, by number."""
+        return {
+            number: one.divided(refinement, self._persons_of_children(one, refinement))
+            for number, one in enumerate(self.groupings)
+            if refinement.column in one.columns
+        }
+
+    def allowed(self, refinement: Refinement, divisions: dict[int, Division]) -> bool:
+        """Whether the models of sensitive columns allow all groups that a refinement would make."""
+        return all(
+            self._values_allowed(self.groupings[number], refinement, division, one, values)
+            for number, division in divisions.items()
+            for one, values in self.guarded
+        )
+
+    def refine(self, refinement: Refinement, divisions: dict[int, Division]) -> None:
+        """Make a refinement. The slots of its column must be those of its children already."""
+        for number, division in divisions.items():
+            self._apply(self.groupings[number], refinement, division)
+
+    def _count(
+        self, grouping: Grouping, column: int, slots: NDArray[np.int32], tables: tuple[Table, Table], *moving: range
+    ) -> None:
+        """Add all rows, or those of some codes, to tables that do not count them yet."""
+        codes, (table, alone) = self.codes[column], tables
+        if not len(self.entities):
+            order, start, stop = self._rows_with(column, *moving)
+            kernels.count_cells(codes, slots, grouping.groups, self.persons, order, start, stop, table)
+            return
+        stamps = np.full(table.shape, -1, np.int64)
+        marks = np.full((3, len(table)), -1, np.int64)
+        kernels.count_entities(codes, slots, grouping.groups, self.entities, table, alone, stamps, marks)
+
+    def _rows_with(self, column: int, codes: range | None = None) -> tuple[NDArray[np.uint32], int, int]:
+        """Where the rows with some codes are: in a list of rows from one place to another; an empty list stands for all
+        rows in their order.
+        """
+        everywhere = np.zeros(0, np.uint32), 0, self.rows
+        if codes is None:
+            return everywhere
+        if column not in self.by_code:
+            ends = np.cumsum(np.bincount(self.codes[column], minlength=codes.stop))
+            self.by_code[column] = np.zeros(0, np.uint32), np.append(0, ends)
+        order, edges = self.by_code[column]
+        start, stop = int(edges[codes.start]), int(edges[codes.stop])
+        if FEW * (stop - start) >= self.rows:
+            return everywhere
+        if not len(order):
+            order = np.empty(self.rows, np.uint32)
+            kernels.order_by_code(self.codes[column], edges[:-1].copy(), order)
+            self.by_code[column] = order, edges
+        return order, start, stop
+
+    def _new_tables(self, groups: int, width: int) -> tuple[Table, Table]:
+        table = np.zeros((groups, width), np.int64)
+        return table, np.zeros_like(table) if len(self.entities) else table
+
+    def _recount(self, grouping: Grouping, column: int) -> None:
+        """Count the tables of a column anew, unless they are too large to keep."""
+        watched = self.watched[column]
+        grouping.tables.pop(column, None)
+        if len(grouping.persons) * watched.width <= grouped.CELLS:
+            tables = self._new_tables(len(grouping.persons), watched.width)
+            self._count(grouping, column, watched.slots, tables)
+            grouping.tables[column] = tables
+
+    def _tables(self, grouping: Grouping, column: int) -> Iterator[tuple[int, Table, Table]]:
+        """The tables of a column: those that are kept, or some slots at a time; with the first slot of each."""
+        if column in grouping.tables:
+            yield 0, *grouping.tables[column]
+            return
+        watched = self.watched[column]
+        step = max(grouped.CELLS // grouping.used, 1)
+        for first in range(0, watched.width, step):
+            number = min(step, watched.width - first)
+            slots = np.where(watched.slots < first + number, watched.slots - first, -1)
+            tables = self._new_tables(grouping.used, number)
+            self._count(grouping, column, np.maximum(slots, -1).astype(np.int32), tables)
+            yield first, *tables
+
+    def _persons_of_children(self, grouping: Grouping, refinement: Refinement) -> Table:
+        """How many persons of each group come to each child. (group, child)"""
+        kept = grouping.tables.get(refinement.column)
+        if kept is None:
+            tables = self._new_tables(grouping.used, len(refinement.numbers))
+            self._count(grouping, refinement.column, refinement.children, tables)
+            return tables[0]
+        table, alone = (one[: grouping.used] for one in kept)
+        if refinement.disclosed < 0:
+            return table[:, : len(refinement.numbers)]
+        slot = refinement.disclosed
+        return np.stack([grouping.persons[: grouping.used] - alone[:, slot], table[:, slot]], axis=1)
+
+    def _values_allowed(
+        self, grouping: Grouping, refinement: Refinement, division: Division, one: Guarded, values: NDArray[Any]
+    ) -> bool:
+        """Whether the models of one sensitive column allow the groups that come of those that are divided."""
+        number = int(np.count_nonzero(division.changed))
+        places = np.full(division.targets.shape, -1, np.int64)
+        places[division.changed] = np.arange(number)
+        size = one.column.size
+        step = max(grouped.CELLS // size, 1)
+        for first in range(0, number, step):
+            counts = np.zeros((min(step, number - first), size), np.int64)
+            kernels.count_values(
+                self.codes[refinement.column],
+                refinement.children,
+                grouping.groups,
+                places,
+                values,
+                self.persons,
+                self.entities,
+                first,
+                counts,
+            )
+            if not all(bool(model.allows(counts).all()) for model in one.models):
+                return False
+        return True
+
+    def _apply(self, grouping: Grouping, refinement: Refinement, division: Division) -> None:
+        targets = grouping.take(refinement, division)
+        runs = self._move(grouping, refinement, division)
+        if len(self.entities):
+            self.each(self._recount, [(grouping, column) for column in grouping.tables])
+            return
+        own = refinement.column
+        self.each(self._shift, [(grouping, column, runs) for column in grouping.tables if column != own])
+        # A value that is disclosed was alone in its slot, and the slot is read no more.
+        if own in grouping.tables and refinement.disclosed < 0:
+            slots = np.where(refinement.children >= 0, self.watched[own].slots, -1).astype(np.int32)
+            grouping.tables[own][0][targets] = 0
+            self._count(grouping, own, slots, grouping.tables[own], refinement.moving)
+
+    def _move(self, grouping: Grouping, refinement: Refinement, division: Division) -> list[tuple[int, int]]:
+        """Move rows to their groups; where the lists of those that moved begin and end."""
+        order, start, stop = self._rows_with(refinement.column, refinement.moving)
+        edges = np.linspace(start, stop, self.threads + 1).astype(int).tolist()
+        runs = [(0, 0)] * self.threads
+
+        def task(thread: int, begin: int, end: int) -> None:
+            moved = kernels.move(
+                self.codes[refinement.column],
+                refinement.children,
+                grouping.groups,
+                division.targets,
+                order,
+                begin,
+                end,
+                *self.moved,
+            )
+            runs[thread] = begin, begin + int(moved)
+
+        self.each(task, zip(range(self.threads), edges[:-1], edges[1:], strict=True))
+        return runs
+
+    def _shift(self, grouping: Grouping, column: int, runs: list[tuple[int, int]]) -> None:
+        """Let the rows that moved change a table."""
+        slots, table = self.watched[column].slots, grouping.tables[column][0]
+        for start, stop in runs:
+            rows, old, new = (one[start:stop] for one in self.moved)
+            kernels.shift(self.codes[column], slots, self.persons, rows, old, new, table)
+
+
+def count_by_class(
+    table: CodedTable, classes: NDArray[np.integer[Any]], weights: NDArray[np.integer[Any]] | None
+) -> list[tuple[Table, NDArray[np.bool_]]]:
+    """For each column the weight of every class at every code (code, class), and whether a code has rows (code,).
+
+    Rows weigh as many as their persons, unless weights are given.
+    """
+    masses = table.counts if weights is None else weights
+    given = np.zeros(0, np.int64) if masses is None else masses.astype(np.int64)
+    numbers = classes.astype(np.int64)
+    width = int(numbers.max(initial=0)) + 1
+    found = []
+    for column, codes in zip(table.columns, table.codes, strict=True):
+        counts = np.zeros((column.size, width), np.int64)
+        kernels.count_classes(codes, numbers, given, counts)
+        found.append((counts, np.bincount(codes, minlength=column.size) > 0))
+    return found

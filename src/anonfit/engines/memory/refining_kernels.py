@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels of top-down refinement: rows counted by group and slot, moved to other groups, and what refinements would
+leave of groups.
+
+A row's group is its number among the groups of a requirement; its slot the piece of its part that it would come to if
+the part were refined, -1 where it never is. An empty array of persons stands for one person a row.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from anonfit.compiling import inner, kernel
+from anonfit.engines.memory.counting import at
+from anonfit.engines.memory.layout import Int
+
+__all__ = [
+    "count_cells",
+    "count_classes",
+    "count_entities",
+    "count_values",
+    "least_by_part",
+    "least_by_slot",
+    "move",
+    "order_by_code",
+    "shift",
+]
+
+
+@inner
+def _persons(persons: Any, row: Int) -> Any:
+    return np.int64(persons[at(row)]) if persons.shape[0] > 0 else np.int64(1)
+
+
+@kernel
+def count_classes(codes: Any, classes: Any, weights: Any, counts: Any) -> None:
+    """Add the weights of rows to counts (code, class)."""
+    for row in range(codes.shape[0]):
+        counts[at(codes[at(row)]), at(classes[at(row)])] += _persons(weights, row)
+
+
+@inner
+def _row(order: Any, place: Int) -> Any:
+    """The row at a place of a list of rows; an empty list has all of them in their order."""
+    return np.int64(order[at(place)]) if order.shape[0] > 0 else np.int64(place)
+
+
+@kernel
+def order_by_code(codes: Any, places: Any, order: Any) -> None:
+    """List rows by their codes; `places` holds the first place of each code and is moved on."""
+    for row in range(codes.shape[0]):
+        code = at(codes[at(row)])
+        order[at(places[code])] = row
+        places[code] += 1
+
+
+@kernel
+def count_cells(
+    codes: Any, slots: Any, groups: Any, persons: Any, order: Any, start: Int, stop: Int, table: Any
+) -> None:
+    """Add the persons of rows to a table (group, slot)."""
+    for place in range(start, stop):
+        row = _row(order, place)
+        slot = slots[at(codes[at(row)])]
+        if slot >= 0:
+            table[at(groups[at(row)]), at(slot)] += _persons(persons, row)
+
+
+@kernel
+def count_entities(
+    codes: Any, slots: Any, groups: Any, entities: Any, table: Any, alone: Any, stamps: Any, marks: Any
+) -> None:
+    """Count in tables (group, slot) the entities that have a row there, and those that have no row elsewhere in the
+    group. Rows are sorted by entity.
+
+    stamps: (group, slot) the last entity seen there; marks: (3, group) the last entity seen in the group, its first
+    slot, and the last entity seen in more than one slot. All -1 at first.
+    """
+    for row in range(codes.shape[0]):
+        entity, group = np.int64(entities[at(row)]), at(groups[at(row)])
+        slot = np.int64(slots[at(codes[at(row)])])
+        if slot >= 0 and stamps[group, at(slot)] != entity:
+            stamps[group, at(slot)] = entity
+            table[group, at(slot)] += 1
+        if marks[0, group] != entity:
+            marks[0, group] = entity
+            marks[1, group] = slot
+            if slot >= 0:
+                alone[group, at(slot)] += 1
+        elif marks[1, group] != slot and marks[2, group] != entity:
+            marks[2, group] = entity
+            if marks[1, group] >= 0:
+                alone[group, at(marks[1, group])] -= 1
+
+
+@kernel
+def move(
+    codes: Any,
+    children: Any,
+    groups: Any,
+    targets: Any,
+    order: Any,
+    start: Int,
+    stop: Int,
+    rows: Any,
+    old: Any,
+    new: Any,
+) -> Any:
+    """Give rows the group that their child of a refined part has in their group, and list those whose group is another
+    one, with the group they had; how many they are.
+
+    children: (code,) -1 where the code is not refined; targets: (group, child)
+    """
+    moved = np.int64(start)
+    for place in range(start, stop):
+        row = _row(order, place)
+        child = children[at(codes[at(row)])]
+        if child >= 0:
+            group = groups[at(row)]
+            target = targets[at(group), at(child)]
+            if target != group:
+                groups[at(row)] = target
+                rows[at(moved)] = row
+                old[at(moved)] = group
+                new[at(moved)] = target
+                moved += 1
+    return moved - start
+
+
+@kernel
+def shift(codes: Any, slots: Any, persons: Any, rows: Any, old: Any, new: Any, table: Any) -> None:
+    """Move the persons of rows from one group to another in a table (group, slot)."""
+    for index in range(rows.shape[0]):
+        row = rows[at(index)]
+        slot = slots[at(codes[at(row)])]
+        if slot >= 0:
+            number = _persons(persons, row)
+            table[at(old[at(index)]), at(slot)] -= number
+            table[at(new[at(index)]), at(slot)] += number
+
+
+@kernel
+def least_by_part(table: Any, parts: Any, used: Int, least: Any) -> None:
+    """For each part, the fewest persons of a slot of its groups, if that is less. parts: (group,)"""
+    for group in range(used):
+        part = at(parts[at(group)])
+        for slot in range(table.shape[1]):
+            found = table[at(group), at(slot)]
+            if 0 < found < least[part]:
+                least[part] = found
+
+
+@kernel
+def least_by_slot(table: Any, alone: Any, persons: Any, parts: Any, used: Int, least: Any) -> None:
+    """For each slot, the fewest persons that it, or the rest without it, has in a group of part 0, if that is less."""
+    for group in range(used):
+        if parts[at(group)] != 0:
+            continue
+        for slot in range(table.shape[1]):
+            found = table[at(group), at(slot)]
+            if found > 0:
+                rest = persons[at(group)] - alone[at(group), at(slot)]
+                if 0 < rest < found:
+                    found = rest
+                if found < least[at(slot)]:
+                    least[at(slot)] = found
+
+
+@kernel
+def count_values(
+    codes: Any,
+    children: Any,
+    groups: Any,
+    places: Any,
+    values: Any,
+    persons: Any,
+    entities: Any,
+    first: Int,
+    counts: Any,
+) -> None:
+    """Count persons of each value of a sensitive column in the groups that a refinement would make.
+
+    places: (group, child) the number of that group, -1 where nothing changes; counts: (group, value) of those from the
+    first one on. With entities, by which rows are sorted, each counts once for a value in a group.
+    """
+    stamps = np.full(counts.shape if entities.shape[0] > 0 else (1, 1), -1, np.int64)
+    for row in range(codes.shape[0]):
+        child = children[at(codes[at(row)])]
+        if child < 0:
+            continue
+        place = places[at(groups[at(row)]), at(child)] - first
+        if place < 0 or place >= counts.shape[0]:
+            continue
+        value = at(values[at(row)])
+        if entities.shape[0] == 0:
+            counts[at(place), value] += _persons(persons, row)
+        elif stamps[at(place), value] != entities[at(row)]:
+            stamps[at(place), value] = entities[at(row)]
+            counts[at(place), value] += 1

@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Top-down refinement in plain words: everything is recounted after each refinement. For tests."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.criteria.refinement import ahead, gain, is_beneficial
+from anonfit.tables.coded import MISSING, CodedTable, SplitMode
+
+if TYPE_CHECKING:
+    from anonfit.engines.memory.guard import Guarded
+
+__all__ = ["Options", "Plain", "PlainStep", "refine"]
+
+Codes = tuple[int, ...]
+Part = tuple[Codes, int]
+"""Codes, and the taxonomy node they are released as; -1 where there is none."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How refinements are chosen."""
+
+    criterion: str = "score"
+    average: str = "containing"
+    suppression: str = "all"
+    zero_gain: bool = False
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A part of a column and what it would become; `value` is the one that would be disclosed."""
+
+    column: int
+    part: Part
+    pieces: tuple[Part, ...]
+    value: int = -1
+
+
+@dataclass(frozen=True)
+class PlainStep:
+    """A refinement, and the anonymity of every requirement after it."""
+
+    candidate: Candidate
+    gain: float
+    loss: float
+    anonymity: tuple[int, ...]
+
+
+@dataclass
+class Plain:
+    """The parts of each column, and the steps that led to them."""
+
+    parts: list[list[Part]]
+    steps: list[PlainStep] = field(default_factory=list)
+
+
+class _Records:
+    """The rows in plain lists, and the parts of each column in the order of making."""
+
+    def __init__(
+        self,
+        table: CodedTable,
+        classes: NDArray[Any],
+        quasi_identifiers: Sequence[tuple[tuple[int, ...], int]],
+        weights: NDArray[Any] | None,
+    ) -> None:
+        self.table, self.asked = table, quasi_identifiers
+        self.codes = [codes.tolist() for codes in table.codes]
+        self.persons = [1] * table.rows if table.counts is None else table.counts.tolist()
+        self.weights = self.persons if weights is None else weights.tolist()
+        self.entities = None if table.entities is None else table.entities.tolist()
+        self.classes = classes.tolist()
+        tops = [(tuple(range(one.size)), -1 if one.mode < SplitMode.BINARY else 0) for one in table.columns]
+        self.parts: list[list[Part]] = [[top] for top in tops]
+
+    def class_counts(self, column: int, codes: Codes) -> NDArray[np.int64]:
+        counts = np.zeros(max(self.classes) + 1, np.int64)
+        for row, code in enumerate(self.codes[column]):
+            if code in codes:
+                counts[self.classes[row]] += self.weights[row]
+        return counts
+
+    def groups(self, number: int, candidate: Candidate | None = None) -> list[list[int]]:
+        """The rows of each group of a requirement, now or after a refinement."""
+        places = []
+        for column in self.asked[number][0]:
+            parts = list(self.parts[column])
+            if candidate is not None and candidate.column == column:
+                parts = [part for part in parts if part != candidate.part] + list(candidate.pieces)
+            places.append({code: part for part in parts for code in part[0]})
+        found = defaultdict(list)
+        for row in range(self.table.rows):
+            values = [
+                place[self.codes[column][row]] for column, place in zip(self.asked[number][0], places, strict=True)
+            ]
+            found[tuple(values)].append(row)
+        return list(found.values())
+
+    def count(self, rows: list[int]) -> int:
+        if self.entities is not None:
+            return len({self.entities[row] for row in rows})
+        return sum(self.persons[row] for row in rows)
+
+    def anonymity(self, number: int, candidate: Candidate | None = None) -> int:
+        return min(self.count(rows) for rows in self.groups(number, candidate))
+
+    def binding(self) -> list[int]:
+        """The requirements that do not follow from another one."""
+        asked = [(set(columns), k) for columns, k in self.asked]
+        found = []
+        for one, (columns, k) in enumerate(asked):
+            wider = [other for other, (among, limit) in enumerate(asked) if columns <= among and k <= limit]
+            if all(other == one or (asked[other] == asked[one] and other > one) for other in wider):
+                found.append(one)
+        return found
+
+    def cut(self, index: int, part: Part) -> tuple[Part, ...]:
+        """The two intervals of the highest gain, the first of them where there are several."""
+        used = sorted(set(self.codes[index]) & set(part[0]))
+        halves = [
+            [tuple(code for code in part[0] if (code >= cut) == upper) for upper in (False, True)] for cut in used[1:]
+        ]
+        if not halves:
+            return ()
+        gains = [gain([self.class_counts(index, one) for one in pair]) for pair in halves]
+        low, high = halves[ahead(np.array(gains))]
+        return (low, -1), (high, -1)
+
+    def children(self, index: int, part: Part) -> tuple[Part, ...]:
+        """The children of a taxonomy node; missing is a child of the root."""
+        codes, node = part
+        column = self.table.columns[index]
+        taxonomy, shift = column.taxonomy, int(column.has_missing)
+        assert taxonomy is not None
+        if node < 0:
+            return ()
+        below = [one for one, parent in enumerate(taxonomy.parents) if parent == node]
+        missing: list[Part] = []
+        if shift and codes[0] == MISSING:
+            missing, below = [((MISSING,), -1)], below or [0]
+        runs = [tuple(range(taxonomy.first_leaf[one] + shift, taxonomy.last_leaf[one] + shift + 1)) for one in below]
+        return (*missing, *zip(runs, below, strict=True))
+
+    def candidates(self, index: int) -> list[Candidate]:
+        """The refinements of a column in the order of their making."""
+        mode = self.table.columns[index].mode
+        if mode == SplitMode.SUBSET:
+            rest = self.parts[index][0]
+            used = [code for code in rest[0] if code in self.codes[index]]
+            without = [tuple(other for other in rest[0] if other != code) for code in used]
+            return [
+                Candidate(index, rest, ((kept, -1), ((code,), -1)), code)
+                for code, kept in zip(used, without, strict=True)
+            ]
+        refined = self.cut if mode == SplitMode.ORDERED else self.children
+        made = [(part, refined(index, part)) for part in self.parts[index]]
+        return [Candidate(index, part, pieces) for part, pieces in made if pieces]
+
+
+class _Refining:
+    def __init__(self, records: _Records, guarded: Sequence[Guarded], options: Options) -> None:
+        self.records, self.guarded, self.options = records, guarded, options
+        self.out: set[tuple[int, Part | int]] = set()
+        self.closed: set[int] = set()
+
+    def name(self, candidate: Candidate) -> tuple[int, Part | int]:
+        return candidate.column, candidate.part if candidate.value < 0 else candidate.value
+
+    def gain(self, candidate: Candidate) -> float:
+        """The information gain; negative where the refinement is not made for want of it."""
+        counts = [self.records.class_counts(candidate.column, codes) for codes, _ in candidate.pieces]
+        found = gain(counts)
+        wanted = is_beneficial(np.sum(counts, axis=0)) and (found > 0 or self.options.zero_gain)
+        return found if wanted else -1.0
+
+    def is_valid(self, candidate: Candidate) -> bool:
+        """Whether every group of every requirement has k persons after a refinement."""
+        numbers = range(len(self.records.asked))
+        return all(self.records.anonymity(number, candidate) >= self.records.asked[number][1] for number in numbers)
+
+    def loss(self, candidate: Candidate) -> float:
+        """The mean loss of anonymity."""
+        binding = self.records.binding()
+        having = [number for number in binding if candidate.column in self.records.asked[number][0]]
+        lost = sum(self.records.anonymity(number) - self.records.anonymity(number, candidate) for number in having)
+        return lost / len(having if self.options.average == "containing" else binding)
+
+    def is_allowed(self, candidate: Candidate) -> bool:
+        """Whether the models allow every group of every requirement after a refinement."""
+        records = self.records
+        for number, (columns, _) in enumerate(records.asked):
+            for rows in records.groups(number, candidate) if candidate.column in columns else []:
+                for one in self.guarded:
+                    counts = np.zeros(one.column.size, np.int64)
+                    for value in range(one.column.size):
+                        counts[value] = records.count([row for row in rows if one.codes[row] == value])
+                    if not all(bool(model.allows(counts)) for model in one.models):
+                        return False
+        return True
+
+    def drop(self, candidate: Candidate) -> None:
+        self.out.add(self.name(candidate))
+        if candidate.value >= 0 and self.options.suppression == "best_gain":
+            self.closed.add(candidate.column)
+
+    def open(self, index: int) -> list[tuple[Candidate, float]]:
+        """The candidates of a column that are valid and beneficial, with their gains."""
+        found = [(one, self.gain(one)) for one in self.records.candidates(index) if self.name(one) not in self.out]
+        found = [(one, value) for one, value in found if value >= 0]
+        if index in self.closed or not found:
+            return []
+        if found[0][0].value >= 0 and self.options.suppression == "best_gain":
+            found = [found[ahead(np.array([value for _, value in found]))]]
+        valid = []
+        for one, value in found:
+            if self.is_valid(one):
+                valid.append((one, value))
+            else:
+                self.drop(one)
+        return valid
+
+    def best(self) -> tuple[Candidate, float, float] | None:
+        """The best candidate that models allow, its gain and its loss."""
+        while True:
+            found = [pair for index in range(len(self.records.codes)) for pair in self.open(index)]
+            losses = [self.loss(one) for one, _ in found]
+            by_gain = self.options.criterion == "infogain"
+            merits = [value if by_gain else value / (loss + 1) for (_, value), loss in zip(found, losses, strict=True)]
+            place = ahead(np.array(merits))
+            if place < 0:
+                return None
+            if not self.guarded or self.is_allowed(found[place][0]):
+                return *found[place], losses[place]
+            self.drop(found[place][0])
+
+    def make(self, candidate: Candidate) -> None:
+        parts = self.records.parts[candidate.column]
+        place = parts.index(candidate.part)
+        if candidate.value < 0:
+            parts.pop(place)
+            parts.extend(candidate.pieces)
+        else:
+            parts[0] = candidate.pieces[0]
+            parts.append(candidate.pieces[1])
+
+
+def refine(
+    table: CodedTable,
+    classes: NDArray[Any],
+    requirements: Sequence[tuple[tuple[int, ...], int]],
+    *,
+    weights: NDArray[Any] | None = None,
+    guarded: Sequence[Guarded] = (),
+    options: Options | None = None,
+) -> Plain:
+    """Refine the columns of a table as far as requirements, each of columns and k, allow."""
+    records = _Records(table, classes, requirements, weights)
+    refining = _Refining(records, guarded, options or Options())
+    steps = []
+    while (best := refining.best()) is not None:
+        candidate, value, loss = best
+        refining.make(candidate)
+        anonymity = tuple(records.anonymity(number) for number in range(len(requirements)))
+        steps.append(PlainStep(candidate, value, loss, anonymity))
+    return Plain(records.parts, steps)
