@@ -27,6 +27,7 @@ __all__ = [
     "AuditFailed",
     "DataError",
     "DemandError",
+    "EngineError",
     "Infeasible",
     "MissingPackage",
     "RecodingError",
@@ -71,6 +72,10 @@ class RecodingError(RequestError):
 
 class ReleaseError(RequestError):
     """A folder that is not a valid release, or cannot be written."""
+
+
+class EngineError(RequestError):
+    """An engine that cannot do its work: too little memory, a full disk, a source that cannot be read."""
 
 
 class MissingPackage(RequestError):

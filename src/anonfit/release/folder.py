@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonfit.errors import ReleaseError
+from anonfit.processes import is_running
 
 if TYPE_CHECKING:
     import polars as pl
@@ -84,21 +85,11 @@ def check_free(target: Path, *, replace: bool) -> None:
         raise ReleaseError(f"{target} is not a release, so it is not replaced; choose another place.")
 
 
-def _is_running(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OSError):
-        return True
-    return True
-
-
 def sweep(target: Path) -> None:
     """Remove what runs that were killed left beside a release's place."""
     for folder in target.parent.glob(f".{_escaped(target.name)}{MARK}*"):
         process = folder.name.rpartition(MARK)[2].partition("-")[0]
-        if process.isdigit() and (int(process) == os.getpid() or not _is_running(int(process))):
+        if process.isdigit() and (int(process) == os.getpid() or not is_running(int(process))):
             shutil.rmtree(folder, ignore_errors=True)
 
 

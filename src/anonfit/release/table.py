@@ -19,7 +19,7 @@ from anonfit.release.sorting import sort_keys
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["released_table"]
+__all__ = ["region_ranks", "released_table"]
 
 
 def _used(nodes: NDArray[np.int32], count: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -31,7 +31,7 @@ def _used(nodes: NDArray[np.int32], count: int) -> tuple[NDArray[np.int32], NDAr
     return used, place[nodes]
 
 
-def _ranks(regions: pl.DataFrame) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def region_ranks(regions: pl.DataFrame) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """The rank of each region by what it says, equal ones alike, and one region of each rank.
 
     Texts are ordered by code point, numbers by value, empty first.
@@ -101,7 +101,7 @@ def released_table(
     if order == "original":
         regions = regions[by_row]
     else:
-        rank, of_rank = _ranks(regions)
+        rank, of_rank = region_ranks(regions)
         numbers, edges = order_rows(rank[groups], numbers, len(of_rank), sort_keys(raw.get_columns()), threads=threads)
         regions = _repeated(regions[of_rank], np.diff(edges))
         # Rows of a frame in one piece are gathered several times faster.

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,20 +16,24 @@ from anonfit.errors import DataError, SpecError
 from anonfit.tables.coded import CodedTable
 from anonfit.tables.schema import Column
 from anonfit.workload.request import TargetRequest, Workload
-from anonfit.workload.targets import code_target, number_target, predicted_target, share_target
+from anonfit.workload.targets import code_target, number_target, predicted_target, rounded_sum, share_target
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["make_purpose", "masses_of"]
+__all__ = ["fits", "make_purpose", "masses_of", "purpose_of", "require_target", "unit_masses"]
 
 RULES = {"first": WeightRule.FIRST, "product": WeightRule.PRODUCT, "blend": WeightRule.BLEND}
 MASS_BITS = 10
 """The mean sample weight is a whole number of about so many bits."""
 
 
-def _masses(weights: pl.Series, counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], float]:
-    """What each row counts in criteria, in whole units of so many persons; every row counts at least one unit."""
+def unit_masses(
+    weights: pl.Series, counts: NDArray[np.int64], times: NDArray[np.int64] | None = None
+) -> tuple[NDArray[np.int64], float]:
+    """What each row counts in criteria, in whole units of so many persons; every row counts at least one unit. `times`
+    says how often each row stands in the table, if not once.
+    """
     import polars as pl
 
     numbers = weights.cast(pl.Float64, strict=False).fill_null(float("nan")).to_numpy()
@@ -40,7 +43,8 @@ def _masses(weights: pl.Series, counts: NDArray[np.int64]) -> tuple[NDArray[np.i
             "not all 0; mend them."
         )
     # Rounded once, so that the unit does not depend on the order of rows.
-    mean = math.fsum(numbers * counts) / int(counts.sum())
+    often = np.ones(len(numbers), np.int64) if times is None else times
+    mean = rounded_sum(numbers * counts, often) / int((counts * often).sum())
     unit = float(2.0 ** (np.floor(np.log2(mean)) - MASS_BITS))
     masses = np.clip(np.rint(numbers * counts / unit), 1, 2**32 - 1)
     return masses.astype(np.int64), unit
@@ -49,7 +53,7 @@ def _masses(weights: pl.Series, counts: NDArray[np.int64]) -> tuple[NDArray[np.i
 def masses_of(weights: pl.Series, counts: NDArray[np.uint32] | None) -> NDArray[np.int64]:
     """What each row counts in criteria by its sample weight, in whole units."""
     persons = np.ones(len(weights), np.int64) if counts is None else counts.astype(np.int64)
-    return _masses(weights, persons)[0]
+    return unit_masses(weights, persons)[0]
 
 
 def make_purpose(
@@ -75,15 +79,29 @@ def make_purpose(
         What steers splits.
     """
     names = [column.name for column in table.columns]
-    split_on = frozenset(names.index(name) for name in workload.split_on) if workload.split_on else None
     if workload.is_blind:
-        return BLIND if split_on is None else Purpose(split_on=split_on)
+        return purpose_of(workload, names)
     counts = np.ones(table.rows, np.int64) if table.counts is None else table.counts.astype(np.int64)
     masses, unit = counts, 1.0
     weighted = workload.sample_weight is not None and bool(workload.used_targets or workload.used_selections)
     if weighted and workload.sample_weight is not None:
-        masses, unit = _masses(frame[workload.sample_weight], counts)
+        masses, unit = unit_masses(frame[workload.sample_weight], counts)
     targets = _targets(workload, columns, frame, table, masses=masses, unit=unit, threads=threads)
+    return purpose_of(workload, names, targets, selections, masses if weighted else None, unit)
+
+
+def purpose_of(
+    workload: Workload,
+    names: Sequence[str],
+    targets: tuple[Target, ...] = (),
+    selections: CodedSelections | None = None,
+    masses: NDArray[np.int64] | None = None,
+    unit: float = 1.0,
+) -> Purpose:
+    """The purpose of a workload over quasi-identifiers of these names, given what was coded for it."""
+    split_on = frozenset(names.index(name) for name in workload.split_on) if workload.split_on else None
+    if workload.is_blind:
+        return BLIND if split_on is None else Purpose(split_on=split_on)
     return Purpose(
         targets=targets,
         selections=selections,
@@ -93,7 +111,7 @@ def make_purpose(
         alpha=workload.alpha,
         min_gain=workload.min_gain,
         split_on=split_on,
-        masses=masses if weighted else None,
+        masses=masses,
         unit=unit,
     )
 
@@ -115,25 +133,30 @@ def _targets(
         own = names.index(request.column) if request.column in names else -1
         if request.model is not None:
             predicted = predicted_target(request, frame, names, masses=masses, own=own)
-            found.extend([predicted] if _fits(workload.criterion, predicted) else [])
+            found.extend([predicted] if fits(workload.criterion, predicted) else [])
             continue
         column, values = declared[request.column], frame[request.column]
         target = code_target(request, column, values, masses=masses, own=own, criterion=workload.criterion)
-        if not _fits(workload.criterion, target):
+        if not fits(workload.criterion, target):
             continue
         if workload.denoise:
             weights = masses * unit if workload.sample_weight or table.counts is not None else None
             target = _denoised(request, target, table, weights, masses=masses, seed=workload.seed, threads=threads)
         found.append(target)
+    require_target(workload, found)
+    return tuple(found)
+
+
+def require_target(workload: Workload, found: Sequence[Target]) -> None:
+    """Refuse a criterion that was named and has nothing to judge."""
     if not found and workload.criterion in ("infogain", "lsd"):
         wanted = (
             "nominal target (or classes of a numeric one)" if workload.criterion == "infogain" else "numeric target"
         )
         raise SpecError([f"method.criterion = '{workload.criterion}' needs a {wanted}, and the workload has none."])
-    return tuple(found)
 
 
-def _fits(criterion: str, target: Target) -> bool:
+def fits(criterion: str, target: Target) -> bool:
     """Whether a criterion that was named is about this kind of target."""
     if criterion == "infogain":
         return not isinstance(target, NumberTarget)

@@ -29,6 +29,7 @@ __all__ = [
     "is_numeric",
     "number_target",
     "predicted_target",
+    "rounded_sum",
     "share_target",
 ]
 
@@ -116,25 +117,46 @@ def code_target(
     masses: NDArray[np.int64],
     own: int,
     criterion: str = "auto",
+    times: NDArray[np.int64] | None = None,
 ) -> Target:
-    """A target's own values. `own` is its number among the quasi-identifiers, or -1."""
+    """A target's own values. `own` is its number among the quasi-identifiers, or -1; `times` says how often each row
+    stands in the table, if not once.
+    """
     if is_numeric(request, column, values, criterion):
-        return number_target(request, _numbers(column, values), masses=masses, own=own)
+        return number_target(request, _numbers(column, values), masses=masses, own=own, times=times)
     classes, width = classes_of(request, column, values)
     return ClassTarget(request.column, classes, width, request.weight, own)
 
 
 def number_target(
-    request: TargetRequest, numbers: NDArray[np.float64], *, masses: NDArray[np.int64], own: int
+    request: TargetRequest,
+    numbers: NDArray[np.float64],
+    *,
+    masses: NDArray[np.int64],
+    own: int,
+    times: NDArray[np.int64] | None = None,
 ) -> NumberTarget:
-    """Numbers in fixed point; a missing one stands at the mean, where it tells nothing."""
+    """Numbers in fixed point; a missing one stands at the mean, where it tells nothing. `times` says how often each row
+    stands in the table, if not once.
+    """
     known = ~np.isnan(numbers)
     if not known.any():
         raise DataError(f"target '{request.column}' has no value at all; leave it out of the workload.")
-    # The sum of all numbers is rounded once, so that it does not depend on their order.
-    filled = numbers if known.all() else np.where(known, numbers, math.fsum(numbers[known]) / int(known.sum()))
+    filled = numbers
+    if not known.all():
+        often = np.ones(len(numbers), np.int64) if times is None else times
+        filled = np.where(known, numbers, rounded_sum(numbers[known], often[known]) / int(often[known].sum()))
     scale = fixed_point(float(filled.min()), float(filled.max()), persons=int(masses.sum()))
     return NumberTarget(request.column, scale.quantize(filled), scale, request.weight, own, request.scale)
+
+
+def rounded_sum(numbers: NDArray[np.float64], times: NDArray[np.int64]) -> float:
+    """The sum of numbers, each so many times, rounded once: it does not depend on their order."""
+    if (times == 1).all():
+        return math.fsum(numbers)
+    return float(
+        sum((Fraction(one) * often for one, often in zip(numbers.tolist(), times.tolist(), strict=True)), Fraction(0))
+    )
 
 
 def share_target(request: TargetRequest, shares: NDArray[np.float64], *, own: int) -> ShareTarget:

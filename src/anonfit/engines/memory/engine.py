@@ -43,18 +43,53 @@ from anonfit.engines.tree import Tree
 from anonfit.tables.coded import CodedTable, SplitMode
 from anonfit.threads import thread_count
 
-__all__ = ["Grower", "Growth", "Guarded", "grow"]
+__all__ = ["Grower", "Growth", "Guarded", "grow", "join_subtrees", "root_span", "tiled_modes"]
 
 SUBTREE = 1 << 16
 """Nodes of fewer rows are grown by one thread, each with all nodes below it."""
 
+UNCOUNTED = np.empty(0, np.int64)
+"""The histogram of a node whose rows are to be looked at."""
+
 Result = TypeVar("Result")
 
 
-def _tiled(purpose: Purpose) -> set[SplitMode]:
+def tiled_modes(purpose: Purpose) -> set[SplitMode]:
     """The modes whose columns are divided into sets, so that nodes must keep the codes they hold."""
     modes = {SplitMode.BINARY} if purpose.targets else set()
     return modes if purpose.selections is None else {SplitMode.BINARY, SplitMode.SUBSET}
+
+
+def root_span(columns: Columns) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """The span and the tile of all rows."""
+    facts = columns.facts
+    span = np.zeros((SPAN, facts.shape[1]), np.int64)
+    span[FROM], span[TO] = 0, facts[SIZE] - 1
+    span[LOW], span[HIGH], span[GAP] = facts[MISSING], facts[SIZE] - 1, facts[MISSING]
+    return span, np.ones(columns.tile, np.uint8)
+
+
+Subtree = tuple[NDArray[np.int64], NDArray[np.int64]]
+"""Nodes, and the members of their sets."""
+
+
+def join_subtrees(
+    top: NDArray[np.int64], members: NDArray[np.int64], numbers: Sequence[int], subtrees: Sequence[Subtree]
+) -> Subtree:
+    """Hang subtrees on the nodes of the top that they grew from; all nodes and the members of their sets."""
+    blocks, sets = [top], [members]
+    used, filled = len(top), len(members)
+    for number, (subtree, own) in zip(numbers, subtrees, strict=True):
+        subtree[subtree[:, growing.CHILDREN] > 0, growing.CHILD] += used - 1
+        subtree[subtree[:, growing.SET] >= 0, growing.SET] += filled
+        kept = top[number, [growing.START, growing.BEFORE]]
+        top[number] = subtree[0]
+        top[number, [growing.START, growing.BEFORE]] = kept
+        blocks.append(subtree[1:])
+        sets.append(own)
+        used += len(subtree) - 1
+        filled += len(own)
+    return np.concatenate(blocks), np.concatenate(sets)
 
 
 class Grower:
@@ -67,9 +102,9 @@ class Grower:
         fields = layout.add_fields(table, packing)
         guide_fields, guard_fields = guide.add_fields(purpose, packing), guard.add_fields(guarded, packing)
         packing.settle()
-        self.columns = layout.describe(table, packing, fields, tiled=_tiled(purpose))
-        self.guide = guide.make_guide(purpose, table, packing, guide_fields)
-        self.guard = guard.make_guard(guarded, packing, guard_fields) if guarded else None
+        self.columns = layout.describe(table, packing, fields, tiled=tiled_modes(purpose))
+        self.guide = guide.make_guide(purpose, guide.whole_of(purpose, table), packing, guide_fields)
+        self.guard = guard.make_guard(guarded, packing, guard_fields, len(table.columns)) if guarded else None
         self.k = k
         self.rows = table.rows
         first = pack(packing, table.rows, entities=table.entities, threads=threads)
@@ -114,11 +149,7 @@ class Grower:
 
     def root(self) -> Node:
         """The node of all rows."""
-        facts = self.columns.facts
-        span = np.zeros((SPAN, facts.shape[1]), np.int64)
-        span[FROM], span[TO] = 0, facts[SIZE] - 1
-        span[LOW], span[HIGH], span[GAP] = facts[MISSING], facts[SIZE] - 1, facts[MISSING]
-        tile = np.ones(self.columns.tile, np.uint8)
+        span, tile = root_span(self.columns)
         return Node(0, 0, self.rows, 0, span, tile, self.count(0, 0, self.rows), self.selector is not None)
 
     def partition(self, node: Node, split: Split) -> list[tuple[int, int]]:
@@ -182,6 +213,7 @@ class Grower:
                 node.start,
                 node.stop,
                 node.buffer,
+                UNCOUNTED,
                 node.span,
                 node.tile,
             )
@@ -262,28 +294,11 @@ class Grower:
         small.sort(key=lambda node: node.start - node.stop)
         self.largest = max((node.stop - node.start for node in small), default=1)
         subtrees = self.each(self.subtree, small)
-        nodes, members = self.join([node.number for node in small], subtrees)
+        nodes, members = join_subtrees(
+            self.nodes[: self.used], self.members[: self.filled], [node.number for node in small], subtrees
+        )
         settle(nodes, self.buffers[0].words, self.buffers[1].words)
         return breadth_first(nodes, members)
-
-    def join(
-        self, numbers: list[int], subtrees: list[tuple[NDArray[np.int64], NDArray[np.int64]]]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Hang subtrees on the nodes of the top that they grew from; all nodes and the members of their sets."""
-        top = self.nodes[: self.used]
-        blocks, sets = [top], [self.members[: self.filled]]
-        used, filled = self.used, self.filled
-        for number, (subtree, members) in zip(numbers, subtrees, strict=True):
-            subtree[subtree[:, growing.CHILDREN] > 0, growing.CHILD] += used - 1
-            subtree[subtree[:, growing.SET] >= 0, growing.SET] += filled
-            kept = top[number, [growing.START, growing.BEFORE]]
-            top[number] = subtree[0]
-            top[number, [growing.START, growing.BEFORE]] = kept
-            blocks.append(subtree[1:])
-            sets.append(members)
-            used += len(subtree) - 1
-            filled += len(members)
-        return np.concatenate(blocks), np.concatenate(sets)
 
     def close(self) -> None:
         """Let the threads go."""

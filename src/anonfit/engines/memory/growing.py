@@ -165,20 +165,22 @@ def finish(
     start: Int,
     stop: Int,
     side: Int,
+    histogram: Any,
     span: Any,
     tile: Any,
 ) -> Any:
-    """Make a node a region: free descents once more, then its rows. Returns the nodes and how many are used."""
+    """Make a node a region: free descents once more, then its rows. Returns the nodes and how many are used. An empty
+    histogram means: look at the rows.
+    """
     width = columns.facts.shape[1]
     nodes = _room(nodes, used + 3 * width)
-    nothing = np.empty(0, np.int64)
     for column in range(width):
         if (
             columns.facts[MODE, column] >= BINARY
             and span[FROM, column] < span[TO, column]
             and guide.weights[column] >= 0
         ):
-            tighten(rows, columns, guide, column, start, stop, nothing, span)
+            tighten(rows, columns, guide, column, start, stop, histogram, span)
             used, node = _narrow(nodes, used, node, columns, column, span, tile)
     nodes[node, BEGIN], nodes[node, END], nodes[node, BUFFER] = start, stop, side
     return nodes, used
@@ -258,6 +260,7 @@ def grow_subtree(
     for index in range(columns.tile):
         tiles[0, index] = tile[index]
     here, held = scratch.span, scratch.tile
+    nothing = np.empty(0, np.int64)
     count, highest = np.int64(1), np.int64(0)
     while count > 0:
         count -= 1
@@ -284,7 +287,7 @@ def grow_subtree(
                 rows, columns, guide, k, guard, start, stop, slots[slot], here, held, scratch
             )
         if column < 0:
-            nodes, used = finish(nodes, used, node, rows, columns, guide, start, stop, side, here, held)
+            nodes, used = finish(nodes, used, node, rows, columns, guide, start, stop, side, nothing, here, held)
             continue
         nodes, used, first, members, filled = attach(
             nodes, used, node, columns, column, parts, before, by_set, members, filled, here, held, scratch

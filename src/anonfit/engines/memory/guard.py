@@ -22,7 +22,7 @@ from anonfit.privacy.sensitive import TIE, SensitiveColumn
 from anonfit.privacy.t_closeness import TCloseness
 from anonfit.tables.coded import code_dtype
 
-__all__ = ["Guard", "Guarded", "add_fields", "make_guard"]
+__all__ = ["ABSENT", "OWN", "Guard", "Guarded", "add_fields", "make_guard"]
 
 # Rows of Guard.models, one entry per model.
 KIND = 0
@@ -37,6 +37,9 @@ MASK = 1
 SIZE = 2
 VALUE = 3  # the first of its values among those of all columns
 UNKNOWN = 4  # 1 where value 0 is the missing one
+
+OWN, ABSENT = -1, -2
+"""In Guard.taken: models read the node's own rows; or there are none to read, so that a column cannot be tested yet."""
 
 LOGS = 1 << 14
 """Entries of the table of x ln x: most groups have fewer persons."""
@@ -55,6 +58,7 @@ class Guard(NamedTuple):
     runs: NDArray[np.int64]  # (first and last, run of values)
     charges: NDArray[np.float64]  # (run,)
     logs: NDArray[np.float64]  # x ln x of whole numbers
+    taken: NDArray[np.int64]  # (first and after the last, column) rows that stand for the node's where these are not here
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +108,8 @@ def _joined(blocks: list[Any], dtype: Any) -> Any:
     return np.concatenate([np.zeros(0, dtype), *blocks]).astype(dtype)
 
 
-def make_guard(guarded: Sequence[Guarded], packing: Packing, fields: tuple[int, ...]) -> Guard:
-    """The kernels' form of all models, once the packing is settled."""
+def make_guard(guarded: Sequence[Guarded], packing: Packing, fields: tuple[int, ...], width: int) -> Guard:
+    """The kernels' form of all models over a table of `width` columns, once the packing is settled."""
     columns = [one.column for one in guarded]
     sizes = np.array([column.size for column in columns], np.int64)
     sensitive = np.zeros((5, len(guarded)), np.int64)
@@ -147,4 +151,5 @@ def make_guard(guarded: Sequence[Guarded], packing: Packing, fields: tuple[int, 
         runs=np.concatenate(runs, axis=1),
         charges=np.concatenate(charges),
         logs=x_log_x(LOGS),
+        taken=np.full((2, width), OWN, np.int64),
     )

@@ -25,6 +25,14 @@ __all__ = ["parts_allowed", "sweep"]
 
 
 @inner
+def _rows_of(guard: Guard, column: Int, start: Int, stop: Int) -> Any:
+    """The rows that models read of a column: those of the node, or what stands for them."""
+    if guard.taken[0, column] >= 0:
+        return guard.taken[0, column], guard.taken[1, column]
+    return np.int64(start), np.int64(stop)
+
+
+@inner
 def _bucket(
     rows: Rows, columns: Columns, column: Int, start: Int, stop: Int, places: Int, by_set: Int, scratch: Scratch
 ) -> None:
@@ -143,6 +151,7 @@ def parts_allowed(
     scratch: Scratch,
 ) -> Any:
     """Whether the models allow every part of the chosen split that has rows."""
+    start, stop = _rows_of(guard, column, start, stop)
     if parts == 2 and columns.entity < 0:
         return _sides_allowed(rows, columns, guard, column, start, stop, by_set, scratch)
     _bucket(rows, columns, column, start, stop, parts, by_set, scratch)
@@ -172,6 +181,7 @@ def sweep(
     rows: Rows, columns: Columns, guard: Guard, column: Int, start: Int, stop: Int, elements: Int, scratch: Scratch
 ) -> None:
     """Make cuts of an order illegal (the list LEGAL) that leave a side which the models do not allow."""
+    start, stop = _rows_of(guard, column, start, stop)
     lists, keys, tallies, totals, near = scratch.lists, scratch.keys, scratch.tallies, scratch.totals, scratch.logs
     words, counts, sensitive = rows.words, columns.counts, guard.sensitive
     numbers, logs = guard.numbers, guard.logs

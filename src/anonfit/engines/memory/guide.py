@@ -14,7 +14,7 @@ from anonfit.criteria.targets import SHARE_BITS, ClassTarget, NumberTarget, Shar
 from anonfit.engines.memory.layout import Packing
 from anonfit.tables.coded import CodedTable, code_dtype
 
-__all__ = ["Guide", "GuideFields", "add_fields", "make_guide"]
+__all__ = ["Guide", "GuideFields", "Whole", "add_fields", "make_guide", "whole_of"]
 
 # Entries of Guide.settings.
 SLOTS = 0  # sums that are kept of every code
@@ -95,11 +95,25 @@ def _whole(target: Target, masses: NDArray[np.int64]) -> Sums:
     return np.array([masses.sum(), masses @ values, masses @ (values * values)], dtype=np.int64)
 
 
-def make_guide(purpose: Purpose, table: CodedTable, packing: Packing, fields: GuideFields) -> Guide:
+class Whole(NamedTuple):
+    """What a purpose is told of the whole table: its columns and rows, their mass, and the sums of each target."""
+
+    columns: int
+    rows: int
+    mass: int
+    sums: tuple[Sums, ...]
+
+
+def whole_of(purpose: Purpose, table: CodedTable) -> Whole:
+    """What a purpose is told of a table."""
+    masses = _masses(purpose, table) if purpose.targets else np.zeros(0, np.int64)
+    sums = tuple(_whole(target, masses) for target in purpose.targets)
+    return Whole(len(table.columns), table.rows, int(masses.sum()), sums)
+
+
+def make_guide(purpose: Purpose, whole: Whole, packing: Packing, fields: GuideFields) -> Guide:
     """The kernels' form of a purpose, once the packing is settled."""
     targets = purpose.targets
-    masses = _masses(purpose, table) if targets else np.zeros(0, np.int64)
-    mass = int(masses.sum())
     lean = bool(targets) and isinstance(targets[0], ClassTarget) and purpose.masses is None
     slots = 0 if lean else 1 + (purpose.masses is not None)
     facts = np.zeros((6, len(targets)), np.int64)
@@ -110,14 +124,14 @@ def make_guide(purpose: Purpose, table: CodedTable, packing: Packing, fields: Gu
         facts[SLOT, index], facts[ITSELF, index] = slots, target.column
         facts[KIND, index], facts[CLASSES, index], units[index] = _shape(target, purpose.unit)
         slots += facts[CLASSES, index] if facts[KIND, index] != NUMBER else 2
-    weights = np.ones(len(table.columns))
+    weights = np.ones(whole.columns)
     if purpose.weights:
         weights[:] = purpose.weights
     largest = float(weights.max(initial=0.0))
     for column in range(len(weights)):
         if not purpose.may_split(column):
             weights[column] = -1.0
-    found = purpose.factors(tuple(_whole(target, masses) for target in targets), mass) if targets else ()
+    found = purpose.factors(whole.sums, whole.mass) if targets else ()
     rule = purpose.rule if purpose.weights else WeightRule.NONE
     mass_field = packing.bit(fields.mass)
     return Guide(
@@ -126,7 +140,7 @@ def make_guide(purpose: Purpose, table: CodedTable, packing: Packing, fields: Gu
         factors=np.stack([np.array(found, dtype=np.float64), units]),
         weights=weights,
         numbers=np.array([purpose.alpha, purpose.min_gain, largest, purpose.unit]),
-        logs=x_log_x(min(LOGS, max(mass, table.rows) + 1)),
+        logs=x_log_x(min(LOGS, max(whole.mass, whole.rows) + 1)),
     )
 
 

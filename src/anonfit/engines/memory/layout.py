@@ -169,10 +169,18 @@ def add_fields(table: CodedTable, packing: Packing) -> TableFields:
     )
 
 
-def describe(table: CodedTable, packing: Packing, fields: TableFields, *, tiled: Iterable[SplitMode] = ()) -> Columns:
+def describe(
+    table: CodedTable,
+    packing: Packing,
+    fields: TableFields,
+    *,
+    tiled: Iterable[SplitMode] = (),
+    narrow_size: int = NARROW,
+) -> Columns:
     """The kernels' description of a table's columns, once the packing is settled.
 
-    Columns split in the modes `tiled` may be divided into any sets of codes, so nodes keep the codes they hold.
+    Columns split in the modes `tiled` may be divided into any sets of codes, so nodes keep the codes they hold. Columns
+    of at most `narrow_size` codes are narrow; beyond `NARROW` only where no kernel counts them.
     """
     facts = np.full((FACTS, len(table.columns)), -1, dtype=np.int64)
     for index, column in enumerate(table.columns):
@@ -180,7 +188,7 @@ def describe(table: CodedTable, packing: Packing, fields: TableFields, *, tiled:
         facts[[SIZE, MODE, MISSING], index] = column.size, column.mode, column.has_missing
         facts[BIT, index], facts[MASK, index] = packing.bit(field), packing.mask(field)
     facts[PLACE] = np.cumsum(facts[SIZE]) - facts[SIZE]
-    narrow = facts[SIZE] <= NARROW
+    narrow = facts[SIZE] <= narrow_size
     facts[BIN, narrow] = np.cumsum(facts[SIZE, narrow]) - facts[SIZE, narrow]
     held = np.isin(facts[MODE], [int(mode) for mode in tiled])
     facts[TILE, held] = np.cumsum(facts[SIZE, held]) - facts[SIZE, held]

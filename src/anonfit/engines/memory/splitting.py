@@ -12,7 +12,7 @@ import numpy as np
 from anonfit.compiling import inner, kernel
 from anonfit.engines.memory.cutting import HOPED, TIE, sum_whole, weigh_multiway, weigh_two_way
 from anonfit.engines.memory.elements import BINARY, MULTIWAY, ORDERED, find_elements, inner_range, spread_of, tighten
-from anonfit.engines.memory.guard import Guard
+from anonfit.engines.memory.guard import ABSENT, Guard
 from anonfit.engines.memory.guarding import parts_allowed
 from anonfit.engines.memory.guide import (
     ALPHA,
@@ -189,6 +189,8 @@ def choose_split(
 ) -> Any:
     """A node's split: column (-1: none is legal), number of parts, code below an ordered cut, whether it is by a set;
     PARTS has the parts' first codes, `side` a set.
+
+    Where models must be asked of a column whose rows are absent, it is not chosen: -2 and below stand for that column.
     """
     found = scratch.found
     node = 0.0
@@ -217,8 +219,12 @@ def choose_split(
                 if found[STATE, column] != HOPED:
                     if guard is None or (found[STATE, column] == 1.0 and columns.facts[MODE, column] != MULTIWAY):
                         break
+                    if guard.taken[0, column] == ABSENT:
+                        return ABSENT - column, np.int64(0), np.int64(-1), np.int64(0)
                     if parts_allowed(rows, columns, guard, column, start, stop, parts, by_set, scratch):
                         break
+                elif guard is not None and guard.taken[0, column] == ABSENT:
+                    return ABSENT - column, np.int64(0), np.int64(-1), np.int64(0)
                 # Not allowed, or not among the candidates: find the best of what is left of this column.
                 found[STATE, column] = np.floor(found[STATE, column]) + 1.0
         elements, base, node = _weigh(

@@ -12,7 +12,7 @@ from anonfit.compiling import kernel
 from anonfit.engines.memory.growing import BEFORE, BEGIN, BUFFER, CHILD, CHILDREN, COLUMN, END, SET, START
 from anonfit.engines.tree import Tree
 
-__all__ = ["breadth_first", "settle"]
+__all__ = ["breadth_first", "region_sizes", "settle"]
 
 
 @kernel
@@ -55,3 +55,9 @@ def breadth_first(nodes: NDArray[np.int64], members: NDArray[np.int64]) -> Tree:
         set_of=set_of,
         sets=tuple(codes[begin + 1 : end] for begin, end in zip(places.tolist(), ends, strict=True)),
     )
+
+
+def region_sizes(nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The rows of each node that is a region, 0 for others, in the order of the tree."""
+    facts = nodes[_breadth_first_order(nodes)]
+    return np.where(facts[:, COLUMN] < 0, facts[:, END] - facts[:, BEGIN], 0)

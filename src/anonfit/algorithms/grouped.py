@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A table known by the different values of its columns and how often each stands there: what is found of it is what the
+rows themselves would give, and no row is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.algorithms.demands import Demands, guard
+from anonfit.algorithms.mondrian import persons_of
+from anonfit.criteria.purpose import Purpose
+from anonfit.criteria.targets import ClassTarget, NumberTarget, Target
+from anonfit.engines.contract import Engine, Field
+from anonfit.engines.levels.shape import MASS, PERSONS, code_name, sensitive_name, target_name
+from anonfit.engines.memory.guard import Guarded
+from anonfit.tables.codebook import CodedValues, code_column
+from anonfit.tables.coded import code_dtype
+from anonfit.tables.domains import Domain
+from anonfit.tables.schema import Column, Schema
+from anonfit.workload.purposes import fits, purpose_of, require_target, unit_masses
+from anonfit.workload.request import Workload
+from anonfit.workload.targets import code_target
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["GroupedTable"]
+
+NONE: NDArray[Any] = np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """The different values of a column (beside each its row's persons, where rows stand for several), how many rows
+    have each, and how many persons these are.
+    """
+
+    frame: pl.DataFrame
+    rows: NDArray[np.int64]
+    persons: NDArray[np.int64]
+
+
+class GroupedTable:
+    """What is known of a table whose rows an engine has, and the fields that coded rows shall hold."""
+
+    def __init__(self, engine: Engine, count: str | None) -> None:
+        self.engine, self.count = engine, count
+        self.fields: list[Field] = []
+        self.known: dict[str, Groups] = {}
+        if count is not None:
+            frame, _ = engine.distinct([count])
+            persons = persons_of(len(frame), frame[count], None)
+            assert persons.counts is not None
+            self.fields.append(Field(PERSONS, frame, persons.counts))
+
+    def groups(self, name: str) -> Groups:
+        """The different values of a column."""
+        if name not in self.known:
+            names = [name] if self.count in (None, name) else [name, str(self.count)]
+            frame, rows = self.engine.distinct(names)
+            persons = rows
+            if self.count is not None:
+                each = persons_of(len(frame), frame[self.count], None).counts
+                assert each is not None
+                persons = rows * each.astype(np.int64)
+            self.known[name] = Groups(frame, rows, persons)
+        return self.known[name]
+
+    def forget(self, name: str) -> None:
+        """Let the values of a column go."""
+        self.known.pop(name, None)
+
+    def total(self) -> int:
+        """How many persons the table is about."""
+        return self.engine.rows if self.count is None else int(self.groups(self.count).persons.sum())
+
+    def _add(self, field: str, name: str, codes: NDArray[Any]) -> None:
+        """A field that a column's values become: each value once, also where it stands beside several counts."""
+        import polars as pl
+
+        frame = self.groups(name).frame.select(name)
+        if self.count not in (None, name):
+            place = pl.Series("place", np.arange(len(frame)))
+            first = frame.with_columns(place).unique(name, keep="any", maintain_order=True)["place"].to_numpy()
+            frame, codes = frame[first], codes[first]
+        self.fields.append(Field(field, frame, codes))
+
+    def code(self, columns: Sequence[Column], k: int) -> list[Domain]:
+        """The domains of the quasi-identifiers."""
+        domains = []
+        for index, column in enumerate(columns):
+            groups = self.groups(column.name)
+
+            def persons(of_row: NDArray[np.int64], count: int, groups: Groups = groups) -> NDArray[np.int64]:
+                found = np.zeros(count, np.int64)
+                np.add.at(found, of_row, groups.persons)
+                return found
+
+            coded: CodedValues = code_column(column, groups.frame[column.name], persons=persons, k=k)
+            domains.append(coded.domain)
+            self._add(code_name(index), column.name, coded.codes.astype(code_dtype(coded.domain.coded().size)))
+        return domains
+
+    def guard(self, demands: Demands, schema: Schema) -> list[Guarded]:
+        """The columns that models guard; their codes become fields."""
+        found = []
+        plain = replace(demands, diversity=(), targets=(), max_confidence=1.0)
+        names = dict.fromkeys(one.column for one in demands.diversity)
+        asked = [
+            (name, replace(plain, diversity=tuple(one for one in demands.diversity if one.column == name)))
+            for name in names
+        ]
+        asked += [
+            (target.column, replace(plain, targets=(target,), max_confidence=demands.max_confidence))
+            for target in demands.targets
+        ]
+        for name, one in asked:
+            groups = self.groups(name)
+            for guarded in guard(one, schema, groups.frame, counts=groups.persons, entities=None):  # type: ignore[arg-type]
+                self._add(
+                    sensitive_name(len(found)), name, guarded.codes.astype(code_dtype(guarded.column.size))
+                )
+                found.append(replace(guarded, codes=np.zeros(0, np.uint32)))
+        return found
+
+    def purpose(self, workload: Workload, columns: Sequence[Column], quasi_identifiers: Sequence[str]) -> Purpose:
+        """What steers splits; what it is told of rows becomes fields."""
+        if workload.is_blind:
+            return purpose_of(workload, quasi_identifiers)
+        total, unit, masses = self.total(), 1.0, None
+        if workload.sample_weight is not None and workload.used_targets:
+            total, unit = self._masses(workload.sample_weight)
+            masses = NONE
+        declared = {column.name: column for column in columns}
+        found: list[Target] = []
+        for request in workload.used_targets:
+            groups = self.groups(request.column)
+            own = quasi_identifiers.index(request.column) if request.column in quasi_identifiers else -1
+            target = code_target(
+                request,
+                declared[request.column],
+                groups.frame[request.column],
+                masses=np.array([total]),
+                own=own,
+                criterion=workload.criterion,
+                times=groups.rows,
+            )
+            if fits(workload.criterion, target):
+                found.append(self._target(target, request.column, len(found)))
+        require_target(workload, found)
+        return purpose_of(workload, quasi_identifiers, tuple(found), None, masses, unit)
+
+    def _target(self, target: Target, name: str, number: int) -> Target:
+        """A target without rows; its field is added."""
+        if isinstance(target, ClassTarget):
+            self._add(target_name(number), name, target.classes.astype(code_dtype(target.width)))
+            return replace(target, classes=NONE)
+        assert isinstance(target, NumberTarget)
+        self._add(target_name(number), name, target.multiples.astype(np.int32))
+        return replace(target, multiples=NONE)
+
+    def _masses(self, name: str) -> tuple[int, float]:
+        """The mass of all rows by their sample weights, and its unit; what each row's is becomes a field."""
+        groups = self.groups(name)
+        masses, unit = unit_masses(groups.frame[name], groups.persons // groups.rows, groups.rows)
+        # A row's mass depends on its persons, too.
+        self.fields.append(Field(MASS, groups.frame, masses.astype(np.uint32)))
+        return int((masses * groups.rows).sum()), unit

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an engine must do whose rows do not live in our memory: find the values of columns, turn them into codes, count
+nodes, route rows to the parts of splits, hand over the rows of small nodes, and write what is released.
+
+An engine knows rows and whole numbers. It never chooses: splits are chosen from its counts by the same kernels that
+choose them in memory, so every engine gives the same regions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Counted", "CountRequest", "Engine", "Field", "Move", "Placing", "Written"]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A whole number that every coded row holds: what the values of one or two source columns become.
+
+    `values` has each combination that occurs once, missing ones too, and `codes` what it becomes.
+    """
+
+    name: str
+    values: pl.DataFrame
+    codes: NDArray[Any]  # (combination,), of the type that the rows shall hold
+
+
+@dataclass(frozen=True, slots=True)
+class CountRequest:
+    """Group the rows of some nodes by node and by fields, and sum products of fields; no field at all: count rows."""
+
+    nodes: tuple[int, ...]
+    by: tuple[str, ...]
+    sums: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What was counted, one entry per group, in any order. Sums are exact."""
+
+    nodes: NDArray[np.int64]  # (group,)
+    by: NDArray[np.int64]  # (field, group)
+    sums: NDArray[np.int64]  # (sum, group)
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A node's rows go to its parts, which are nodes `first`, `first` + 1, …: by the first code of each part, or, where
+    `members` are given, those with these codes to the first part and all others to the second.
+    """
+
+    node: int
+    field: str
+    first: int
+    starts: tuple[int, ...] = ()
+    members: tuple[int, ...] | None = None
+
+    @property
+    def parts(self) -> int:
+        """How many parts there are."""
+        return len(self.starts) if self.members is None else 2
+
+
+class Placing(Protocol):
+    """Where rows are released: the rank of each row's region among all regions, by what they say. It can be pickled."""
+
+    @property
+    def fields(self) -> Sequence[str]:
+        """The fields that ranks are found from."""
+
+    @property
+    def regions(self) -> pl.DataFrame:
+        """What the region of each rank says, in rising order. (rank,)"""
+
+    def ranks(self, codes: Mapping[str, NDArray[Any]]) -> NDArray[np.uint32]:
+        """The rank of each row, from its codes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A released table that was written: where, in which format, and what stands in it."""
+
+    path: Path
+    kind: str
+    schema: Mapping[str, pl.DataType]
+    rows: int
+
+
+class Engine(Protocol):
+    """Where the rows of one table live. Methods are called in the order they stand here, counting and routing in
+    turns.
+    """
+
+    name: str
+    """As a spec names it."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+
+    @property
+    def schema(self) -> Mapping[str, pl.DataType]:
+        """The source's columns and their types, as the in-memory engine would read them."""
+
+    def distinct(self, names: Sequence[str]) -> tuple[pl.DataFrame, NDArray[np.int64]]:
+        """The different combinations of some columns' values, missing ones too, and how many rows have each."""
+
+    def code(self, fields: Sequence[Field], kept: Sequence[str]) -> None:
+        """Turn every row into its fields, and keep the raw values of some columns for the release. All rows are then in
+        node 0.
+        """
+
+    def count(self, requests: Sequence[CountRequest]) -> list[Counted]:
+        """Count a batch of nodes."""
+
+    def route(self, moves: Sequence[Move], finished: Collection[int]) -> dict[int, int]:
+        """Send the rows of nodes to the parts of their splits, and put aside those of `finished` nodes, which will not
+        be counted again; how many rows each part got. Nodes that are in neither have no rows.
+        """
+
+    def take(self, nodes: Mapping[int, int], names: Sequence[str]) -> Iterator[tuple[int, dict[str, NDArray[Any]]]]:
+        """The fields `names` of the rows of finished nodes, node after node in any order; `nodes` has their sizes."""
+
+    def write(self, placing: Placing, names: Sequence[str], path: Path, kind: str) -> Written:
+        """Write the released table, its columns in the order of `names`: those of the regions, and raw ones. Rows are
+        sorted by their rank, then by the raw columns in this order, missing values first.
+        """

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A DuckDB database of our own: its limits, and its failures as errors that say what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from anonfit.engines.duckdb.sql import text
+from anonfit.errors import EngineError, MissingPackage
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Connection", "connect"]
+
+Result = TypeVar("Result")
+
+
+class Connection:
+    """A database in memory that spills to a folder."""
+
+    def __init__(self, connection: Any, folder: Path, memory: int | None) -> None:
+        self.duckdb, self.folder, self.memory = connection, folder, memory
+
+    def _told(self, work: Callable[[], Result]) -> Result:
+        """What some work gives. DuckDB's own texts may hold values of records, so only the kind of a failure is told."""
+        import duckdb
+
+        try:
+            return work()
+        except duckdb.OutOfMemoryException as error:
+            # A full folder is told by the same kind of error as too little memory.
+            if "max_temp_directory_size" in str(error) or "No space left" in str(error):
+                raise self._full() from None
+            raise EngineError(
+                f"engine duckdb: {self._limit()} of memory is too little for this table; give more by --memory or "
+                "engine.memory."
+            ) from None
+        except (duckdb.IOException, duckdb.InternalException, duckdb.FatalException, OSError) as error:
+            if "No space left" in str(error) or getattr(error, "errno", None) == 28:
+                raise self._full() from None
+            raise EngineError(
+                f"engine duckdb: reading or spilling failed ({type(error).__name__}); look whether the source and the "
+                f"spill folder {self.folder.parent} can be read and written."
+            ) from None
+        except duckdb.Error as error:
+            raise EngineError(f"engine duckdb: a query failed ({type(error).__name__}).") from error
+
+    def _full(self) -> EngineError:
+        return EngineError(
+            f"engine duckdb: the disk of the spill folder {self.folder.parent} is full; free some of it, or name another "
+            "place by engine.spill."
+        )
+
+    def _limit(self) -> str:
+        return "the default" if self.memory is None else f"{self.memory / 2**30:.2f} GiB"
+
+    def run(self, query: str) -> None:
+        """Run a statement."""
+        self._told(lambda: self.duckdb.execute(query))
+
+    def row(self, query: str) -> tuple[Any, ...]:
+        """The one row of a result."""
+        found: tuple[Any, ...] = self._told(lambda: self.duckdb.execute(query).fetchone())
+        return found
+
+    def value(self, query: str) -> Any:
+        """The one value of a result."""
+        return self.row(query)[0]
+
+    def columns(self, query: str) -> list[Any]:
+        """The columns of a result as arrays."""
+        return list(self._told(lambda: self.duckdb.execute(query).fetchnumpy()).values())
+
+    def frame(self, query: str) -> pl.DataFrame:
+        """A result as a frame."""
+        import polars as pl
+
+        found = pl.from_arrow(self._told(lambda: self.duckdb.sql(query).to_arrow_table()))
+        assert isinstance(found, pl.DataFrame)
+        return found
+
+    def batches(self, query: str, rows: int) -> Iterator[Any]:
+        """A result in batches of Arrow, none of which is made before it is asked for."""
+        cursor = self.duckdb.cursor()
+        reader = self._told(lambda: cursor.sql(query).to_arrow_reader(rows))
+        while True:
+            batch = self._told(lambda: next(reader, None))
+            if batch is None:
+                return
+            yield batch
+
+    def store(self, table: str, frame: pl.DataFrame) -> None:
+        """A frame as a table."""
+        arrow = frame.to_arrow()
+        self.duckdb.register("frame_to_store", arrow)
+        try:
+            self.run(f"CREATE TABLE {table} AS SELECT * FROM frame_to_store")  # noqa: S608 - our name
+        finally:
+            self.duckdb.unregister("frame_to_store")
+
+
+@contextmanager
+def connect(folder: Path, *, memory: int | None = None, threads: int = 1) -> Iterator[Connection]:
+    """A new database that spills to a folder and keeps to so many bytes of memory."""
+    try:
+        import duckdb
+        import pyarrow as pa  # noqa: F401 - results come as Arrow
+    except ModuleNotFoundError as error:
+        raise MissingPackage(str(error.name), "duckdb", "The engine duckdb") from None
+    connection = duckdb.connect(":memory:")
+    try:
+        connection.execute(f"SET temp_directory = {text(str(folder))}")
+        connection.execute(f"SET threads = {threads}")
+        connection.execute("SET preserve_insertion_order = false")
+        connection.execute("SET perfect_ht_threshold = 20")
+        connection.execute("SET autoinstall_known_extensions = false")
+        if memory is not None:
+            connection.execute(f"SET memory_limit = '{memory}B'")
+        yield Connection(connection, folder, memory)
+    finally:
+        connection.close()

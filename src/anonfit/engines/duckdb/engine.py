@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows in a DuckDB database of our own, which keeps to a limit of memory and spills the rest to a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.engines.contract import Counted, CountRequest, Field, Move, Placing, Written
+from anonfit.engines.duckdb.connection import Connection
+from anonfit.engines.duckdb.sql import NODE, count_query, node_list, quoted, routed_node, sql_type, text
+from anonfit.engines.duckdb.writing import write_sorted
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["DuckDBEngine"]
+
+ACTIVE, NEXT, ASIDE = "active_rows", "next_rows", "rows_aside"
+TAKEN_ROWS = 1 << 22
+"""Rows that are handed over in one go."""
+
+
+class DuckDBEngine:
+    """The rows of Parquet files."""
+
+    name = "duckdb"
+
+    def __init__(
+        self,
+        connection: Connection,
+        files: Sequence[Path],
+        schema: Mapping[str, pl.DataType],
+        *,
+        missing_texts: Mapping[str, Sequence[str]] | None = None,
+        without_missing: Sequence[str] = (),
+    ) -> None:
+        """Rows of files with these columns. In columns of `missing_texts` some texts mean a missing value; rows in which
+        a column of `without_missing` has none are left out.
+        """
+        self.connection = connection
+        self.schema = {name: _plain(dtype) for name, dtype in schema.items()}
+        self.released = {name: _released(dtype) for name, dtype in schema.items()}
+        columns = ", ".join(
+            f"{_clean(name, dtype, (missing_texts or {}).get(name, ()))} AS {quoted(name)}"
+            for name, dtype in self.schema.items()
+        )
+        paths = ", ".join(text(str(path)) for path in files)
+        source = f"SELECT {columns} FROM read_parquet([{paths}], union_by_name = true)"  # noqa: S608 - our names
+        self.read = int(connection.value(f"SELECT count(*) FROM read_parquet([{paths}])"))  # noqa: S608
+        known = " AND ".join(f"{quoted(name)} IS NOT NULL" for name in without_missing)
+        where = f" WHERE {known}" if known else ""
+        connection.run(f"CREATE VIEW source_rows AS SELECT * FROM ({source}){where}")  # noqa: S608
+        self.rows = int(connection.value("SELECT count(*) FROM source_rows")) if known else self.read
+        self.names: list[str] = []
+        self.kept: list[str] = []
+        self.active_nodes: set[int] = {0}
+
+    def missing(self, names: Sequence[str]) -> dict[str, int]:
+        """How many values are missing in columns that have missing values."""
+        if not names:
+            return {}
+        counts = ", ".join(f"count(*) - count({quoted(name)})" for name in names)
+        found = self.connection.row(f"SELECT {counts} FROM source_rows")  # noqa: S608
+        return {name: int(count) for name, count in zip(names, found, strict=True) if count}
+
+    def distinct(self, names: Sequence[str]) -> tuple[pl.DataFrame, NDArray[np.int64]]:
+        """The different combinations of some columns' values, missing ones too, and how many rows have each."""
+        keys = ", ".join(quoted(name) for name in names)
+        query = f"SELECT {keys}, count(*)::BIGINT AS {COUNT} FROM source_rows GROUP BY {keys}"  # noqa: S608
+        frame = self.connection.frame(query)
+        counts = frame[COUNT].to_numpy().astype(np.int64)
+        return frame.drop(COUNT).cast({name: self.schema[name] for name in names}), counts  # type: ignore[arg-type]
+
+    def code(self, fields: Sequence[Field], kept: Sequence[str]) -> None:
+        """Turn every row into its fields by looking its values up, and keep raw values."""
+        chosen, joins = [], []
+        for number, field in enumerate(fields):
+            table = f"lookup{number}"
+            values = field.values.rename({name: f"value{place}" for place, name in enumerate(field.values.columns)})
+            import polars as pl
+
+            self.connection.store(table, values.with_columns(pl.Series("code", field.codes)))
+            same = " AND ".join(
+                f"source_rows.{quoted(name)} IS NOT DISTINCT FROM {table}.value{place}"
+                for place, name in enumerate(field.values.columns)
+            )
+            joins.append(f" JOIN {table} ON {same}")
+            chosen.append(f"{table}.code::{sql_type(field.codes.dtype)} AS {field.name}")
+        chosen += [f"source_rows.{quoted(name)} AS raw{place}" for place, name in enumerate(kept)]
+        query = f"SELECT {', '.join(chosen)}, 0::UINTEGER AS {NODE} FROM source_rows{''.join(joins)}"  # noqa: S608
+        self.connection.run(f"CREATE TABLE {ACTIVE} AS {query}")
+        self.connection.run(f"CREATE TABLE {ASIDE} AS SELECT * FROM {ACTIVE} LIMIT 0")  # noqa: S608
+        for number in range(len(fields)):
+            self.connection.run(f"DROP TABLE lookup{number}")
+        found = int(self.connection.value(f"SELECT count(*) FROM {ACTIVE}"))  # noqa: S608
+        if found != self.rows:
+            raise AssertionError(f"{self.rows - found} rows have values that were not there before")
+        self.names = [field.name for field in fields]
+        self.kept = list(kept)
+
+    def count(self, requests: Sequence[CountRequest]) -> list[Counted]:
+        """Count a batch of nodes, one grouped scan a request."""
+        found = []
+        for request in requests:
+            every = set(request.nodes) == self.active_nodes
+            columns = self.connection.columns(count_query(request, ACTIVE, every=every))
+            numbers = [np.asarray(column).astype(np.int64) for column in columns]
+            by = 1 + len(request.by)
+            count = len(numbers[0])
+            found.append(
+                Counted(
+                    numbers[0],
+                    np.array(numbers[1:by], np.int64).reshape(len(request.by), count),
+                    np.array(numbers[by:], np.int64).reshape(len(request.sums), count),
+                )
+            )
+        return found
+
+    def route(self, moves: Sequence[Move], finished: Collection[int]) -> dict[int, int]:
+        """Write the rows that are still to be counted anew, with their new nodes."""
+        everything = ", ".join([*self.names, *(f"raw{place}" for place in range(len(self.kept)))])
+        if finished:
+            self.connection.run(
+                f"INSERT INTO {ASIDE} SELECT {everything}, {NODE} FROM {ACTIVE} "  # noqa: S608
+                f"WHERE {node_list(finished)}"
+            )
+        if not moves:
+            self.connection.run(f"DROP TABLE {ACTIVE}")
+            self.active_nodes = set()
+            return {}
+        where = node_list([move.node for move in moves])
+        self.connection.run(
+            f"CREATE TABLE {NEXT} AS SELECT {everything}, ({routed_node(moves)})::UINTEGER AS {NODE} "  # noqa: S608
+            f"FROM {ACTIVE} WHERE {where}"
+        )
+        self.connection.run(f"DROP TABLE {ACTIVE}")
+        self.connection.run(f"ALTER TABLE {NEXT} RENAME TO {ACTIVE}")
+        nodes, sizes = self.connection.columns(f"SELECT {NODE}, count(*) FROM {ACTIVE} GROUP BY {NODE}")  # noqa: S608
+        found = dict(zip(nodes.tolist(), sizes.tolist(), strict=True))
+        self.active_nodes = set(found)
+        return found
+
+    def take(self, nodes: Mapping[int, int], names: Sequence[str]) -> Iterator[tuple[int, dict[str, NDArray[Any]]]]:
+        """Fetch the rows of several nodes in one scan, and part them here."""
+        batch: list[int] = []
+        rows = 0
+        for node in sorted(nodes):
+            if batch and rows + nodes[node] > TAKEN_ROWS:
+                yield from self._take(batch, names)
+                batch, rows = [], 0
+            batch.append(node)
+            rows += nodes[node]
+        if batch:
+            yield from self._take(batch, names)
+
+    def _take(self, nodes: Sequence[int], names: Sequence[str]) -> Iterator[tuple[int, dict[str, NDArray[Any]]]]:
+        query = f"SELECT {NODE}, {', '.join(names)} FROM {ASIDE} WHERE {node_list(nodes)}"  # noqa: S608
+        of_row, *columns = self.connection.columns(query)
+        order = np.argsort(of_row, kind="stable")
+        edges = np.searchsorted(of_row[order], [*nodes, nodes[-1] + 1])
+        for index, node in enumerate(nodes):
+            chosen = order[edges[index] : edges[index + 1]]
+            yield node, {name: np.asarray(column)[chosen] for name, column in zip(names, columns, strict=True)}
+
+    def write(self, placing: Placing, names: Sequence[str], path: Path, kind: str) -> Written:
+        """Sort the rows in the database, and write them as they come out of it."""
+        return write_sorted(
+            self.connection, ASIDE, placing, names, {name: self.released[name] for name in self.kept}, path, kind
+        )
+
+
+COUNT = "rows_of_a_value"
+
+
+def _plain(dtype: pl.DataType) -> pl.DataType:
+    """The type of a column in the database: texts are texts."""
+    import polars as pl
+
+    return pl.String() if isinstance(dtype, pl.Categorical | pl.Enum) else dtype
+
+
+def _released(dtype: pl.DataType) -> pl.DataType:
+    """The type of a raw column in the release: an Enum would bring all its categories into the file."""
+    import polars as pl
+
+    return pl.String() if isinstance(dtype, pl.Enum) else dtype
+
+
+def _clean(name: str, dtype: pl.DataType, missing: Sequence[str]) -> str:
+    """A source column in which nothing but NULL is missing."""
+    import polars as pl
+
+    column = quoted(name)
+    if isinstance(dtype, pl.String) and missing:
+        return f"CASE WHEN {column} IN ({', '.join(text(one) for one in missing)}) THEN NULL ELSE {column} END"
+    if dtype.is_float():
+        return f"CASE WHEN isnan({column}) THEN NULL ELSE {column} END"
+    return column

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The SQL of the DuckDB engine."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+
+from anonfit.engines.contract import CountRequest, Move
+
+__all__ = ["count_query", "node_list", "part_of", "quoted", "routed_node", "sql_type", "text"]
+
+NODE = "node"
+TYPES = {"u1": "UTINYINT", "u2": "USMALLINT", "u4": "UINTEGER", "i4": "INTEGER", "i8": "BIGINT"}
+
+
+def quoted(name: str) -> str:
+    """A name as SQL writes it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def text(value: str) -> str:
+    """A text as SQL writes it."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def sql_type(dtype: np.dtype[Any]) -> str:
+    """The type of a column that holds such whole numbers."""
+    return TYPES[f"{dtype.kind}{dtype.itemsize}"]
+
+
+def node_list(nodes: Collection[int]) -> str:
+    """The condition that a row is in one of some nodes."""
+    return f"{NODE} IN ({', '.join(str(node) for node in sorted(nodes))})" if nodes else "false"
+
+
+def _sum(factors: tuple[str, ...]) -> str:
+    if not factors:
+        return "count(*)::BIGINT"
+    return f"sum({' * '.join(f'{name}::BIGINT' for name in factors)})::BIGINT"
+
+
+def count_query(request: CountRequest, table: str, *, every: bool) -> str:
+    """The query that counts; `every` says that the request is about all nodes of the table."""
+    keys = [NODE, *request.by]
+    sums = [f"{_sum(factors)} AS sum{index}" for index, factors in enumerate(request.sums)]
+    where = "" if every else f" WHERE {node_list(request.nodes)}"
+    return f"SELECT {', '.join([*keys, *sums])} FROM {table}{where} GROUP BY {', '.join(keys)}"  # noqa: S608 - our names
+
+
+def _runs(members: Sequence[int]) -> list[tuple[int, int]]:
+    """The runs of codes that a set consists of."""
+    runs: list[tuple[int, int]] = []
+    for code in sorted(members):
+        if runs and runs[-1][1] == code - 1:
+            runs[-1] = (runs[-1][0], code)
+        else:
+            runs.append((code, code))
+    return runs
+
+
+def _in_set(column: str, members: Sequence[int]) -> str:
+    """The condition that a code is in a set, as short as it can be said."""
+    runs = _runs(members)
+    if 2 * len(runs) < len(members):
+        return " OR ".join(f"{column} BETWEEN {low} AND {high}" for low, high in runs)
+    return f"{column} IN ({', '.join(str(code) for code in sorted(members))})" if members else "false"
+
+
+def part_of(column: str, starts: Sequence[int], members: Sequence[int] | None, parts: Sequence[str]) -> str:
+    """The expression for the part that a row goes to, each part being one of the given expressions."""
+    if members is not None:
+        return f"CASE WHEN {_in_set(column, members)} THEN {parts[0]} ELSE {parts[1]} END"
+    return _between(column, starts, parts)
+
+
+def _between(column: str, starts: Sequence[int], parts: Sequence[str]) -> str:
+    """The part by binary search for the last start that is not above the code."""
+    if len(parts) == 1:
+        return parts[0]
+    middle = len(parts) // 2
+    low = _between(column, starts[:middle], parts[:middle])
+    high = _between(column, starts[middle:], parts[middle:])
+    return f"CASE WHEN {column} < {starts[middle]} THEN {low} ELSE {high} END"
+
+
+def routed_node(moves: Sequence[Move]) -> str:
+    """The expression for the node that a row of one of these nodes goes to: the node is found by binary search."""
+    ordered = sorted(moves, key=lambda move: move.node)
+    parts = [
+        part_of(move.field, move.starts, move.members, [str(move.first + part) for part in range(move.parts)])
+        for move in ordered
+    ]
+    return _between(NODE, [move.node for move in ordered], parts)

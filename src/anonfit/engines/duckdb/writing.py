@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writing the released table from DuckDB: rows get the rank of their region, the database sorts them, and they are
+written as they come out of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from anonfit.engines.contract import Placing, Written
+from anonfit.engines.duckdb.connection import Connection
+from anonfit.errors import ReleaseError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["write_sorted"]
+
+BATCH = 1 << 18
+"""Rows that are on their way at once."""
+PLACED = "placed_rows"
+
+
+def _place(connection: Connection, table: str, placing: Placing, raw: Sequence[str]) -> None:
+    """A table of the rows' ranks and raw values."""
+    import pyarrow as pa
+
+    fields = list(placing.fields)
+    query = f"SELECT {', '.join([*fields, *raw])} FROM {table}"  # noqa: S608 - our names
+    batches = connection.batches(query, BATCH)
+
+    def placed() -> Iterator[Any]:
+        for batch in batches:
+            codes = {name: batch.column(place).to_numpy(zero_copy_only=False) for place, name in enumerate(fields)}
+            values = [batch.column(len(fields) + place) for place in range(len(raw))]
+            yield pa.RecordBatch.from_arrays([pa.array(placing.ranks(codes)), *values], names=["rank", *raw])
+
+    rows = placed()
+    first = next(rows)
+
+    def all_rows() -> Iterator[Any]:
+        yield first
+        yield from rows
+
+    reader = pa.RecordBatchReader.from_batches(first.schema, all_rows())
+    connection.duckdb.register("rows_to_place", reader)
+    try:
+        connection.run(f"CREATE TABLE {PLACED} AS SELECT * FROM rows_to_place")  # noqa: S608
+    finally:
+        connection.duckdb.unregister("rows_to_place")
+    connection.run(f"DROP TABLE {table}")
+
+
+def _order(raw: Sequence[str], types: Sequence[pl.DataType]) -> str:
+    """Ranks first, then raw values; -0.0 equals 0.0 but looks different, so that comes last."""
+    keys = ["rank", *(f"{name} NULLS FIRST" for name in raw)]
+    keys += [
+        f"(CASE WHEN {name} = 0 AND signbit({name}) THEN 0 ELSE 1 END)"
+        for name, dtype in zip(raw, types, strict=True)
+        if dtype.is_float()
+    ]
+    return ", ".join(keys)
+
+
+def write_sorted(
+    connection: Connection,
+    table: str,
+    placing: Placing,
+    names: Sequence[str],
+    kept: Mapping[str, pl.DataType],
+    path: Path,
+    kind: str,
+) -> Written:
+    """Write the rows of a table, whose raw columns `kept` are raw0, raw1, …"""
+    import polars as pl
+    from polars.io.plugins import register_io_source
+
+    raw = [f"raw{place}" for place in range(len(kept))]
+    _place(connection, table, placing, raw)
+    columns = ", ".join(["rank", *raw])
+    query = f"SELECT {columns} FROM {PLACED} ORDER BY {_order(raw, list(kept.values()))}"  # noqa: S608
+    regions = placing.regions
+    schema = {name: kept[name] if name in kept else regions.schema[name] for name in names}
+    rows = int(connection.value(f"SELECT count(*) FROM {PLACED}"))  # noqa: S608
+
+    def frames(
+        with_columns: list[str] | None, predicate: Any, n_rows: int | None, batch_size: int | None
+    ) -> Iterator[pl.DataFrame]:
+        assert predicate is None and n_rows is None
+        for batch in connection.batches(query, batch_size or BATCH):
+            found = pl.from_arrow(batch)
+            assert isinstance(found, pl.DataFrame)
+            of_region = regions[found["rank"].to_numpy().astype(np.int64)]
+            values = found.drop("rank").rename(dict(zip(raw, kept, strict=True))).cast(dict(kept))  # type: ignore[arg-type]
+            yield pl.DataFrame([values[name] if name in kept else of_region[name] for name in with_columns or names])
+
+    source = register_io_source(frames, schema=pl.Schema(schema))
+    try:
+        if kind == "csv":
+            source.sink_csv(path)
+        elif kind == "parquet":
+            source.sink_parquet(path)
+        else:
+            source.with_columns(pl.col(pl.Enum).cast(pl.Categorical)).sink_ipc(path, compression="zstd")
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise ReleaseError(
+            f"the data file could not be written ({type(error).__name__}): is the disk full, or the format unfit "
+            "for a column?"
+        ) from None
+    connection.run(f"DROP TABLE {PLACED}")
+    return Written(path, kind, schema, rows)

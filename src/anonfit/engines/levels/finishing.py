@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finishing small nodes in memory: their rows are here, and the kernel that grows subtrees does the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from threading import local
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.engines.levels.shape import Layout
+from anonfit.engines.memory import growing
+from anonfit.engines.memory.counting import count_rows
+from anonfit.engines.memory.guide import SLOTS
+from anonfit.engines.memory.layout import rows_of
+from anonfit.engines.memory.scratch import make_scratch
+from anonfit.engines.memory.structs import shared
+
+__all__ = ["Finisher"]
+
+
+class Finisher:
+    """Grows the subtrees of nodes that were handed over; threads may share it."""
+
+    def __init__(self, layout: Layout, k: int) -> None:
+        self.layout, self.k = layout, k
+        self.columns, self.guide = shared(layout.columns), shared(layout.guide)
+        self.guard = None if layout.guard is None else shared(layout.guard)
+        self.own = local()
+
+    def _scratch(self, rows: int) -> Any:
+        """Working memory of this thread for nodes of so many rows."""
+        if getattr(self.own, "rows", 0) < rows:
+            layout = self.layout
+            self.own.scratch = shared(make_scratch(layout.columns, layout.guide, layout.guard, rows))
+            self.own.rows = rows
+        return self.own.scratch
+
+    def grow(
+        self, values: Mapping[str, NDArray[Any]], rows: int, span: NDArray[np.int64], tile: NDArray[np.uint8]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The nodes below a node with these rows, and the members of their sets."""
+        columns = self.layout.columns
+        first = self.layout.pack(values, rows)
+        buffers = shared(first), shared(rows_of(np.empty_like(first.words)))
+        histogram = np.zeros(columns.bins * int(self.layout.guide.settings[SLOTS]), np.int64)
+        places = np.zeros(max(1, len(columns.narrow)), np.int64)
+        count_rows(buffers[0], self.columns, self.guide, 0, rows, 1, histogram, places)
+        found: tuple[NDArray[np.int64], NDArray[np.int64]] = growing.grow_subtree(
+            *buffers,
+            self.columns,
+            self.guide,
+            self.k,
+            self.guard,
+            0,
+            rows,
+            0,
+            histogram,
+            span,
+            tile,
+            self._scratch(rows),
+        )
+        return found

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is known of a table whose rows live outside, and how its rows look to kernels once some of them are here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.criteria.purpose import Purpose
+from anonfit.criteria.targets import ClassTarget, NumberTarget, Target
+from anonfit.engines.memory import guard, guide, layout
+from anonfit.engines.memory.engine import tiled_modes
+from anonfit.engines.memory.guard import Guard, Guarded
+from anonfit.engines.memory.guide import Guide, GuideFields, Whole
+from anonfit.engines.memory.layout import Columns, Packing, Rows, TableFields, pack
+from anonfit.tables.coded import CodedColumn, CodedTable, code_dtype
+
+__all__ = ["MASS", "PERSONS", "Layout", "Shape", "code_name", "sensitive_name", "target_name"]
+
+PERSONS, MASS = "persons", "mass"
+EVERY = 1 << 62
+"""A size that makes every column narrow."""
+
+
+def code_name(column: int) -> str:
+    """The field of a quasi-identifier's codes."""
+    return f"code{column}"
+
+
+def target_name(target: int) -> str:
+    """The field of a target."""
+    return f"target{target}"
+
+
+def sensitive_name(one: int) -> str:
+    """The field of a sensitive column's codes."""
+    return f"sensitive{one}"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A coded table without its rows. The purpose and the guarded columns have no rows either; a class or a number
+    of each row are what targets may be.
+    """
+
+    columns: tuple[CodedColumn, ...]
+    purpose: Purpose
+    guarded: tuple[Guarded, ...]
+    has_counts: bool
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows have a mass of their own."""
+        return self.purpose.masses is not None
+
+    @property
+    def mass(self) -> tuple[str, ...]:
+        """The field that rows count by in criteria, as a factor of a sum."""
+        return (MASS,) if self.weighted else self.persons
+
+    @property
+    def persons(self) -> tuple[str, ...]:
+        """The field of a row's persons, as a factor of a sum."""
+        return (PERSONS,) if self.has_counts else ()
+
+    @property
+    def names(self) -> list[str]:
+        """All fields of a row."""
+        found = [code_name(column) for column in range(len(self.columns))]
+        found += self.persons
+        found += [MASS] if self.weighted else []
+        found += [target_name(target) for target in range(len(self.purpose.targets))]
+        found += [sensitive_name(one) for one in range(len(self.guarded))]
+        return found
+
+
+def _with_rows(target: Target, values: NDArray[Any]) -> Target:
+    """A target of some rows."""
+    if isinstance(target, ClassTarget):
+        return replace(target, classes=values)
+    assert isinstance(target, NumberTarget)
+    return replace(target, multiples=values)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How kernels see rows. `always_counts` is for rows that stand for several: those that groups were made of."""
+
+    shape: Shape
+    columns: Columns
+    guide: Guide
+    guard: Guard | None
+    always_counts: bool
+
+    @classmethod
+    def make(cls, shape: Shape, whole: Whole, *, counted: bool) -> Layout:
+        """The layout of rows that kernels count, or (`counted`) of groups that were counted outside: then every column
+        has a place in a node's histogram.
+        """
+        packing, fields, guide_fields, guard_fields = _fields(shape, {}, 0, always_counts=counted)
+        table = CodedTable(shape.columns, (), 0)
+        size = EVERY if counted else layout.NARROW
+        columns = layout.describe(table, packing, fields, tiled=tiled_modes(shape.purpose), narrow_size=size)
+        found = guide.make_guide(shape.purpose, whole, packing, guide_fields)
+        models = None
+        if shape.guarded:
+            models = guard.make_guard(shape.guarded, packing, guard_fields, len(shape.columns))
+        return cls(shape, columns, found, models, counted)
+
+    def pack(self, values: Mapping[str, NDArray[Any]], rows: int, *, threads: int = 1) -> Rows:
+        """Rows of these fields, packed; fields that are not given are 0."""
+        packing = _fields(self.shape, values, rows, always_counts=self.always_counts)[0]
+        return pack(packing, rows, threads=threads)
+
+
+def _fields(
+    shape: Shape, values: Mapping[str, NDArray[Any]], rows: int, *, always_counts: bool
+) -> tuple[Packing, TableFields, GuideFields, tuple[int, ...]]:
+    """A settled packing of some rows, and the numbers of its fields."""
+
+    def of(name: str, dtype: Any = np.int64) -> NDArray[Any]:
+        return values[name] if name in values else np.zeros(rows, dtype)
+
+    def codes() -> Iterator[NDArray[Any]]:
+        for index, column in enumerate(shape.columns):
+            yield of(code_name(index), code_dtype(column.size))
+
+    has_counts = always_counts or shape.has_counts
+    table = CodedTable(shape.columns, tuple(codes()), rows, of(PERSONS, np.uint32) if has_counts else None)
+    targets = tuple(_with_rows(target, of(target_name(one))) for one, target in enumerate(shape.purpose.targets))
+    masses = of(MASS) if shape.weighted else None
+    purpose = replace(shape.purpose, targets=targets, masses=masses)
+    guarded = [
+        Guarded(one.column, of(sensitive_name(number), np.uint32), one.models)
+        for number, one in enumerate(shape.guarded)
+    ]
+    packing = Packing()
+    fields = layout.add_fields(table, packing)
+    guide_fields, guard_fields = guide.add_fields(purpose, packing), guard.add_fields(guarded, packing)
+    packing.settle()
+    return packing, fields, guide_fields, guard_fields
