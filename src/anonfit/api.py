@@ -179,6 +179,9 @@ def anonymize(
     order: str = "sorted",
     regions: str = "domain",
     consent: bool = False,
+    engine: str = "auto",
+    memory: str | None = None,
+    spill: str | None = None,
     threads: int | None = None,
 ) -> Release:
     """Make an anonymous release of a table about people.
@@ -232,6 +235,9 @@ def anonymize(
         order: `sorted`, or `original` (needs `consent`).
         regions: `domain`, or `observed` (needs `consent`).
         consent: Whether what `observed` and `original` give away is accepted.
+        engine: `memory`, `duckdb` for tables that do not fit in memory, or `auto`.
+        memory: How much of it the engine may use, such as `2GB`.
+        spill: The folder in which the engine puts what does not fit.
         threads: How many threads to use; all cores if not given.
 
     Returns:

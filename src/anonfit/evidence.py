@@ -68,7 +68,7 @@ def audit_made(made: Made, data: Any) -> Audit:
         source=_rows(made),
         withheld=made.rows.withheld - made.rows.unknown,
         order="sorted" if spec.output.order == "sorted" else None,
-        expected_columns=made.table.columns,
+        expected_columns=list(made.dtypes),
         regions="observed" if spec.output.regions == "observed" else ("domain" if with_labels else "any"),
         missing=spec.data.missing,
     )

@@ -3,36 +3,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.algorithms.demands import Demands, DiversityRequest, QuasiIdentifier, guard
-from anonfit.algorithms.mondrian import Anonymized, Persons, SelectionAnswers, anonymize, answer_selections, persons_of
-from anonfit.algorithms.top_down import Refining, anonymize_top_down
-from anonfit.errors import DataError, Infeasible, SpecError, did_you_mean, listed
+from anonfit.algorithms.demands import guard
+from anonfit.algorithms.mondrian import Anonymized, Persons, anonymize, answer_selections, persons_of
+from anonfit.algorithms.top_down import anonymize_top_down
+from anonfit.binding import (
+    NEARLY_DISTINCT,
+    asked_raw,
+    check_bounds,
+    demands_of,
+    nearly_distinct,
+    not_plain,
+    reading_of,
+    refining_of,
+    refuse_output,
+    released_names,
+    schema_of,
+    source_of,
+    without_missing,
+    workload_of,
+)
+from anonfit.errors import DataError, Infeasible, SpecError
+from anonfit.made import Made, RowCounts
+from anonfit.pipeline_outside import engine_for, make_outside
 from anonfit.privacy.groups import groups_allowed
 from anonfit.progress import Stage, silent
 from anonfit.recoding.grid import combined
 from anonfit.recoding.recoding import Recoding, Unseen
-from anonfit.recoding.values import Values
 from anonfit.release.table import released_table
-from anonfit.spec import ColumnSpec, Spec, TargetSpec
-from anonfit.tables.reading import ReadOptions, column_names, read_table
-from anonfit.tables.schema import Column, ColumnType, Role, Schema
-from anonfit.tables.taxonomy import Taxonomy
-from anonfit.tables.taxonomy_files import read_taxonomy
-from anonfit.workload.request import TargetRequest, Workload
+from anonfit.spec import Spec
+from anonfit.tables.reading import read_table
+from anonfit.tables.schema import Role, Schema
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from anonfit.algorithms.refining import Suppression
-    from anonfit.criteria.refinement import Average
     from anonfit.engines.memory.guard import Guarded
 
 __all__ = [
@@ -49,148 +60,11 @@ __all__ = [
     "workload_of",
 ]
 
-NEARLY_DISTINCT = 0.9
-"""A raw column with a larger share of distinct values identifies its records, and is released only if that is
-written.
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class RowCounts:
-    """What became of the input's rows."""
-
-    read: int
-    dropped: int
-    withheld: int
-    unknown: int = 0
-    """Of the withheld rows, those with a value that the recoding does not know."""
-    dropped_persons: int = 0
-    withheld_persons: int = 0
-
-    @property
-    def released(self) -> int:
-        """Rows of the released table."""
-        return self.read - self.dropped - self.withheld
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """A table that may be released, what it was made from, and how."""
-
-    spec: Spec
-    schema: Schema
-    table: pl.DataFrame = field(repr=False)
-    recoding: Recoding = field(repr=False)
-    rows: RowCounts
-    source: pl.DataFrame | None = field(default=None, repr=False)
-    """The raw rows that could have been released, where they are at hand: the audit compares with them."""
-    answers: SelectionAnswers | None = None
-    nodes: NDArray[np.int32] | None = field(default=None, repr=False)
-    """(row,) The node of the recoding's tree that each row of the source was released in, -1 if it was withheld."""
-    extends: bool = False
-    """Whether the recoding is that of an earlier release."""
-    steered: Mapping[str, bool] | None = None
-    """The targets that steered splits, and whether each did as a number; None where that is not known."""
-    refinements: Mapping[str, Any] | None = field(default=None, repr=False)
-    """How top-down refinement came to the recoding, where it did just now."""
-
-
-def source_of(spec: Spec) -> Any:
-    """The spec's source: a frame, or a path that starts at the spec's folder."""
-    source = spec.data.source
-    if source is None:
-        raise SpecError(["data.source is missing: name the file to anonymize."])
-    if not isinstance(source, str | Path):
-        return source
-    if "://" in str(source) or str(source).startswith(("duckdb:", "postgresql:", "sqlite:")):
-        raise SpecError(
-            ["data.source: databases are not supported by this version of anonfit; export the table to Parquet or CSV."]
-        )
-    return (spec.folder or Path()) / source
-
-
-def _taxonomy(spec: Spec, name: str, column: ColumnSpec) -> Taxonomy | None:
-    found = column.taxonomy
-    if found is None or isinstance(found, Taxonomy):
-        return found
-    if isinstance(found, dict):
-        return Taxonomy.from_tree(found, column=name)
-    return read_taxonomy((spec.folder or Path()) / found, column=name)
-
-
-def schema_of(spec: Spec, names: Sequence[str]) -> Schema:
-    """The role of every column of the table; all that is missing or unknown is reported together."""
-    faults = [
-        f"columns.{name}: the table has no such column; {did_you_mean(name, names)}"
-        for name in spec.columns
-        if name not in names
-    ]
-    without = [name for name in names if name not in spec.columns]
-    if without and spec.data.default_role is None:
-        faults.append(
-            f"{len(without)} column(s) have no role: {listed(without, 20)}; give each a role, or write "
-            'default_role = "insensitive" in [data].'
-        )
-    if "" in names:
-        faults.append("the table has a column without a name, as pandas writes its index; name it, or leave it out.")
-    if faults:
-        raise SpecError(faults)
-    columns = []
-    for name in names:
-        found = spec.columns.get(name) or ColumnSpec(role=spec.data.default_role or Role.IDENTIFIER)
-        columns.append(
-            Column(
-                name,
-                found.role,
-                found.type,
-                found.order,
-                found.domain,
-                found.date_format,
-                _taxonomy(spec, name, found),
-                found.split,
-                found.release,
-            )
-        )
-    return Schema(tuple(columns))
-
-
-def _texts(schema: Schema) -> frozenset[str]:
-    """Columns whose values are names: a text file must not turn 01 into 1."""
-    kinds = (ColumnType.NOMINAL, ColumnType.ORDINAL)
-    return frozenset(
-        column.name
-        for column in schema.quasi_identifiers
-        if column.type in kinds or (column.type is None and column.taxonomy is not None)
-    )
-
 
 def read_source(spec: Spec, source: Any) -> tuple[Schema, pl.DataFrame]:
     """The schema and the rows of a source; identifiers are not even read."""
-    options = ReadOptions(missing=spec.data.missing, delimiter=spec.data.delimiter, header=spec.data.header)
-    schema = schema_of(spec, column_names(source, options))
-    wanted = tuple(column.name for column in schema.columns if column.role != Role.IDENTIFIER)
-    clean = frozenset(column.name for column in schema.quasi_identifiers)
-    options = ReadOptions(options.missing, options.delimiter, options.header, wanted, _texts(schema), clean)
+    schema, options = reading_of(spec, source)
     return schema, read_table(source, options)
-
-
-def _without_missing(spec: Spec, schema: Schema, frame: pl.DataFrame) -> pl.DataFrame:
-    """The rows that the missing policy lets through."""
-    import polars as pl
-
-    names = [column.name for column in schema.quasi_identifiers]
-    floats = [name for name in frame.columns if frame[name].dtype.is_float()]
-    if floats:
-        frame = frame.with_columns(pl.col(floats).fill_nan(None))
-    if spec.data.missing_policy == "category":
-        return frame
-    gaps = {name: frame[name].null_count() for name in names if frame[name].null_count()}
-    if gaps and spec.data.missing_policy == "error":
-        raise DataError(
-            f"missing values in {listed(gaps)}, and data.missing_policy is 'error'; fill them, or use 'category' "
-            "or 'drop'."
-        )
-    return frame.drop_nulls(names) if gaps else frame
 
 
 def _check_raw(schema: Schema, frame: pl.DataFrame) -> None:
@@ -201,12 +75,8 @@ def _check_raw(schema: Schema, frame: pl.DataFrame) -> None:
     names = [column.name for column in schema.released_raw]
     for name in names:
         if frame[name].dtype.is_nested() or frame[name].dtype == pl.Object:
-            raise DataError(f"column '{name}' is of type {frame[name].dtype}; only plain values can be released.")
-    asked = [
-        column
-        for column in schema.released_raw
-        if not column.release and column.role not in (Role.COUNT, Role.SAMPLE_WEIGHT)
-    ]
+            raise DataError(not_plain(name, frame[name].dtype))
+    asked = asked_raw(schema)
     if len(frame) < 2 or not asked:
         return
     roughly = frame.lazy().select(pl.col([column.name for column in asked]).approx_n_unique()).collect()
@@ -217,24 +87,9 @@ def _check_raw(schema: Schema, frame: pl.DataFrame) -> None:
             continue
         share = values.drop_nulls().n_unique() / known if known > 1 else 0.0
         if share > NEARLY_DISTINCT:
-            faults.append(
-                f"column '{column.name}' would be released as it is, and {share:.0%} of its values are distinct, "
-                "so it can identify records; "
-                "make it a quasi-identifier or an identifier, or write release = true for it."
-            )
+            faults.append(nearly_distinct(column.name, share))
     if faults:
         raise SpecError(faults)
-
-
-def _check_bounds(spec: Spec, schema: Schema) -> None:
-    """Names of bounds must not be those of other columns."""
-    if spec.output.values == Values.BOUNDS:
-        names = {column.name for column in schema.columns}
-        made = {f"{column.name}_{end}" for column in schema.quasi_identifiers for end in ("lower", "upper", "missing")}
-        if taken := sorted(names & made):
-            raise SpecError(
-                [f"output.values = 'bounds' needs the column names {listed(taken)} for itself; rename them."]
-            )
 
 
 def persons_in(schema: Schema, frame: pl.DataFrame) -> Persons:
@@ -267,11 +122,7 @@ def _table(spec: Spec, schema: Schema, result: Anonymized, frame: pl.DataFrame, 
     return released_table(
         result,
         frame,
-        names=[
-            column.name
-            for column in schema.columns
-            if column.role == Role.QUASI_IDENTIFIER or column.role.is_released_raw
-        ],
+        names=released_names(schema),
         values=spec.output.values,
         observed=spec.output.regions == "observed",
         order=spec.output.order,
@@ -281,13 +132,11 @@ def _table(spec: Spec, schema: Schema, result: Anonymized, frame: pl.DataFrame, 
 
 def make(spec: Spec, *, source: Any = None, threads: int | None = None, stage: Stage = silent) -> Made:
     """Anonymize the spec's table, or another source in its place."""
-    if spec.output.values == Values.REPRESENTATIVE and spec.of_role(Role.ENTITY):
-        raise SpecError(
-            ["output.values = 'representative' tells no regions, so entities could not be audited; use labels."]
-        )
-    if spec.output.regions == "observed" and spec.output.values != Values.LABELS:
-        raise SpecError(["output.regions = 'observed' changes labels only; use values = 'labels' with it."])
+    refuse_output(spec)
     source = source if source is not None else source_of(spec)
+    engine, reason = engine_for(spec, source)
+    if engine == "duckdb":
+        return make_outside(spec, source, reason=reason, threads=threads, stage=stage)
     from anonfit.warming import prepare
 
     has_models = bool(spec.privacy.diversity) or spec.privacy.max_confidence < 1.0
@@ -296,9 +145,9 @@ def make(spec: Spec, *, source: Any = None, threads: int | None = None, stage: S
     schema, read = read_source(spec, source)
     if len(read) == 0:
         raise DataError("the table has no rows; there is nothing to release.")
-    frame = _without_missing(spec, schema, read)
+    frame = without_missing(spec, schema, read)
     _check_raw(schema, frame)
-    _check_bounds(spec, schema)
+    check_bounds(spec, schema)
     persons, workload = persons_in(schema, frame), workload_of(spec)
     asked: dict[str, Any] = {
         "persons": persons,
@@ -332,6 +181,7 @@ def make(spec: Spec, *, source: Any = None, threads: int | None = None, stage: S
         nodes,
         steered=result.steered,
         refinements=result.refinements,
+        engine_reason=reason,
     )
 
 
@@ -340,53 +190,6 @@ def _nodes(result: Anonymized, rows: int) -> NDArray[np.int32]:
     found = np.full(rows, -1, np.int32)
     found[result.numbers] = result.nodes
     return found
-
-
-def _target_requests(targets: Iterable[TargetSpec]) -> tuple[TargetRequest, ...]:
-    return tuple(
-        TargetRequest(one.column, one.classes, one.equal_width, one.weight, one.scale, one.model) for one in targets
-    )
-
-
-def demands_of(spec: Spec) -> Demands:
-    """What every group must hold."""
-    asked = tuple(DiversityRequest(one.column, one.model, one.parameters) for one in spec.privacy.diversity)
-    capped = _target_requests(spec.capped_targets)
-    several = tuple(QuasiIdentifier(one.columns, one.k or spec.privacy.k) for one in spec.privacy.quasi_identifiers)
-    return Demands(spec.privacy.k, asked, spec.privacy.max_confidence, capped, spec.method.criterion, several)
-
-
-def refining_of(spec: Spec) -> Refining | None:
-    """How columns are refined; None where regions are split by Mondrian."""
-    method = spec.method
-    if method.algorithm != "tdr":
-        return None
-    return Refining(
-        "infogain" if method.criterion == "infogain" else "score",
-        cast("Average", method.average),
-        cast("Suppression", method.suppression),
-        method.zero_gain,
-        method.time_budget,
-    )
-
-
-def workload_of(spec: Spec) -> Workload:
-    """What the release is for."""
-    method, asked = spec.method, spec.workload
-    return Workload(
-        targets=_target_requests(spec.targets),
-        denoise=asked.denoise,
-        selections=asked.selections,
-        weights=asked.weights,
-        criterion=method.criterion,
-        candidates=method.candidates,
-        split_on=method.split_on,
-        weight_rule=method.weight_rule,
-        alpha=method.alpha,
-        min_gain=method.min_gain,
-        seed=method.seed,
-        sample_weight=next(iter(spec.of_role(Role.SAMPLE_WEIGHT)), None),
-    )
 
 
 def _asked(spec: Spec) -> str:
@@ -465,7 +268,7 @@ def extend(
     """
     stage("Reading")
     schema, read = read_source(spec, source)
-    frame = _without_missing(spec, schema, read)
+    frame = without_missing(spec, schema, read)
     _check_raw(schema, frame)
     stage("Routing rows")
     cells = recoding.cells(frame, unseen=unseen)
@@ -494,4 +297,6 @@ def extend(
     # A row with an unknown value lies in no region, though its other values may lie inside a label.
     source_rows = frame[known] if len(known) < len(frame) else frame
     nodes_of_rows = _nodes(result, len(frame))[known]
-    return Made(spec, schema, table, recoding, rows, source_rows, nodes=nodes_of_rows, extends=True, steered=steered)
+    return Made(
+        spec, schema, table, recoding, rows, source_rows, held_nodes=nodes_of_rows, extends=True, steered=steered
+    )

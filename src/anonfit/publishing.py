@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -48,6 +49,14 @@ def _audit_file(made: Made, data: Path) -> Audit:
         raise AuditFailed(f"the written file cannot be audited, so nothing is published: {error}") from None
 
 
+def _write(made: Made, data: Path, kind: str) -> None:
+    """The released table as a file: what is one already is moved there."""
+    if made.stored is not None and made.stored.kind == kind and made.stored.path.exists():
+        shutil.copyfile(made.stored.path, data)
+    else:
+        write_table(made.table, data, kind)
+
+
 def _versions() -> dict[str, str]:
     found = {}
     for name in PACKAGES:
@@ -63,23 +72,23 @@ def _manifest(made: Made, report: dict[str, Any], kind: str) -> dict[str, Any]:
 
     k = made.spec.privacy.k
     kinds = pl.String | pl.Categorical | pl.Enum
-    texts = [name for name, dtype in made.table.schema.items() if isinstance(dtype, kinds)]
+    texts = [name for name, dtype in made.dtypes.items() if isinstance(dtype, kinds)]
     return {
         "format": FORMAT,
         "version": VERSION,
         "anonfit": _versions()["anonfit"],
         "packages": _versions(),
-        "engine": "memory",
+        "engine": made.engine,
         "algorithm": report["asked"]["algorithm"],
         "spec": manifest_spec(made),
         "data": {
             "file": data_name(kind),
-            "rows": len(made.table),
-            "columns": made.table.columns,
+            "rows": made.released,
+            "columns": list(made.dtypes),
             "texts": texts,
         },
         "rows": {
-            "released": len(made.table),
+            "released": made.released,
             "withheld": disclosed(made.rows.withheld, made.rows.withheld_persons, k),
             "dropped": disclosed(made.rows.dropped, made.rows.dropped_persons, k),
         },
@@ -110,7 +119,7 @@ def _internal(made: Made, audit: Audit, target: Path, source: dict[str, str] | N
             "read": made.rows.read,
             "dropped": made.rows.dropped,
             "withheld": made.rows.withheld,
-            "released": len(made.table),
+            "released": made.released,
         },
         **{name: report[name] for name in INTERNAL},
         **({} if made.refinements is None else {"refinements": made.refinements}),
@@ -143,7 +152,7 @@ def publish_made(
                 lambda: (folder / "recoding.json").write_text(made.recoding.to_json(), encoding="utf-8")
             )
             source = pool.submit(_source_hash, made)
-            write_table(made.table, data, kind)
+            _write(made, data, kind)
             recoding.result()
             stage("Auditing")
             written = pool.submit(file_hash, data)

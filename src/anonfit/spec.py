@@ -151,6 +151,12 @@ class EngineSpec:
     """Where rows are counted."""
 
     name: str = "auto"
+    memory: int | None = None
+    """How many bytes of memory the engine may use; None: most of what there is."""
+    spill: str | None = None
+    """The folder in which it puts what does not fit; None: where the system keeps temporary files."""
+    hand_over: int | None = None
+    """Nodes of at most so many rows are finished in memory; None: what is usual. The release does not depend on it."""
 
 
 @dataclass(frozen=True, slots=True)

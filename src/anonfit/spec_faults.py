@@ -28,8 +28,6 @@ __all__ = [
 
 LATER = {
     "workload.query_log": "query logs",
-    "engine.memory": "memory limits",
-    "engine.spill": "spilling to disk",
 }
 """Keys of the contract that this version refuses, and what they are for."""
 

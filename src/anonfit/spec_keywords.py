@@ -35,6 +35,7 @@ SECTIONS = {
         "zero_gain",
         "time_budget",
     ),
+    "engine": ("memory", "spill"),
     "output": ("values", "order", "regions", "consent"),
 }
 """Keywords that are settings of a section, under the same name."""
@@ -79,6 +80,8 @@ def spec_of_keywords(data: Any, words: Mapping[str, Any]) -> Spec:
         for section, names in SECTIONS.items()
     }
     tables["data"]["source"] = data
+    if words.get("engine") is not None:
+        tables["engine"]["name"] = words["engine"]
     tables["columns"] = _columns(words, targets)
     if targets:
         tables["workload"]["targets"] = targets

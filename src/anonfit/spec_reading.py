@@ -14,7 +14,6 @@ from anonfit.recoding.values import Values
 from anonfit.spec import (
     VERSION,
     DataSpec,
-    EngineSpec,
     MethodSpec,
     OutputSpec,
     PrivacySpec,
@@ -23,6 +22,7 @@ from anonfit.spec import (
 )
 from anonfit.spec_columns import read_column
 from anonfit.spec_diversity import check_diversity, read_diversity
+from anonfit.spec_engine import read_engine
 from anonfit.spec_faults import ABOVE_ZERO, AT_LEAST_ZERO, FRACTION, SHARE, Faults
 from anonfit.spec_refining import NONE, check_refining, read_criterion, read_quasi_identifiers
 from anonfit.spec_workload import check_workload, read_workload
@@ -101,16 +101,6 @@ def _method(table: dict[str, Any], faults: Faults) -> MethodSpec:
     )
 
 
-def _engine(table: dict[str, Any], faults: Faults) -> EngineSpec:
-    faults.unknown(table, ("name",), "engine")
-    if table.get("name") in ("duckdb", "spark"):
-        faults.add(
-            f"engine.name = '{table['name']}' is not supported by this version of anonfit; use 'auto' or 'memory'."
-        )
-        return EngineSpec()
-    return EngineSpec(name=faults.choice(table, "name", "engine", ("auto", "memory"), "auto"))
-
-
 def _output(table: dict[str, Any], faults: Faults) -> OutputSpec:
     faults.unknown(table, ("format", "values", "regions", "order", "consent"), "output")
     found = OutputSpec(
@@ -159,7 +149,7 @@ def spec_of(tables: Mapping[str, Any], *, folder: Path | None = None) -> Spec:
         privacy=_privacy(faults.table(top.get("privacy", {}), "privacy"), faults),
         data=_data(faults.table(top.get("data", {}), "data"), faults),
         method=_method(faults.table(top.get("method", {}), "method"), faults),
-        engine=_engine(faults.table(top.get("engine", {}), "engine"), faults),
+        engine=read_engine(faults.table(top.get("engine", {}), "engine"), faults),
         output=_output(faults.table(top.get("output", {}), "output"), faults),
         workload=read_workload(faults.table(top.get("workload", {}), "workload"), faults),
         folder=folder,

@@ -17,6 +17,7 @@ from anonfit.spec import (
     ColumnSpec,
     DataSpec,
     DiversitySpec,
+    EngineSpec,
     MethodSpec,
     OutputSpec,
     PrivacySpec,
@@ -136,7 +137,7 @@ def spec_tables(spec: Spec) -> dict[str, Any]:
         "privacy": _privacy(spec.privacy),
         "workload": _workload(spec.workload),
         "method": _settings(spec.method, MethodSpec(), tuple(setting.name for setting in fields(MethodSpec))),
-        "engine": {"name": spec.engine.name} if spec.engine.name != "auto" else {},
+        "engine": _settings(spec.engine, EngineSpec(), ("name", "memory", "spill", "hand_over")),
         "output": _settings(spec.output, OutputSpec(), ("format", "values", "regions", "order", "consent")),
     }
     return tables | {name: table for name, table in sections.items() if table}

@@ -109,7 +109,7 @@ class GroupedTable:
 
     def guard(self, demands: Demands, schema: Schema) -> list[Guarded]:
         """The columns that models guard; their codes become fields."""
-        found = []
+        found: list[Guarded] = []
         plain = replace(demands, diversity=(), targets=(), max_confidence=1.0)
         names = dict.fromkeys(one.column for one in demands.diversity)
         asked = [
@@ -123,9 +123,7 @@ class GroupedTable:
         for name, one in asked:
             groups = self.groups(name)
             for guarded in guard(one, schema, groups.frame, counts=groups.persons, entities=None):  # type: ignore[arg-type]
-                self._add(
-                    sensitive_name(len(found)), name, guarded.codes.astype(code_dtype(guarded.column.size))
-                )
+                self._add(sensitive_name(len(found)), name, guarded.codes.astype(code_dtype(guarded.column.size)))
                 found.append(replace(guarded, codes=np.zeros(0, np.uint32)))
         return found
 

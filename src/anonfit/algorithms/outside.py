@@ -79,9 +79,7 @@ def anonymize_outside(
     shape = Shape(tuple(domain.coded() for domain in domains), purpose, tuple(guarded), count is not None)
     stage("Coding")
     engine.code(table.fields, kept)
-    grown = grow_by_levels(
-        engine, shape, demands.k, hand_over=hand_over, threads=threads, told=_told(stage)
-    )
+    grown = grow_by_levels(engine, shape, demands.k, hand_over=hand_over, threads=threads, told=_told(stage))
     recoding = build_recoding(grown.tree, domains, points=cut_points)
     steered = {target.name: isinstance(target, NumberTarget) for target in purpose.targets}
     return AnonymizedOutside(recoding, tuple(domains), shape, grown, steered)

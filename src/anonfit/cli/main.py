@@ -76,7 +76,8 @@ def run(
     out: Annotated[
         Path | None, typer.Option(help="The release folder to make; named after the spec if not given.")
     ] = None,
-    engine: Annotated[str, typer.Option(help="auto or memory.")] = "",
+    engine: Annotated[str, typer.Option(help="auto, memory or duckdb.")] = "",
+    memory: Annotated[str, typer.Option(help="How much memory the engine may use, such as 2GB.")] = "",
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="A setting above the spec's, such as privacy.k=20.")
     ] = None,
@@ -93,6 +94,7 @@ def run(
     from anonfit.cli.releasing import run_spec
 
     chosen = [*(settings or []), *([f'engine.name="{engine}"'] if engine else [])]
+    chosen += [f'engine.memory="{memory}"'] if memory else []
     run_spec(
         spec, out, settings=chosen, curve=_whole_numbers("curve", curve), replace=replace, as_json=as_json, steps=steps
     )

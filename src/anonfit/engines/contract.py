@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Counted", "CountRequest", "Engine", "Field", "Move", "Placing", "Written"]
+__all__ = ["CountRequest", "Counted", "Engine", "Field", "Move", "Placing", "Written"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Placing(Protocol):
         """The rank of each row, from its codes."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Written:
     """A released table that was written: where, in which format, and what stands in it."""
 

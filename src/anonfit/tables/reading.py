@@ -18,7 +18,20 @@ from anonfit.tables.sniffing import CsvShape, sniff, without_empty_lines
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["FORMATS", "ReadOptions", "column_names", "read_table", "table_format"]
+__all__ = [
+    "FORMATS",
+    "ReadOptions",
+    "column_names",
+    "csv_scan",
+    "csv_shape",
+    "csv_types",
+    "files_of",
+    "kind_of_error",
+    "read_table",
+    "table_format",
+    "unpadded",
+    "value_tries",
+]
 
 FORMATS = {
     ".csv": "csv",
@@ -58,7 +71,8 @@ def table_format(path: Path) -> str:
     raise DataError(f"{path.name}: unknown kind of file; known endings: {', '.join(FORMATS)}.")
 
 
-def _files(source: str | Path) -> list[Path]:
+def files_of(source: str | Path) -> list[Path]:
+    """The files of a path or pattern."""
     text = str(source)
     if any(sign in text for sign in "*?[") and not Path(text).exists():
         found = sorted(Path(name) for name in glob.glob(text))  # noqa: PTH207 - absolute patterns too
@@ -73,7 +87,7 @@ def _files(source: str | Path) -> list[Path]:
     return [path]
 
 
-def _csv_types(shape: CsvShape, categories: Mapping[str, pl.DataType]) -> dict[str, pl.DataType]:
+def csv_types(shape: CsvShape, categories: Mapping[str, pl.DataType]) -> dict[str, pl.DataType]:
     """The type each column is read as: what the samples show, or texts that are sorted out later."""
     import polars as pl
 
@@ -84,32 +98,46 @@ def _csv_types(shape: CsvShape, categories: Mapping[str, pl.DataType]) -> dict[s
     }
 
 
-def _read_csv(path: Path, options: ReadOptions, categories: Mapping[str, pl.DataType]) -> pl.DataFrame:
-    import polars as pl
-
+def csv_shape(path: Path, options: ReadOptions) -> CsvShape:
+    """What a text file looks like."""
     shape = sniff(path, delimiter=options.delimiter, has_header=options.header, missing=options.missing)
     if len(set(shape.names)) < len(shape.names):
         twice = sorted({name for name in shape.names if shape.names.count(name) > 1})
         raise DataError(f"{path.name}: column names stand twice: {listed(twice)}; rename them.")
+    return shape
+
+
+def csv_scan(
+    source: Path | bytes, shape: CsvShape, options: ReadOptions, schema: Mapping[str, pl.DataType], skipped: int
+) -> pl.LazyFrame:
+    """The rows of a text file, with columns of these types."""
+    import polars as pl
+
+    return pl.scan_csv(
+        source,
+        separator=shape.delimiter,
+        has_header=False,
+        skip_lines=skipped,
+        schema=dict(schema),
+        null_values=sorted({"", *options.missing}),
+        decimal_comma=shape.decimal_comma,
+        glob=False,
+    )
+
+
+def _read_csv(path: Path, options: ReadOptions, categories: Mapping[str, pl.DataType]) -> pl.DataFrame:
+    import polars as pl
+
+    shape = csv_shape(path, options)
     wanted = [name for name in shape.names if options.columns is None or name in options.columns]
 
     def read(source: Path | bytes, schema: Mapping[str, pl.DataType], skipped: int) -> pl.DataFrame:
-        scan = pl.scan_csv(
-            source,
-            separator=shape.delimiter,
-            has_header=False,
-            skip_lines=skipped,
-            schema=dict(schema),
-            null_values=sorted({"", *options.missing}),
-            decimal_comma=shape.decimal_comma,
-            glob=False,
-        )
-        frame: pl.DataFrame = scan.select(wanted).collect()
+        frame: pl.DataFrame = csv_scan(source, shape, options, schema, skipped).select(wanted).collect()
         return frame
 
     def read_typed(source: Path | bytes, skipped: int) -> pl.DataFrame:
         try:
-            frame = read(source, _csv_types(shape, categories), skipped)
+            frame = read(source, csv_types(shape, categories), skipped)
             return _unpad(frame, shape, options) if shape.padded else frame
         except (pl.exceptions.PolarsError, OSError):
             pass
@@ -117,24 +145,24 @@ def _read_csv(path: Path, options: ReadOptions, categories: Mapping[str, pl.Data
         try:
             frame = read(source, {name: pl.String() for name in shape.names}, skipped)
         except (pl.exceptions.PolarsError, OSError) as error:
-            raise DataError(f"{path.name} cannot be read as a table: {_first_line(error)}") from None
+            raise DataError(f"{path.name} cannot be read as a table: {kind_of_error(error)}") from None
         return _unpad(frame, shape, options)
 
     frame = read_typed(path, shape.skipped)
-    if len(shape.names) > 1 and _may_be_ragged(frame, shape):
+    if len(shape.names) > 1 and may_be_ragged(frame, shape):
         content = without_empty_lines(path, shape, len(frame))
         if content is not None:
             frame = read_typed(content, 0)
     return frame
 
 
-def _may_be_ragged(frame: pl.DataFrame, shape: CsvShape) -> bool:
+def may_be_ragged(frame: pl.DataFrame, shape: CsvShape) -> bool:
     """Whether lines could be empty or too short: each would leave its last field missing."""
     last = shape.names[-1]
     return len(frame) > 0 and (last not in frame.columns or frame[last].null_count() > 0)
 
 
-def _first_line(error: Exception) -> str:
+def kind_of_error(error: Exception) -> str:
     """The kind of a reader's error without the values it may quote."""
     text = str(error).lower()
     if isinstance(error, OSError):
@@ -142,13 +170,20 @@ def _first_line(error: Exception) -> str:
     return "it is not UTF-8 text; convert it first." if "utf" in text else "its lines do not have equally many fields."
 
 
+def unpadded(missing: Sequence[str]) -> pl.Expr:
+    """All texts without the blanks around them, and missing texts as missing."""
+    import polars as pl
+
+    stripped = pl.all().str.strip_chars(" ")
+    return pl.when(stripped.is_in(missing)).then(None).otherwise(stripped).name.keep()
+
+
 def _unpad(frame: pl.DataFrame, shape: CsvShape, options: ReadOptions) -> pl.DataFrame:
     """Texts without the blanks around them, missing texts as missing, and numbers where every text is one."""
     import polars as pl
 
     missing = sorted({"", *options.missing})
-    stripped = frame.select(pl.all().str.strip_chars(" "))
-    cleaned = stripped.select(pl.when(pl.all().is_in(missing)).then(None).otherwise(pl.all()).name.keep())
+    cleaned = frame.select(unpadded(missing))
     found = []
     for name in cleaned.columns:
         kind = shape.types[shape.names.index(name)]
@@ -163,12 +198,21 @@ def _as_values(texts: pl.Series, kind: str, decimal_comma: bool) -> pl.Series:
     """A column of texts as the numbers or dates that all of them are; else as it is."""
     import polars as pl
 
+    for attempt in value_tries(pl.lit(texts), kind, decimal_comma):
+        found = pl.select(attempt).to_series()
+        if found.null_count() == texts.null_count():
+            return found.alias(texts.name)
+    return texts
+
+
+def value_tries(texts: pl.Expr, kind: str, decimal_comma: bool) -> list[pl.Expr]:
+    """What texts of a kind may be, the narrowest type first; missing where they are not."""
+    import polars as pl
+
     if kind == "date":
-        tries = [texts.str.to_date("%Y-%m-%d", strict=False)]
-    else:
-        numbers = texts.str.replace(",", ".", literal=True) if decimal_comma else texts
-        tries = [numbers.cast(pl.Int64, strict=False), numbers.cast(pl.Float64, strict=False)]
-    return next((found for found in tries if found.null_count() == texts.null_count()), texts)
+        return [texts.str.to_date("%Y-%m-%d", strict=False)]
+    numbers = texts.str.replace(",", ".", literal=True) if decimal_comma else texts
+    return [numbers.cast(pl.Int64, strict=False), numbers.cast(pl.Float64, strict=False)]
 
 
 def _read_file(path: Path, options: ReadOptions, categories: Mapping[str, pl.DataType]) -> pl.DataFrame:
@@ -193,7 +237,7 @@ def column_names(source: Any, options: ReadOptions) -> tuple[str, ...]:
 
     if not isinstance(source, str | Path):
         return tuple(str(name) for name in from_frame(source).columns)
-    path = _files(source)[0]
+    path = files_of(source)[0]
     kind = table_format(path)
     if kind == "csv":
         return sniff(path, delimiter=options.delimiter, has_header=options.header, missing=options.missing).names
@@ -234,9 +278,9 @@ def read_table(source: Any, options: ReadOptions) -> pl.DataFrame:
     if isinstance(source, str | Path):
         # Files of one table share their categories, so that they can be stacked.
         categories = {name: pl.Categorical(pl.Categories.random()) for name in options.texts}
-        frames = [_read_file(path, options, categories) for path in _files(source)]
-        frame = frames[0] if len(frames) == 1 else _stack(frames, _files(source))
-        if table_format(_files(source)[0]) == "csv":
+        frames = [_read_file(path, options, categories) for path in files_of(source)]
+        frame = frames[0] if len(frames) == 1 else _stack(frames, files_of(source))
+        if table_format(files_of(source)[0]) == "csv":
             return frame
     else:
         frame = from_frame(source)

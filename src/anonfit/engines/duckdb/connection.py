@@ -64,7 +64,7 @@ class Connection:
 
     def row(self, query: str) -> tuple[Any, ...]:
         """The one row of a result."""
-        found: tuple[Any, ...] = self._told(lambda: self.duckdb.execute(query).fetchone())
+        found: tuple[Any, ...] = self._told(lambda: self.duckdb.execute(query).fetchall())[0]
         return found
 
     def value(self, query: str) -> Any:

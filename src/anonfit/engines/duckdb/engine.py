@@ -39,9 +39,10 @@ class DuckDBEngine:
         missing_texts: Mapping[str, Sequence[str]] | None = None,
         without_missing: Sequence[str] = (),
     ) -> None:
-        """Rows of files with these columns. In columns of `missing_texts` some texts mean a missing value; rows in which
-        a column of `without_missing` has none are left out.
+        """Rows of files with these columns. In columns of `missing_texts` some texts mean a missing value; rows that
+        have no value of a column of `without_missing` are left out.
         """
+        self.known_by = list(without_missing)
         self.connection = connection
         self.schema = {name: _plain(dtype) for name, dtype in schema.items()}
         self.released = {name: _released(dtype) for name, dtype in schema.items()}
@@ -50,11 +51,12 @@ class DuckDBEngine:
             for name, dtype in self.schema.items()
         )
         paths = ", ".join(text(str(path)) for path in files)
-        source = f"SELECT {columns} FROM read_parquet([{paths}], union_by_name = true)"  # noqa: S608 - our names
+        source = f"SELECT {columns} FROM read_parquet([{paths}])"  # noqa: S608 - our names
         self.read = int(connection.value(f"SELECT count(*) FROM read_parquet([{paths}])"))  # noqa: S608
         known = " AND ".join(f"{quoted(name)} IS NOT NULL" for name in without_missing)
         where = f" WHERE {known}" if known else ""
-        connection.run(f"CREATE VIEW source_rows AS SELECT * FROM ({source}){where}")  # noqa: S608
+        connection.run(f"CREATE VIEW all_rows AS {source}")
+        connection.run(f"CREATE VIEW source_rows AS SELECT * FROM all_rows{where}")  # noqa: S608
         self.rows = int(connection.value("SELECT count(*) FROM source_rows")) if known else self.read
         self.names: list[str] = []
         self.kept: list[str] = []
@@ -68,13 +70,33 @@ class DuckDBEngine:
         found = self.connection.row(f"SELECT {counts} FROM source_rows")  # noqa: S608
         return {name: int(count) for name, count in zip(names, found, strict=True) if count}
 
+    def left_out(self, count: str | None) -> int:
+        """Persons of the rows that were left out; `count` is the column of how many a row stands for."""
+        if not self.known_by:
+            return 0
+        if count is None:
+            return self.read - self.rows
+        persons = f"coalesce(sum(TRY_CAST({quoted(count)} AS BIGINT)), 0)"
+        some = " OR ".join(f"{quoted(name)} IS NULL" for name in self.known_by)
+        return int(self.connection.value(f"SELECT {persons} FROM all_rows WHERE {some}"))  # noqa: S608
+
+    def distinct_share(self, name: str) -> float:
+        """The share of different values among a column's known ones, 0 where it is far from 1."""
+        column = quoted(name)
+        query = f"SELECT count({column}), approx_count_distinct({column}) FROM source_rows"  # noqa: S608
+        known, roughly = self.connection.row(query)
+        if known < 2 or roughly < 0.75 * known:
+            return 0.0
+        exact = self.connection.value(f"SELECT count(DISTINCT {column}) FROM source_rows")  # noqa: S608
+        return float(exact) / float(known)
+
     def distinct(self, names: Sequence[str]) -> tuple[pl.DataFrame, NDArray[np.int64]]:
         """The different combinations of some columns' values, missing ones too, and how many rows have each."""
         keys = ", ".join(quoted(name) for name in names)
         query = f"SELECT {keys}, count(*)::BIGINT AS {COUNT} FROM source_rows GROUP BY {keys}"  # noqa: S608
         frame = self.connection.frame(query)
         counts = frame[COUNT].to_numpy().astype(np.int64)
-        return frame.drop(COUNT).cast({name: self.schema[name] for name in names}), counts  # type: ignore[arg-type]
+        return frame.drop(COUNT).cast({name: self.schema[name] for name in names}), counts
 
     def code(self, fields: Sequence[Field], kept: Sequence[str]) -> None:
         """Turn every row into its fields by looking its values up, and keep raw values."""

@@ -90,7 +90,8 @@ def write_sorted(
     def frames(
         with_columns: list[str] | None, predicate: Any, n_rows: int | None, batch_size: int | None
     ) -> Iterator[pl.DataFrame]:
-        assert predicate is None and n_rows is None
+        assert predicate is None
+        assert n_rows is None
         for batch in connection.batches(query, batch_size or BATCH):
             found = pl.from_arrow(batch)
             assert isinstance(found, pl.DataFrame)

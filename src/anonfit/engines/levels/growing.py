@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Growing a tree level by level: an engine counts the nodes of a level, the kernels choose their splits from the counts,
-the engine routes the rows. Nodes that are small enough are handed over and finished in memory.
+"""Growing a tree level by level: an engine counts the nodes of a level, the kernels choose their splits from the
+counts, the engine routes the rows. Nodes that are small enough are handed over and finished in memory.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.engines.contract import CountRequest, Engine, Move
-from anonfit.engines.levels.counts import Histograms, count_nodes, whole_table
+from anonfit.engines.levels.counts import count_nodes, whole_table
 from anonfit.engines.levels.finishing import Finisher
 from anonfit.engines.levels.shape import PERSONS, Layout, Shape, code_name, sensitive_name
 from anonfit.engines.memory import growing
@@ -103,11 +103,12 @@ class LevelGrower:
                     finished.append(child.number)
                 else:
                     waiting.append(child)
-        self.engine.route([], finished)
+        if finished:
+            self.engine.route([], finished)
         return self.finish()
 
     def split_level(self, waiting: list[_Node]) -> tuple[list[Move], list[_Node], list[int]]:
-        """Split the nodes of a level: what engines do for it, the parts that have rows, and the nodes that stay whole."""
+        """Split the nodes of a level: what engines do for it, the parts that have rows, and nodes that stay whole."""
         histograms = count_nodes(self.engine, self.layout, [node.number for node in waiting])
         moves: list[Move] = []
         children: list[_Node] = []
@@ -252,9 +253,7 @@ class LevelGrower:
             ):
                 numbers.append(number)
                 subtrees.append(done.result())
-        nodes, members = join_subtrees(
-            self.nodes[: self.used], self.members[: self.filled], numbers, subtrees
-        )
+        nodes, members = join_subtrees(self.nodes[: self.used], self.members[: self.filled], numbers, subtrees)
         return Grown(breadth_first(nodes, members), region_sizes(nodes), self.levels)
 
     def _taken(self, sizes: dict[int, int]) -> Iterator[tuple[int, dict[str, NDArray[Any]]]]:

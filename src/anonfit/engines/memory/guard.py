@@ -58,7 +58,9 @@ class Guard(NamedTuple):
     runs: NDArray[np.int64]  # (first and last, run of values)
     charges: NDArray[np.float64]  # (run,)
     logs: NDArray[np.float64]  # x ln x of whole numbers
-    taken: NDArray[np.int64]  # (first and after the last, column) rows that stand for the node's where these are not here
+    taken: NDArray[
+        np.int64
+    ]  # (first and after the last, column) rows that stand for the node's where these are not here
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the pipeline makes: a table that may be released, what it was made from, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.algorithms.mondrian import SelectionAnswers
+from anonfit.engines.contract import Written
+from anonfit.recoding.recoding import Recoding
+from anonfit.spec import Spec
+from anonfit.tables.schema import Schema
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Later", "Made", "RowCounts"]
+
+Held = TypeVar("Held")
+
+
+@dataclass(frozen=True, slots=True)
+class RowCounts:
+    """What became of the input's rows."""
+
+    read: int
+    dropped: int
+    withheld: int
+    unknown: int = 0
+    """Of the withheld rows, those with a value that the recoding does not know."""
+    dropped_persons: int = 0
+    withheld_persons: int = 0
+
+    @property
+    def released(self) -> int:
+        """Rows of the released table."""
+        return self.read - self.dropped - self.withheld
+
+
+class Later(Generic[Held]):
+    """Something that is made when it is first asked for: a table that may not fit in memory."""
+
+    def __init__(self, make: Callable[[], Held]) -> None:
+        self._make = make
+        self._made: Held | None = None
+
+    def get(self) -> Held:
+        """What it is."""
+        if self._made is None:
+            self._made = self._make()
+        return self._made
+
+
+def _get(held: Held | Later[Held]) -> Held:
+    return held.get() if isinstance(held, Later) else held
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A table that may be released, what it was made from, and how. Tables that live outside of memory are read when
+    they are asked for; `stored` is then the released table's file.
+    """
+
+    spec: Spec
+    schema: Schema
+    held_table: pl.DataFrame | Later[pl.DataFrame] = field(repr=False)
+    recoding: Recoding = field(repr=False)
+    rows: RowCounts
+    held_source: pl.DataFrame | Later[pl.DataFrame] | None = field(default=None, repr=False)
+    answers: SelectionAnswers | None = None
+    held_nodes: NDArray[np.int32] | Later[NDArray[np.int32]] | None = field(default=None, repr=False)
+    extends: bool = False
+    """Whether the recoding is that of an earlier release."""
+    steered: Mapping[str, bool] | None = None
+    """The targets that steered splits, and whether each did as a number; None where that is not known."""
+    refinements: Mapping[str, Any] | None = field(default=None, repr=False)
+    """How top-down refinement came to the recoding, where it did just now."""
+    engine: str = "memory"
+    """The engine that counted the rows."""
+    engine_reason: str | None = None
+    """Why it was this one, where that was left to us."""
+    stored: Written | None = field(default=None, repr=False)
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """The released table."""
+        return _get(self.held_table)
+
+    @property
+    def source(self) -> pl.DataFrame | None:
+        """The raw rows that could have been released, where they are at hand: the audit compares with them."""
+        return None if self.held_source is None else _get(self.held_source)
+
+    @property
+    def nodes(self) -> NDArray[np.int32] | None:
+        """(row,) The node of the recoding's tree that each row of the source was released in, -1 if it was withheld."""
+        return None if self.held_nodes is None else _get(self.held_nodes)
+
+    @property
+    def dtypes(self) -> Mapping[str, pl.DataType]:
+        """The columns of the released table and their types."""
+        return self.table.schema if self.stored is None else self.stored.schema
+
+    @property
+    def released(self) -> int:
+        """How many rows the released table has."""
+        return len(self.table) if self.stored is None else self.stored.rows

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a spec to a table that may be released where rows do not live in memory: the same steps as in the pipeline, each
+done by an engine.
+"""
+
+from __future__ import annotations
+
+import weakref
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.algorithms.outside import AnonymizedOutside, anonymize_outside, refuse_outside
+from anonfit.binding import (
+    NEARLY_DISTINCT,
+    asked_raw,
+    check_bounds,
+    demands_of,
+    missing_refused,
+    nearly_distinct,
+    not_plain,
+    read_rows,
+    reading_of,
+    refining_of,
+    released_names,
+    workload_of,
+)
+from anonfit.engines.levels.growing import HAND_OVER
+from anonfit.engines.spilling import spill_folder
+from anonfit.errors import DataError, SpecError
+from anonfit.made import Later, Made, RowCounts
+from anonfit.progress import Stage, silent
+from anonfit.release.outside import placing_of
+from anonfit.spec import Spec
+from anonfit.tables.ingesting import ingest
+from anonfit.tables.reading import ReadOptions
+from anonfit.tables.schema import Role, Schema
+from anonfit.threads import thread_count
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from anonfit.engines.contract import Written
+    from anonfit.engines.duckdb.connection import Connection
+    from anonfit.engines.duckdb.engine import DuckDBEngine
+
+__all__ = ["engine_for", "make_outside"]
+
+
+def engine_for(spec: Spec, source: Any) -> tuple[str, str | None]:
+    """The engine that a spec asks for, or the one that fits the source, and why."""
+    if spec.engine.name != "auto":
+        return spec.engine.name, None
+    return "memory", None
+
+
+def _refuse(spec: Spec, schema: Schema) -> None:
+    """Refuse what only the in-memory engine can do."""
+    faults = []
+    if refining_of(spec) is not None:
+        faults.append("engine.name = 'duckdb' does not refine top-down (algorithm tdr); use 'memory'.")
+    if spec.output.regions == "observed":
+        faults.append("engine.name = 'duckdb' does not write observed regions; use 'memory', or regions = 'domain'.")
+    if spec.output.order == "original":
+        faults.append("engine.name = 'duckdb' does not keep the order of rows; use 'memory', or order = 'sorted'.")
+    if spec.workload.selections:
+        faults.append("engine.name = 'duckdb' does not answer selections; use 'memory'.")
+    if faults:
+        raise SpecError(faults)
+    refuse_outside(schema, workload_of(spec), "duckdb")
+
+
+def make_outside(
+    spec: Spec, source: Any, *, reason: str | None = None, threads: int | None = None, stage: Stage = silent
+) -> Made:
+    """Anonymize a source by the DuckDB engine."""
+    from anonfit.engines.duckdb.connection import connect
+    from anonfit.warming import prepare
+
+    schema, options = reading_of(spec, source)
+    _refuse(spec, schema)
+    check_bounds(spec, schema)
+    has_models = bool(spec.privacy.diversity) or spec.privacy.max_confidence < 1.0
+    prepare(stage, models=has_models, ahead=True)
+    workers = thread_count(threads)
+    stack = ExitStack()
+    with stack:
+        folder = stack.enter_context(spill_folder(_spill_place(spec)))
+        stage("Reading")
+        with connect(folder / "duckdb", memory=spec.engine.memory, threads=workers) as connection:
+            engine, left_out = _engine(spec, schema, source, options, connection, folder)
+            _check_raw(engine, schema)
+            names = released_names(schema)
+            kept = [name for name in names if name not in {column.name for column in schema.quasi_identifiers}]
+            result = anonymize_outside(
+                engine,
+                schema,
+                demands=demands_of(spec),
+                workload=workload_of(spec),
+                cut_points=spec.method.cut_points,
+                kept=kept,
+                hand_over=spec.engine.hand_over or HAND_OVER,
+                threads=threads,
+                stage=stage,
+            )
+            stage("Writing labels")
+            placing, columns = placing_of(result, names, spec.output.values)
+            written = engine.write(placing, columns, folder / f"data.{spec.output.format}", spec.output.format)
+        rows = RowCounts(engine.read, engine.read - engine.rows, 0, dropped_persons=left_out)
+        made = _made(spec, schema, source, result, written, rows, reason)
+        # The written table stays until what was made of it is gone.
+        weakref.finalize(written, stack.pop_all().close)
+    return made
+
+
+def _spill_place(spec: Spec) -> Path | None:
+    """Where rows are spilled; a relative place starts at the spec's folder."""
+    return None if spec.engine.spill is None else (spec.folder or Path()) / spec.engine.spill
+
+
+def _engine(
+    spec: Spec, schema: Schema, source: Any, options: ReadOptions, connection: Connection, folder: Path
+) -> tuple[DuckDBEngine, int]:
+    """The engine with the source's rows that the missing policy lets through, and how many persons it leaves out."""
+    from anonfit.engines.duckdb.engine import DuckDBEngine
+
+    found = ingest(source, options, folder)
+    names = [column.name for column in schema.quasi_identifiers]
+    texts = {} if found.cleaned else dict.fromkeys(names, options.missing)
+    dropping = names if spec.data.missing_policy == "drop" else []
+    engine = DuckDBEngine(connection, found.files, found.schema, missing_texts=texts, without_missing=dropping)
+    if engine.read == 0:
+        raise DataError("the table has no rows; there is nothing to release.")
+    if spec.data.missing_policy == "error" and (gaps := engine.missing(names)):
+        raise DataError(missing_refused(gaps))
+    count = next((column.name for column in schema.of_role(Role.COUNT)), None)
+    return engine, engine.left_out(count)
+
+
+def _check_raw(engine: DuckDBEngine, schema: Schema) -> None:
+    """Refuse raw columns that nearly tell every record apart, unless their release is written."""
+    import polars as pl
+
+    for column in schema.released_raw:
+        dtype = engine.schema[column.name]
+        if dtype.is_nested() or dtype == pl.Object:
+            raise DataError(not_plain(column.name, dtype))
+    faults = []
+    for column in asked_raw(schema) if engine.rows > 1 else ():
+        share = engine.distinct_share(column.name)
+        if share > NEARLY_DISTINCT:
+            faults.append(nearly_distinct(column.name, share))
+    if faults:
+        raise SpecError(faults)
+
+
+def _made(
+    spec: Spec,
+    schema: Schema,
+    source: Any,
+    result: AnonymizedOutside,
+    written: Written,
+    rows: RowCounts,
+    reason: str | None,
+) -> Made:
+    recoding = result.recoding
+    raw: Later[pl.DataFrame] = Later(lambda: read_rows(spec, schema, source))
+
+    def nodes() -> NDArray[np.int32]:
+        return recoding.nodes(recoding.cells(raw.get()))
+
+    return Made(
+        spec,
+        schema,
+        Later(lambda: _table(written)),
+        recoding,
+        rows,
+        raw,
+        None,
+        Later(nodes),
+        steered=result.steered,
+        engine="duckdb",
+        engine_reason=reason,
+        stored=written,
+    )
+
+
+def _table(written: Written) -> pl.DataFrame:
+    """The written table; text files have forgotten the types of their columns."""
+    import polars as pl
+
+    if written.kind == "parquet":
+        return pl.read_parquet(written.path)
+    if written.kind == "csv":
+        return pl.read_csv(written.path, schema=pl.Schema(written.schema))
+    return pl.read_ipc(written.path).cast(dict(written.schema))  # type: ignore[arg-type]

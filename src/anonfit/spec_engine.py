@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engine section of a spec."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from anonfit.spec import EngineSpec
+from anonfit.spec_faults import Faults
+
+__all__ = ["read_engine"]
+
+LEAST_MEMORY = 64 * 2**20
+UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+
+
+def read_engine(table: dict[str, Any], faults: Faults) -> EngineSpec:
+    """Where rows are counted."""
+    faults.unknown(table, ("name", "memory", "spill", "hand_over"), "engine")
+    if table.get("name") == "spark":
+        faults.add("engine.name = 'spark' is not supported by this version of anonfit; use 'auto' or 'duckdb'.")
+        return EngineSpec()
+    return EngineSpec(
+        name=faults.choice(table, "name", "engine", ("auto", "memory", "duckdb"), "auto"),
+        memory=_bytes(table.get("memory"), faults),
+        spill=faults.kind(table, "spill", "engine", str, "the path of a folder", None),
+        hand_over=faults.kind(table, "hand_over", "engine", int, "a whole number of rows", None),
+    )
+
+
+def _bytes(given: Any, faults: Faults) -> int | None:
+    """A size of memory, such as 2GB or 512MiB, in bytes."""
+    if given is None:
+        return None
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", str(given))
+    if found is None or found[2].upper() not in UNITS or isinstance(given, bool):
+        faults.add(f"engine.memory = {given!r} is no size; write such as '2GB' or '512MiB'.")
+        return None
+    size = int(float(found[1]) * UNITS[found[2].upper()])
+    if size < LEAST_MEMORY:
+        faults.add(f"engine.memory = {given!r} is too little; an engine needs 64MiB at least.")
+        return None
+    return size

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A source as Parquet files, for engines that do not read it as a whole: rows pass through a few at a time. The columns
+get the types that they have when a source is read into memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anonfit.errors import DataError
+from anonfit.tables.frames import from_frame
+from anonfit.tables.reading import (
+    ReadOptions,
+    csv_scan,
+    csv_shape,
+    csv_types,
+    files_of,
+    kind_of_error,
+    read_table,
+    table_format,
+    unpadded,
+    value_tries,
+)
+from anonfit.tables.sniffing import CsvShape, has_even_lines
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Ingested", "ingest"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """Parquet files and the wanted columns in them; `cleaned` says that missing texts are missing already."""
+
+    files: tuple[Path, ...]
+    schema: Mapping[str, pl.DataType]
+    cleaned: bool
+
+
+def ingest(source: Any, options: ReadOptions, folder: Path) -> Ingested:
+    """A source as Parquet files, written to a folder where it is none yet."""
+    import polars as pl
+
+    if not isinstance(source, str | Path):
+        frame = from_frame(source)
+        wanted = [name for name in frame.columns if options.columns is None or name in options.columns]
+        return _stored(frame.select(wanted), folder, cleaned=False)
+    paths = files_of(source)
+    if table_format(paths[0]) == "csv":
+        return _from_text(source, paths, options, folder)
+    try:
+        scans = [_scan(path) for path in paths]
+        schemas = [scan.collect_schema() for scan in scans]
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise DataError(f"{paths[0].name} cannot be read as a table: {type(error).__name__}.") from None
+    wanted = [name for name in schemas[0].names() if options.columns is None or name in options.columns]
+    if any(
+        {name: found.get(name) for name in wanted} != {name: schemas[0][name] for name in wanted} for found in schemas
+    ):
+        return _in_memory(source, options, folder)
+    if all(table_format(path) == "parquet" for path in paths):
+        return Ingested(tuple(paths), {name: schemas[0][name] for name in wanted}, cleaned=False)
+    files = []
+    for number, scan in enumerate(scans):
+        files.append(folder / f"source-{number}.parquet")
+        scan.select(wanted).sink_parquet(files[-1])
+    return Ingested(tuple(files), {name: schemas[0][name] for name in wanted}, cleaned=False)
+
+
+def _scan(path: Path) -> pl.LazyFrame:
+    import polars as pl
+
+    return pl.scan_parquet(path, glob=False) if table_format(path) == "parquet" else pl.scan_ipc(path, glob=False)
+
+
+def _in_memory(source: Any, options: ReadOptions, folder: Path) -> Ingested:
+    """What must be seen as a whole to be understood: files of different types, or with uneven lines."""
+    return _stored(read_table(source, options), folder, cleaned=True)
+
+
+def _stored(frame: pl.DataFrame, folder: Path, *, cleaned: bool) -> Ingested:
+    import polars as pl
+
+    path = folder / "source.parquet"
+    try:
+        frame.write_parquet(path)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise DataError(f"the table has columns that cannot be stored ({type(error).__name__}).") from None
+    return Ingested((path,), dict(frame.schema), cleaned)
+
+
+def _from_text(source: Any, paths: Sequence[Path], options: ReadOptions, folder: Path) -> Ingested:
+    """Text files, each read once if it is what its samples show."""
+    files, schemas = [], []
+    for number, path in enumerate(paths):
+        shape = csv_shape(path, options)
+        file = folder / f"source-{number}.parquet"
+        schemas.append(_typed(path, shape, options, file))
+        if not _is_even(path, shape, file):
+            return _in_memory(source, options, folder)
+        files.append(file)
+    if any(schema != schemas[0] for schema in schemas):
+        return _in_memory(source, options, folder)
+    return Ingested(tuple(files), schemas[0], cleaned=True)
+
+
+def _typed(path: Path, shape: CsvShape, options: ReadOptions, file: Path) -> dict[str, pl.DataType]:
+    """Write a text file's rows to a Parquet file; the types of its columns."""
+    import polars as pl
+
+    wanted = [name for name in shape.names if options.columns is None or name in options.columns]
+    if not shape.padded:
+        types = csv_types(shape, {name: pl.String() for name in options.texts})
+        try:
+            csv_scan(path, shape, options, types, shape.skipped).select(wanted).sink_parquet(file)
+        except (pl.exceptions.PolarsError, OSError):
+            pass  # a value deeper in the file is not of the type its column begins with
+        else:
+            return {name: types[name] for name in wanted}
+    texts = file.with_suffix(".texts.parquet")
+    try:
+        every = {name: pl.String() for name in shape.names}
+        scan = csv_scan(path, shape, options, every, shape.skipped).select(wanted)
+        scan.select(unpadded(sorted({"", *options.missing}))).sink_parquet(texts)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise DataError(f"{path.name} cannot be read as a table: {kind_of_error(error)}") from None
+    chosen = _chosen_types(texts, shape, options, wanted)
+    found = pl.scan_parquet(texts, glob=False).select(chosen)
+    schema = dict(found.collect_schema())
+    found.sink_parquet(file)
+    texts.unlink()
+    return schema
+
+
+def _chosen_types(texts: Path, shape: CsvShape, options: ReadOptions, wanted: Sequence[str]) -> list[pl.Expr]:
+    """For each column the values that all its texts are; else the texts."""
+    import polars as pl
+
+    tries = {}
+    for name in wanted:
+        kind = shape.types[shape.names.index(name)]
+        if name not in options.texts and kind != "text":
+            tries[name] = value_tries(pl.col(name), kind, shape.decimal_comma)
+    asked = [
+        (attempt.is_null() & pl.col(name).is_not_null()).any().alias(f"{place}-{number}")
+        for place, name in enumerate(wanted)
+        for number, attempt in enumerate(tries.get(name, []))
+    ]
+    failed = pl.scan_parquet(texts, glob=False).select(asked).collect().to_dicts()[0] if asked else {}
+    return [
+        next(
+            (attempt for number, attempt in enumerate(tries.get(name, [])) if not failed[f"{place}-{number}"]),
+            pl.col(name),
+        ).alias(name)
+        for place, name in enumerate(wanted)
+    ]
+
+
+def _is_even(path: Path, shape: CsvShape, file: Path) -> bool:
+    """Whether all lines have equally many fields. One that is empty or too short leaves its last field missing."""
+    import polars as pl
+
+    if len(shape.names) < 2:
+        return True
+    rows = pl.scan_parquet(file, glob=False)
+    last = shape.names[-1]
+    if last in rows.collect_schema():
+        missing = rows.select(pl.col(last).null_count()).collect().item()
+        if not missing:
+            return True
+    return has_even_lines(path, shape, int(rows.select(pl.len()).collect().item()))

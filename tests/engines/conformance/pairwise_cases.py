@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cases in which every pair of settings occurs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations, product
+
+import numpy as np
+
+Case = dict[str, str]
+
+
+def pairs_of(case: Mapping[str, str]) -> set[tuple[str, str, str, str]]:
+    """The pairs of settings of a case."""
+    return {(one, case[one], other, case[other]) for one, other in combinations(sorted(case), 2)}
+
+
+def all_pairs(factors: Mapping[str, Sequence[str]]) -> set[tuple[str, str, str, str]]:
+    """The pairs of settings that there are."""
+    return {
+        (one, first, other, second)
+        for one, other in combinations(sorted(factors), 2)
+        for first, second in product(factors[one], factors[other])
+    }
+
+
+def cases(factors: Mapping[str, Sequence[str]], count: int, seed: int = 0) -> list[Case]:
+    """At least `count` cases that have every pair between them: the best of some random ones is taken each time."""
+    rng = np.random.default_rng(seed)
+    left = all_pairs(factors)
+    found: list[Case] = []
+    while left or len(found) < count:
+        tried = [{name: str(rng.choice(list(words))) for name, words in factors.items()} for _ in range(30)]
+        if left:
+            one, first, other, second = min(left)
+            tried = [case | {one: first, other: second} for case in tried]
+        best = max(tried, key=lambda case: len(pairs_of(case) & left))
+        left -= pairs_of(best)
+        found.append(best)
+    return found

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every engine makes the release that the in-memory engine makes: the same recoding byte for byte, and the same rows in
+the same order; what the one refuses, the others refuse.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from pairwise_cases import Case, all_pairs, cases, pairs_of
+from polars.testing import assert_frame_equal
+from random_requests import FACTORS, random_request
+
+from anonfit.errors import AnonfitError
+from anonfit.pipeline import make
+from anonfit.spec import Spec
+from anonfit.spec_keywords import spec_of_keywords
+
+ENGINES = ["duckdb"]
+CASES = cases(FACTORS, 200)
+
+
+def _source(frame: pl.DataFrame, kind: str, folder: Path) -> Any:
+    if kind == "parquet":
+        frame.write_parquet(folder / "table.parquet")
+        return folder / "table.parquet"
+    if kind == "csv":
+        frame.write_csv(folder / "table.csv")
+        return folder / "table.csv"
+    if kind == "pattern":
+        middle = len(frame) // 2
+        frame[:middle].write_parquet(folder / "table-1.parquet")
+        frame[middle:].write_parquet(folder / "table-2.parquet")
+        return folder / "table-*.parquet"
+    return frame
+
+
+def _spec(case: Case, seed: int, folder: Path) -> Spec:
+    frame, words = random_request(case, seed)
+    source = _source(frame, case["source"], folder)
+    return spec_of_keywords(str(source) if isinstance(source, Path) else source, words)
+
+
+def _made(spec: Spec, engine: str, hand_over: int | None = None) -> Any:
+    """What is made, or the error that says why nothing is."""
+    try:
+        return make(replace(spec, engine=replace(spec.engine, name=engine, hand_over=hand_over)), threads=2)
+    except AnonfitError as error:
+        return error
+
+
+def check(case: Case, seed: int, engine: str, folder: Path) -> bool:
+    """Hold an engine against the in-memory engine; whether there was a release."""
+    try:
+        spec = _spec(case, seed, folder)
+    except AnonfitError:
+        return False
+    hand_over = {"nothing": 3, "some": 40, "all": None}[case["hand_over"]]
+    expected, found = _made(spec, "memory"), _made(spec, engine, hand_over)
+    if isinstance(expected, AnonfitError):
+        assert isinstance(found, AnonfitError), f"only memory refused: {expected}"
+        assert (type(found), str(found)) == (type(expected), str(expected)), repr(found.__cause__)
+        return False
+    assert not isinstance(found, AnonfitError), f"only {engine} refused: {found!r}, {found.__cause__!r}"
+    assert found.recoding.to_json() == expected.recoding.to_json()
+    assert_frame_equal(found.table, expected.table, check_exact=True)
+    assert found.rows == expected.rows
+    assert found.steered == expected.steered
+    assert dict(found.dtypes) == dict(expected.table.schema)
+    return True
+
+
+def test_every_pair_of_settings_is_tried():
+    assert set().union(*map(pairs_of, CASES)) == all_pairs(FACTORS)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("part", range(10))
+def test_random_requests(engine, part, tmp_path):
+    released = 0
+    chosen = list(enumerate(CASES))[part::10]
+    for seed, case in chosen:
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        try:
+            released += check(case, seed, engine, folder)
+        except AssertionError as error:
+            raise AssertionError(f"seed {seed}, {case}: {error}") from error
+    assert released > len(chosen) // 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ENGINES)
+def test_thousands_of_random_requests(engine, tmp_path):
+    first = int(os.environ.get("FIRST_SEED", "1000"))
+    for seed, case in enumerate(cases(FACTORS, 3000, seed=first), first):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        try:
+            check(case, seed, engine, folder)
+        except AssertionError as error:
+            raise AssertionError(f"seed {seed}, {case}: {error}") from error
