@@ -173,6 +173,8 @@ def anonymize(
     zero_gain: bool = False,
     time_budget: float | None = None,
     seed: int = 0,
+    table: str | None = None,
+    query: str | None = None,
     missing: Sequence[str] = ("",),
     missing_policy: str = "category",
     values: str = "labels",
@@ -187,7 +189,8 @@ def anonymize(
     """Make an anonymous release of a table about people.
 
     Args:
-        data: A path, a polars, pandas or Arrow frame, or a whole `Spec` (then nothing else is given).
+        data: A path, a polars, pandas or Arrow frame, the address of a database (`sqlite:people.db`,
+            `duckdb:people.duckdb`, `postgresql://user@host/name`), or a whole `Spec` (then nothing else is given).
         quasi_identifiers: Columns that someone could know of a person; they are generalized.
         k: How many persons must share every released combination of them.
         targets: Columns the recipient will predict: names, or tables such as `{"column": "cost", "weight": 0.5}`.
@@ -229,6 +232,8 @@ def anonymize(
         zero_gain: For `tdr`: whether refinements that tell nothing of the target are made, after all others.
         time_budget: For `tdr`: the seconds after which refining stops, with what was reached until then.
         seed: For what is drawn at random.
+        table: The table of a database, if `data` is the address of one.
+        query: A query in its place.
         missing: Texts that mean a missing value.
         missing_policy: `category`, `drop` or `error`.
         values: `labels`, `bounds` or `representative`.

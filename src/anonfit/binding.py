@@ -14,6 +14,7 @@ from anonfit.algorithms.top_down import Refining
 from anonfit.errors import DataError, SpecError, did_you_mean, listed
 from anonfit.recoding.values import Values
 from anonfit.spec import ColumnSpec, Spec, TargetSpec
+from anonfit.tables.databases import database_source, is_database
 from anonfit.tables.reading import ReadOptions, column_names, read_table
 from anonfit.tables.schema import Column, ColumnType, Role, Schema
 from anonfit.tables.taxonomy import Taxonomy
@@ -52,15 +53,22 @@ written.
 
 
 def source_of(spec: Spec) -> Any:
-    """The spec's source: a frame, or a path that starts at the spec's folder."""
+    """The spec's source: a frame, a table of a database, or a path that starts at the spec's folder."""
     source = spec.data.source
     if source is None:
         raise SpecError(["data.source is missing: name the file to anonymize."])
     if not isinstance(source, str | Path):
         return source
-    if "://" in str(source) or str(source).startswith(("duckdb:", "postgresql:", "sqlite:")):
+    if is_database(source):
+        return database_source(str(source), table=spec.data.table, query=spec.data.query, folder=spec.folder or Path())
+    if spec.data.table is not None or spec.data.query is not None:
+        raise SpecError(["data.table and data.query are of databases, and data.source is none."])
+    if "://" in str(source):
         raise SpecError(
-            ["data.source: databases are not supported by this version of anonfit; export the table to Parquet or CSV."]
+            [
+                "data.source: of addresses, those of databases are known (postgresql:, sqlite:, duckdb:); name a file, "
+                "or download it first."
+            ]
         )
     return (spec.folder or Path()) / source
 

@@ -260,7 +260,7 @@ def _report(
         "order": spec.output.order,
     }
     roles = {column.name: column.role for column in made.schema.columns}
-    return report_content(
+    content = report_content(
         Facts(
             schema=made.schema,
             recoding=made.recoding,
@@ -276,3 +276,4 @@ def _report(
             appraisal=appraisal.content(least),
         )
     )
+    return content | {"engine": {"name": made.engine, "reason": made.engine_reason}}

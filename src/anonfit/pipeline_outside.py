@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import weakref
 from contextlib import ExitStack
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.algorithms.outside import AnonymizedOutside, anonymize_outside, refuse_outside
+from anonfit.algorithms.outside import AnonymizedOutside, anonymize_outside
 from anonfit.binding import (
     NEARLY_DISTINCT,
     asked_raw,
@@ -28,6 +29,7 @@ from anonfit.binding import (
     released_names,
     workload_of,
 )
+from anonfit.engines.fitting import COMFORTABLE, available_memory, needed_memory
 from anonfit.engines.levels.growing import HAND_OVER
 from anonfit.engines.spilling import spill_folder
 from anonfit.errors import DataError, SpecError
@@ -54,23 +56,31 @@ def engine_for(spec: Spec, source: Any) -> tuple[str, str | None]:
     """The engine that a spec asks for, or the one that fits the source, and why."""
     if spec.engine.name != "auto":
         return spec.engine.name, None
-    return "memory", None
+    needed = needed_memory(source, [name for name in spec.columns if spec.columns[name].role != Role.IDENTIFIER])
+    if needed is None:
+        return "memory", "the table is in memory already, or its size is not known"
+    if needed <= COMFORTABLE * (spec.engine.memory or available_memory()):
+        return "memory", "the table fits in memory"
+    if find_spec("duckdb") is None or find_spec("pyarrow") is None:
+        return "memory", "the table may not fit in memory, but the package duckdb is not installed"
+    if faults := _not_outside(spec):
+        return "memory", f"the table may not fit in memory, but {faults[0]}"
+    return "duckdb", "the table does not fit in memory with ease"
 
 
-def _refuse(spec: Spec, schema: Schema) -> None:
-    """Refuse what only the in-memory engine can do."""
-    faults = []
-    if refining_of(spec) is not None:
-        faults.append("engine.name = 'duckdb' does not refine top-down (algorithm tdr); use 'memory'.")
-    if spec.output.regions == "observed":
-        faults.append("engine.name = 'duckdb' does not write observed regions; use 'memory', or regions = 'domain'.")
-    if spec.output.order == "original":
-        faults.append("engine.name = 'duckdb' does not keep the order of rows; use 'memory', or order = 'sorted'.")
-    if spec.workload.selections:
-        faults.append("engine.name = 'duckdb' does not answer selections; use 'memory'.")
-    if faults:
-        raise SpecError(faults)
-    refuse_outside(schema, workload_of(spec), "duckdb")
+def _not_outside(spec: Spec) -> list[str]:
+    """What a spec asks that only the in-memory engine does."""
+    workload = workload_of(spec)
+    asked = {
+        "top-down refinement": refining_of(spec) is not None,
+        "regions = 'observed'": spec.output.regions == "observed",
+        "order = 'original'": spec.output.order == "original",
+        "selections": bool(spec.workload.selections),
+        "persons with several rows (role entity)": bool(spec.of_role(Role.ENTITY)),
+        "models of targets (denoise)": bool(workload.used_targets)
+        and (workload.denoise or any(target.model is not None for target in workload.used_targets)),
+    }
+    return [f"{what} needs the engine 'memory'" for what, is_asked in asked.items() if is_asked]
 
 
 def make_outside(
@@ -80,8 +90,9 @@ def make_outside(
     from anonfit.engines.duckdb.connection import connect
     from anonfit.warming import prepare
 
+    if faults := _not_outside(spec):
+        raise SpecError([f"engine.name = 'duckdb': {fault}." for fault in faults])
     schema, options = reading_of(spec, source)
-    _refuse(spec, schema)
     check_bounds(spec, schema)
     has_models = bool(spec.privacy.diversity) or spec.privacy.max_confidence < 1.0
     prepare(stage, models=has_models, ahead=True)
@@ -90,7 +101,8 @@ def make_outside(
     with stack:
         folder = stack.enter_context(spill_folder(_spill_place(spec)))
         stage("Reading")
-        with connect(folder / "duckdb", memory=spec.engine.memory, threads=workers) as connection:
+        memory = spec.engine.memory or available_memory() // 2
+        with connect(folder / "duckdb", memory=memory, threads=workers) as connection:
             engine, left_out = _engine(spec, schema, source, options, connection, folder)
             _check_raw(engine, schema)
             names = released_names(schema)

@@ -42,6 +42,10 @@ class DataSpec:
     default_role: Role | None = None
     delimiter: str | None = None
     header: bool | None = None
+    table: str | None = None
+    """The table of a database that is the source."""
+    query: str | None = field(default=None, repr=False)
+    """The query that is asked of the database in place of a table."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from anonfit.workload.targets import can_predict
 __all__ = ["spec_of_keywords"]
 
 SECTIONS = {
-    "data": ("missing", "missing_policy", "default_role"),
+    "data": ("table", "query", "missing", "missing_policy", "default_role"),
     "privacy": ("k", "max_confidence"),
     "workload": ("denoise", "weights"),
     "method": (

@@ -36,7 +36,9 @@ CRITERIA = ("auto", "median", "infogain", "lsd", "selection", "weighted")
 
 
 def _data(table: dict[str, Any], faults: Faults) -> DataSpec:
-    faults.unknown(table, ("source", "missing", "missing_policy", "default_role", "delimiter", "header"), "data")
+    faults.unknown(
+        table, ("source", "missing", "missing_policy", "default_role", "delimiter", "header", "table", "query"), "data"
+    )
     role = faults.choice(table, "default_role", "data", Role, None)
     if role is not None and role != Role.INSENSITIVE:
         faults.add(
@@ -54,6 +56,8 @@ def _data(table: dict[str, Any], faults: Faults) -> DataSpec:
         default_role=Role(role) if role else None,
         delimiter=delimiter,
         header=faults.kind(table, "header", "data", bool, "true or false", None),
+        table=faults.kind(table, "table", "data", str, "the name of a table", None),
+        query=faults.kind(table, "query", "data", str, "a query", None),
     )
 
 

@@ -28,6 +28,7 @@ from anonfit.spec import (
     WorkloadSpec,
 )
 from anonfit.spec_diversity import distance_of
+from anonfit.tables.databases import is_database, shown_address
 from anonfit.tables.schema import Column, ColumnType, Schema
 
 __all__ = [
@@ -128,9 +129,12 @@ def _workload(workload: WorkloadSpec) -> dict[str, Any]:
 def spec_tables(spec: Spec) -> dict[str, Any]:
     """All of a spec as nested tables, defaults left out. A frame as the source has no place in it."""
     tables: dict[str, Any] = {"version": VERSION}
-    data = _settings(spec.data, DataSpec(), ("missing", "missing_policy", "default_role", "delimiter", "header"))
+    data = _settings(
+        spec.data, DataSpec(), ("missing", "missing_policy", "default_role", "delimiter", "header", "table", "query")
+    )
     if isinstance(spec.data.source, str | Path):
-        data = {"source": str(spec.data.source), **data}
+        source = str(spec.data.source)
+        data = {"source": shown_address(source) if is_database(source) else source, **data}
     sections = {
         "data": data,
         "columns": {name: _column(column) for name, column in spec.columns.items()},

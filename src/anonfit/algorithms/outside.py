@@ -14,7 +14,6 @@ from anonfit.criteria.targets import NumberTarget
 from anonfit.engines.contract import Engine
 from anonfit.engines.levels.growing import HAND_OVER, Grown, grow_by_levels
 from anonfit.engines.levels.shape import Shape
-from anonfit.errors import SpecError
 from anonfit.progress import Stage, silent
 from anonfit.recoding.building import build_recoding
 from anonfit.recoding.recoding import Recoding
@@ -23,7 +22,7 @@ from anonfit.tables.domains import Domain
 from anonfit.tables.schema import Role, Schema
 from anonfit.workload.request import Workload
 
-__all__ = ["AnonymizedOutside", "anonymize_outside", "refuse_outside"]
+__all__ = ["AnonymizedOutside", "anonymize_outside"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,21 +34,6 @@ class AnonymizedOutside:
     shape: Shape
     grown: Grown
     steered: Mapping[str, bool]
-
-
-def refuse_outside(schema: Schema, workload: Workload, engine: str) -> None:
-    """Refuse what needs all rows in memory."""
-    faults = []
-    if schema.of_role(Role.ENTITY):
-        faults.append(f"engine.name = '{engine}' does not count persons with several rows (entity); use 'memory'.")
-    if workload.used_selections:
-        faults.append(f"engine.name = '{engine}' does not split for selections; use 'memory'.")
-    if workload.denoise and workload.used_targets:
-        faults.append(f"engine.name = '{engine}' does not fit models (workload.denoise); use 'memory'.")
-    if any(target.model is not None for target in workload.used_targets):
-        faults.append(f"engine.name = '{engine}' does not ask models of targets; use 'memory'.")
-    if faults:
-        raise SpecError(faults)
 
 
 def anonymize_outside(
@@ -67,7 +51,6 @@ def anonymize_outside(
     """Make a recoding of an engine's rows, which are coded and routed on the way; the raw columns `kept` stay beside
     their codes.
     """
-    refuse_outside(schema, workload, engine.name)
     stage("Finding values")
     count = next((column.name for column in schema.of_role(Role.COUNT)), None)
     table = GroupedTable(engine, count)

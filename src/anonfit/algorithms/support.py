@@ -100,7 +100,6 @@ PERSONS = (
 
 LATER = (
     Choice("clustering", 'criterion = "clustering"', "not in this version"),
-    Choice("duckdb", 'engine.name = "duckdb"', "not in this version"),
     Choice("spark", 'engine.name = "spark"', "not in this version"),
 )
 """What a spec may name one day, and is refused today."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonfit.errors import DataError
+from anonfit.tables.databases import DatabaseSource
 from anonfit.tables.frames import from_frame
 from anonfit.tables.reading import (
     ReadOptions,
@@ -45,6 +46,8 @@ def ingest(source: Any, options: ReadOptions, folder: Path) -> Ingested:
     """A source as Parquet files, written to a folder where it is none yet."""
     import polars as pl
 
+    if isinstance(source, DatabaseSource):
+        return _from_database(source, options, folder)
     if not isinstance(source, str | Path):
         frame = from_frame(source)
         wanted = [name for name in frame.columns if options.columns is None or name in options.columns]
@@ -69,6 +72,17 @@ def ingest(source: Any, options: ReadOptions, folder: Path) -> Ingested:
         files.append(folder / f"source-{number}.parquet")
         scan.select(wanted).sink_parquet(files[-1])
     return Ingested(tuple(files), {name: schemas[0][name] for name in wanted}, cleaned=False)
+
+
+def _from_database(source: DatabaseSource, options: ReadOptions, folder: Path) -> Ingested:
+    """The rows of a database, each batch a file of its own."""
+    schema = source.schema()
+    wanted = {name: dtype for name, dtype in schema.items() if options.columns is None or name in options.columns}
+    files: list[Path] = []
+    for number, frame in enumerate(source.frames(options.columns)):
+        files.append(folder / f"source-{number}.parquet")
+        frame.write_parquet(files[-1])
+    return Ingested(tuple(files), wanted, cleaned=False)
 
 
 def _scan(path: Path) -> pl.LazyFrame:

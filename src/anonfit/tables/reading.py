@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonfit.errors import DataError, listed
+from anonfit.tables.databases import DatabaseSource
 from anonfit.tables.frames import categorized, from_frame
 from anonfit.tables.sniffing import CsvShape, sniff, without_empty_lines
 
@@ -235,6 +236,8 @@ def column_names(source: Any, options: ReadOptions) -> tuple[str, ...]:
     """The names of a source's columns, without reading its rows where it is a file."""
     import polars as pl
 
+    if isinstance(source, DatabaseSource):
+        return source.names()
     if not isinstance(source, str | Path):
         return tuple(str(name) for name in from_frame(source).columns)
     path = files_of(source)[0]
@@ -272,7 +275,7 @@ def _any_of(texts: pl.Series, some: Collection[str]) -> bool:
 
 
 def read_table(source: Any, options: ReadOptions) -> pl.DataFrame:
-    """The table of a file, a pattern of files, or a frame, as polars."""
+    """The table of a file, a pattern of files, a database or a frame, as polars."""
     import polars as pl
 
     if isinstance(source, str | Path):
@@ -282,6 +285,8 @@ def read_table(source: Any, options: ReadOptions) -> pl.DataFrame:
         frame = frames[0] if len(frames) == 1 else _stack(frames, files_of(source))
         if table_format(files_of(source)[0]) == "csv":
             return frame
+    elif isinstance(source, DatabaseSource):
+        frame = pl.concat(source.frames(options.columns))
     else:
         frame = from_frame(source)
         if options.columns is not None:

@@ -26,7 +26,7 @@ class Connection:
         self.duckdb, self.folder, self.memory = connection, folder, memory
 
     def _told(self, work: Callable[[], Result]) -> Result:
-        """What some work gives. DuckDB's own texts may hold values of records, so only the kind of a failure is told."""
+        """What some work gives. DuckDB's own texts may hold values of records: only the kind of a failure is told."""
         import duckdb
 
         try:
@@ -44,16 +44,20 @@ class Connection:
                 raise self._full() from None
             raise EngineError(
                 f"engine duckdb: reading or spilling failed ({type(error).__name__}); look whether the source and the "
-                f"spill folder {self.folder.parent} can be read and written."
+                f"spill folder {self._place()} can be read and written."
             ) from None
         except duckdb.Error as error:
-            raise EngineError(f"engine duckdb: a query failed ({type(error).__name__}).") from error
+            raise EngineError(f"engine duckdb: a query failed ({type(error).__name__}).") from None
 
     def _full(self) -> EngineError:
         return EngineError(
-            f"engine duckdb: the disk of the spill folder {self.folder.parent} is full; free some of it, or name another "
-            "place by engine.spill."
+            f"engine duckdb: the disk of the spill folder {self._place()} is full; free some, or name another place "
+            "by engine.spill."
         )
+
+    def _place(self) -> Path:
+        """The folder that was named for spilling."""
+        return self.folder.parent.parent
 
     def _limit(self) -> str:
         return "the default" if self.memory is None else f"{self.memory / 2**30:.2f} GiB"

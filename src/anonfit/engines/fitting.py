@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How much memory a table needs when it is made a release in memory, and how much there is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from anonfit.tables.databases import DatabaseSource
+from anonfit.tables.reading import files_of, table_format
+
+__all__ = ["available_memory", "needed_memory"]
+
+TIMES = 4
+"""The table itself, its coded rows twice, and what the audit keeps of both."""
+COMFORTABLE = 0.6
+"""The share of the available memory that a table may need."""
+UNPACKED = {"csv": 1.5, "packed": 8.0, "arrow": 1.5, "parquet": 6.0}
+"""How many bytes a byte of a file becomes, if nothing better is known."""
+NUMBER, TEXT = 8, 24
+"""Bytes of a value."""
+
+
+def available_memory() -> int:
+    """Bytes of memory that are free, or can be had at once."""
+    try:
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    except (ValueError, OSError, AttributeError):
+        return 4 * 2**30
+
+
+def _file(path: Path, names: Collection[str]) -> float:
+    """Bytes that the wanted columns of a file become."""
+    import polars as pl
+
+    kind, size = table_format(path), path.stat().st_size
+    if kind == "parquet":
+        try:
+            scan = pl.scan_parquet(path, glob=False)
+            widths = [NUMBER if dtype.is_numeric() or dtype.is_temporal() else TEXT
+                      for name, dtype in scan.collect_schema().items() if name in names]  # fmt: skip
+            return float(scan.select(pl.len()).collect().item()) * sum(widths)
+        except (pl.exceptions.PolarsError, OSError):
+            return UNPACKED[kind] * size
+    is_packed = path.suffix in (".gz", ".zst")
+    return UNPACKED["packed" if is_packed else kind] * size
+
+
+def needed_memory(source: Any, names: Collection[str]) -> int | None:
+    """Bytes that a release of a source with these columns needs in memory, roughly; None where the source is there
+    already, or nobody knows.
+    """
+    if isinstance(source, DatabaseSource):
+        return None if source.kind == "postgresql" else int(TIMES * 3 * Path(source.address).stat().st_size)
+    if not isinstance(source, str | Path):
+        return None
+    return int(TIMES * sum(_file(path, names) for path in files_of(source)))

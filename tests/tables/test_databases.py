@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Databases as sources: the same release as of the same rows in a frame, on every engine, and nothing secret in sight."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import warnings
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+from postgresql_server import PASSWORD, programs, server
+
+import anonfit as af
+from anonfit.errors import AnonfitError, DataError, SpecError
+from anonfit.tables.databases import database_source
+
+ROWS = 300
+WORDS = {"quasi_identifiers": ["age", "town", "born"], "targets": ["ill"], "insensitive": ["note"], "k": 5}
+
+
+@pytest.fixture(scope="module")
+def people() -> pl.DataFrame:
+    rng = np.random.default_rng(5)
+    gaps = rng.random(ROWS) < 0.1
+    return pl.DataFrame(
+        {
+            "age": [None if gap else int(age) for gap, age in zip(gaps, rng.integers(0, 90, ROWS), strict=True)],
+            "town": rng.choice(["Köln", "it's", 'a "b"', "x"], ROWS),
+            "born": [date(1950, 1, 1).replace(year=1950 + int(year)) for year in rng.integers(0, 50, ROWS)],
+            "ill": rng.choice(["no", "yes"], ROWS),
+            "note": rng.choice([0.5, 1.25, 2.0], ROWS),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def sqlite_file(people: pl.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("sqlite") / "people.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute('CREATE TABLE "the people" (age INTEGER, town TEXT, born TEXT, ill TEXT, note REAL)')
+        rows = people.with_columns(pl.col("born").cast(pl.String)).rows()
+        connection.executemany('INSERT INTO "the people" VALUES (?, ?, ?, ?, ?)', rows)
+    connection.close()
+    return path
+
+
+@pytest.fixture(scope="module")
+def duckdb_file(people: pl.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    import duckdb
+
+    path = tmp_path_factory.mktemp("duckdb") / "people.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.register("people", people.to_arrow())
+        connection.execute("CREATE TABLE persons AS SELECT * FROM people")
+    return path
+
+
+@pytest.fixture(scope="module")
+def postgresql(people: pl.DataFrame) -> Iterator[str]:
+    if programs() is None:
+        warnings.warn("PostgreSQL is not installed: its tests are skipped", stacklevel=1)
+        pytest.skip("PostgreSQL is not installed")
+    psycopg = pytest.importorskip("psycopg")
+    with server() as address:
+        with psycopg.connect(address) as connection:
+            connection.execute(
+                "CREATE TABLE persons (age integer, town text, born date, ill varchar(3), note numeric(5, 2))"
+            )
+            with connection.cursor() as cursor:
+                cursor.executemany("INSERT INTO persons VALUES (%s, %s, %s, %s, %s)", people.rows())
+        yield address
+
+
+def check(people: pl.DataFrame, source: str, engine: str, **which: str) -> None:
+    words = WORDS | {"types": {"born": "date"}}
+    expected = af.anonymize(people, **words)
+    found = af.anonymize(source, engine=engine, **which, **words)
+    assert found.recoding.to_json() == expected.recoding.to_json()
+    assert_frame_equal(found.data, expected.data)
+
+
+@pytest.mark.parametrize("engine", ["memory", "duckdb", "auto"])
+def test_sqlite(people, sqlite_file, engine):
+    check(people, f"sqlite:{sqlite_file}", engine, table="the people")
+    check(people, f"sqlite:{sqlite_file}", engine, query='SELECT * FROM "the people" WHERE 1 = 1;')
+
+
+@pytest.mark.parametrize("engine", ["memory", "duckdb", "auto"])
+def test_duckdb(people, duckdb_file, engine):
+    check(people, f"duckdb:{duckdb_file}", engine, table="persons")
+    check(people, f"duckdb:{duckdb_file}", engine, query="SELECT * FROM persons")
+
+
+@pytest.mark.parametrize("engine", ["memory", "duckdb", "auto"])
+def test_postgresql(people, postgresql, engine):
+    check(people, postgresql, engine, table="public.persons")
+    check(people, postgresql, engine, query="SELECT * FROM persons ORDER BY age")
+
+
+def test_types_of_sqlite_are_those_of_the_values(tmp_path):
+    path = tmp_path / "mixed.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE t (a, b, c, d)")
+        connection.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", [(1, 1, None, "x"), (2, 2.5, None, 7), (None, 3, None, None)])
+    connection.close()
+    found = database_source(f"sqlite:{path}", table="t", query=None, folder=Path())
+    assert pl.concat(found.frames()).to_dict(as_series=False) == {
+        "a": [1, 2, None],
+        "b": [1.0, 2.5, 3.0],
+        "c": [None, None, None],
+        "d": ["x", "7", None],
+    }
+
+
+def test_nothing_secret_is_shown(postgresql, tmp_path, capfd):
+    spec = tmp_path / "spec.toml"
+    spec.write_text(
+        f"""version = 1
+        [data]
+        source = "{postgresql}"
+        table = "persons"
+        [columns]
+        age = {{ role = "quasi-identifier" }}
+        town = {{ role = "quasi-identifier" }}
+        born = {{ role = "identifier" }}
+        ill = {{ role = "target" }}
+        note = {{ role = "insensitive" }}
+        [privacy]
+        k = 5
+        [engine]
+        name = "duckdb"
+        """
+    )
+    release = af.run(spec, tmp_path / "release")
+    written = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file() and path != spec]
+    assert len(written) >= 6
+    assert not any(word in content for content in written for word in (PASSWORD.encode(), b"keeper", b"127.0.0.1"))
+    assert PASSWORD not in repr(release) + repr(release._made) + json.dumps(release.report)
+    assert PASSWORD not in "".join(capfd.readouterr())
+
+
+@pytest.mark.parametrize("wrong", ["table", "password", "query", "port"])
+def test_nothing_secret_is_in_errors(postgresql, wrong):
+    address = postgresql
+    which = {"table": "persons"}
+    if wrong == "table":
+        which = {"table": "nothing"}
+    elif wrong == "query":
+        which = {"query": "SELECT 'Köln'::integer FROM persons"}
+    elif wrong == "password":
+        address = address.replace("hunter2", "wrong-hunter2")
+    else:
+        address = address.rpartition(":")[0] + ":1/postgres"
+    with pytest.raises(DataError) as found:
+        af.anonymize(address, **which, **WORDS)
+    shown = str(found.value) + repr(found.value.__cause__)
+    assert not any(word in shown for word in ("hunter2", "keeper", "127.0.0.1", "Köln"))
+
+
+@pytest.mark.parametrize(
+    ("source", "which", "message"),
+    [
+        ("sqlite:none.db", {"table": "t"}, "no such sqlite file"),
+        ("sqlite:none.db", {}, "one of data.table and data.query"),
+        ("sqlite:none.db", {"table": "t", "query": "q"}, "one of data.table and data.query"),
+        ("postgresql:", {"table": "t"}, "the address of a server"),
+        ("table.csv", {"table": "t"}, "are of databases"),
+        ("https://example.org/t.csv", {}, "download it first"),
+    ],
+)
+def test_wrong_sources(source, which, message):
+    with pytest.raises((SpecError, DataError), match=message):
+        af.anonymize(source, **which, **WORDS)
+
+
+def test_a_file_that_is_no_database(tmp_path):
+    (tmp_path / "x.db").write_bytes(b"no database at all, really not" * 100)
+    for kind in ("sqlite", "duckdb"):
+        with pytest.raises(AnonfitError, match="cannot be read"):
+            af.anonymize(f"{kind}:{tmp_path / 'x.db'}", table="t", **WORDS)
+
+
+def test_binary_columns_are_refused(tmp_path):
+    path = tmp_path / "blob.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE t (a BLOB)")
+        connection.execute("INSERT INTO t VALUES (?)", (b"secret",))
+    connection.close()
+    with pytest.raises(DataError, match="the column 'a' has binary values"):
+        af.anonymize(f"sqlite:{path}", table="t", quasi_identifiers=["a"], k=2)
