@@ -152,7 +152,9 @@ def test_rows_are_spilled(tmp_path):
 def test_a_full_disk(tmp_path):
     place = tmp_path / "small"
     place.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(place)], capture_output=True, check=False).returncode:
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(place)], capture_output=True, check=False
+    ).returncode:
         pytest.skip("a small disk cannot be made here")
     try:
         frame = _large()

@@ -107,7 +107,9 @@ def test_types_of_sqlite_are_those_of_the_values(tmp_path):
     path = tmp_path / "mixed.db"
     with sqlite3.connect(path) as connection:
         connection.execute("CREATE TABLE t (a, b, c, d)")
-        connection.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", [(1, 1, None, "x"), (2, 2.5, None, 7), (None, 3, None, None)])
+        connection.executemany(
+            "INSERT INTO t VALUES (?, ?, ?, ?)", [(1, 1, None, "x"), (2, 2.5, None, 7), (None, 3, None, None)]
+        )
     connection.close()
     found = database_source(f"sqlite:{path}", table="t", query=None, folder=Path())
     assert pl.concat(found.frames()).to_dict(as_series=False) == {

@@ -158,6 +158,23 @@ class Recoding:
 
         return to_json(self)
 
+    def to_sql(self, table: str, *, keep: Sequence[str] = (), values: str = "labels") -> str:
+        """The recoding as a query that DuckDB, PostgreSQL and SQLite understand. Its result is working data, no release:
+        nothing is withheld or sorted.
+
+        Args:
+            table: The table to recode, as SQL writes its name.
+            keep: Other columns to be selected as they are.
+            values: `labels`, `bounds` or `representative`.
+
+        Returns:
+            The query; rows with a value that the recoding does not know are not in its result.
+        """
+        from anonfit.recoding.sql import recoding_query
+        from anonfit.recoding.values import Values
+
+        return recoding_query(self, table, keep=keep, values=Values(values))
+
     @classmethod
     def from_json(cls, text: str) -> Recoding:
         """Read the text of recoding.json."""

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A recoding as one SQL query: values become cells, cells a region, and a region what it says. Understood by DuckDB,
+PostgreSQL and SQLite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from anonfit.engines.tree import LEAF, Tree
+from anonfit.errors import RecodingError
+from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
+from anonfit.recoding.grid import Grid, GridColumn
+from anonfit.recoding.recoding import Recoding
+from anonfit.recoding.values import Values, region_values
+from anonfit.tables.scales import Cut, Scale
+from anonfit.tables.schema import ColumnType
+
+__all__ = ["recoding_query"]
+
+
+def _name(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _text(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _cut(cut: Cut, scale: Scale) -> str:
+    """A cut as SQL writes it."""
+    if scale == Scale.NUMBER:
+        return repr(cut)
+    kind = "DATE" if scale == Scale.DATE and len(str(cut)) <= 10 else "TIMESTAMP"
+    return f"{kind} {_text(str(cut).replace('T', ' '))}"
+
+
+def _search(value: str, bounds: Sequence[str], results: Sequence[str]) -> str:
+    """The result of the run that a value lies in, by binary search: run i begins at bounds[i - 1]."""
+    if len(results) == 1:
+        return results[0]
+    middle = len(results) // 2
+    low = _search(value, bounds[: middle - 1], results[:middle])
+    high = _search(value, bounds[middle:], results[middle:])
+    return f"CASE WHEN {value} < {bounds[middle - 1]} THEN {low} ELSE {high} END"
+
+
+def _ordered_cell(column: OrderedCells, value: str) -> str:
+    shift = int(column.has_missing)
+    cuts = [_cut(cut, column.scale) for cut in column.cuts]
+    found = _search(value, cuts, [str(cell + shift) for cell in range(len(cuts) + 1)])
+    if not column.domain:
+        return found
+    low, high = (_cut(end, column.scale) for end in column.domain)
+    return f"CASE WHEN {value} < {low} OR {value} > {high} THEN NULL ELSE {found} END"
+
+
+def _named_cell(column: RecodedColumn, value: str) -> str:
+    shift = int(column.has_missing)
+    names, other = _names(column)
+    if column.type == ColumnType.CONTINUOUS:
+        pairs = [f"WHEN {value} = {_number(column, name)} THEN {cell + shift}" for cell, name in enumerate(names)]
+        return f"CASE {' '.join(pairs)} ELSE NULL END"
+    pairs = [f"WHEN {_text(name)} THEN {cell + shift}" for cell, name in enumerate(names) if cell + shift != other]
+    rest = "NULL" if other < 0 else str(other)
+    return f"CASE CAST({value} AS TEXT) {' '.join(pairs)} ELSE {rest} END" if pairs else rest
+
+
+def _names(column: RecodedColumn) -> tuple[Sequence[str], int]:
+    """The names of the cells that are not missing, and the cell of values without a name (-1: none)."""
+    if isinstance(column, NominalCells):
+        return column.taxonomy.leaves, column.other_cell
+    assert isinstance(column, OrdinalCells)
+    return column.order, -1
+
+
+def _number(column: RecodedColumn, name: str) -> str:
+    try:
+        return repr(float(name))
+    except ValueError:
+        raise RecodingError(
+            f"column '{column.name}': its leaf {name!r} is no number, so SQL cannot match it."
+        ) from None
+
+
+def _cell(column: RecodedColumn) -> str:
+    """The expression for the cell of a value; NULL where the recoding does not know it."""
+    if column.date_format is not None:
+        raise RecodingError(
+            f"column '{column.name}': its dates are texts of a format, which SQL cannot read; store them as dates."
+        )
+    if isinstance(column, NominalCells) and column.type == ColumnType.DATE:
+        raise RecodingError(f"column '{column.name}': a taxonomy over dates cannot be written as SQL.")
+    value = _name(column.name)
+    known = _ordered_cell(column, value) if isinstance(column, OrderedCells) else _named_cell(column, value)
+    return f"CASE WHEN {value} IS NULL THEN {'0' if column.has_missing else 'NULL'} ELSE {known} END"
+
+
+def _node(tree: Tree) -> str:
+    """The expression for the region of a row's cells, made from the regions up."""
+    texts = [""] * len(tree.column)
+    first = tree.first_child
+    for node in range(len(tree.column) - 1, -1, -1):
+        column = int(tree.column[node])
+        if column == LEAF:
+            texts[node] = str(node)
+            continue
+        children = range(int(first[node]), int(first[node]) + int(tree.children[node]))
+        parts = [texts[child] for child in children]
+        cell = f"cell{column}"
+        if tree.set_of[node] >= 0:
+            members = ", ".join(map(str, tree.sets[int(tree.set_of[node])].tolist()))
+            texts[node] = f"CASE WHEN {cell} IN ({members}) THEN {parts[0]} ELSE {parts[1]} END"
+        else:
+            starts = [str(int(tree.start[child])) for child in children][1:]
+            texts[node] = _search(cell, starts, parts)
+        for child in children:
+            texts[child] = ""
+    return texts[0]
+
+
+def _constant(value: object) -> str:
+    if value is None:
+        return "NULL"
+    return repr(value) if isinstance(value, int | float) else _text(str(value))
+
+
+def _tree_query(recoding: Recoding, tree: Tree, kept: Sequence[str], values: Values) -> tuple[str, str]:
+    """The tables that come before the answer, and the answer."""
+    regions = np.flatnonzero(tree.column == LEAF).astype(np.int32)
+    written = [part for parts in region_values(recoding, regions, values).values() for part in parts]
+    names = [_name(part.name) for part in written]
+    rows = zip(regions.tolist(), *(part.to_list() for part in written), strict=True)
+    listed = ",\n  ".join(f"({', '.join(_constant(one) for one in row)})" for row in rows)
+    said = ", ".join(["region", *(f"said{place}" for place in range(len(names)))])
+    tables = (
+        f"placed AS (\n SELECT {', '.join([f'{_node(tree)} AS region', *kept])}\n FROM cells\n WHERE {_known(recoding)}\n),\n"
+        f"regions({said}) AS (\n VALUES\n  {listed}\n)"
+    )
+    shown = [f"regions.said{place} AS {name}" for place, name in enumerate(names)]
+    shown += [f"placed.{name}" for name in kept]
+    return tables, f"SELECT {', '.join(shown)}\nFROM placed JOIN regions ON placed.region = regions.region"
+
+
+def _known(recoding: Recoding) -> str:
+    return " AND ".join(f"cell{place} IS NOT NULL" for place in range(len(recoding.columns)))
+
+
+def _part_label(column: RecodedColumn, parts: GridColumn, place: int) -> str:
+    """The expression for the label of a column that is divided by itself."""
+    cells = [np.flatnonzero(parts.part_of == part).tolist() for part in range(parts.parts)]
+    pairs = [
+        f"WHEN cell{place} IN ({', '.join(map(str, some))}) THEN {_text(column.label(some))}" for some in cells if some
+    ]
+    return f"CASE {' '.join(pairs)} END AS {_name(column.name)}"
+
+
+def recoding_query(recoding: Recoding, table: str, *, keep: Sequence[str] = (), values: Values = Values.LABELS) -> str:
+    """A query that recodes the rows of a table, in no particular order; rows with a value that the recoding does not know
+    are left out.
+
+    Args:
+        recoding: The recoding.
+        table: The table's name, as SQL writes it.
+        keep: Other columns to be selected as they are.
+        values: What is written; of a grid, labels.
+
+    Returns:
+        The query.
+    """
+    kept = [_name(name) for name in keep]
+    cells = ",\n  ".join([*(f"{_cell(column)} AS cell{place}" for place, column in enumerate(recoding.columns)), *kept])
+    before = f"WITH cells AS (\n SELECT\n  {cells}\n FROM {table}\n)"
+    if isinstance(recoding.shape, Grid):
+        if values != Values.LABELS:
+            raise RecodingError("A grid of regions is written as SQL with labels only.")
+        labels = [
+            _part_label(column, parts, place)
+            for place, (column, parts) in enumerate(zip(recoding.columns, recoding.shape.columns, strict=True))
+        ]
+        return f"{before}\nSELECT {', '.join([*labels, *kept])}\nFROM cells\nWHERE {_known(recoding)}\n"
+    tables, answer = _tree_query(recoding, recoding.tree, kept, values)
+    return f"{before},\n{tables}\n{answer}\n"
