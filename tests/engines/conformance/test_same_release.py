@@ -21,7 +21,8 @@ from anonfit.pipeline import make
 from anonfit.spec import Spec
 from anonfit.spec_keywords import spec_of_keywords
 
-ENGINES = ["duckdb"]
+from engines import ENGINES
+
 CASES = cases(FACTORS, 200)
 
 

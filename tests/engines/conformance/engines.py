@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engines that must hold the contract. A new one is added here, and all tests of this folder ask it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import polars as pl
+
+from anonfit.engines.contract import Engine
+
+ENGINES = ["duckdb"]
+
+
+@contextmanager
+def engine_of(name: str, frame: pl.DataFrame, folder: Path) -> Iterator[Engine]:
+    """An engine that has the rows of a frame."""
+    assert name == "duckdb"
+    from anonfit.engines.duckdb.connection import connect
+    from anonfit.engines.duckdb.engine import DuckDBEngine
+
+    folder.mkdir(exist_ok=True)
+    frame.write_parquet(folder / "rows.parquet")
+    with connect(folder / "spill", memory=256 * 2**20, threads=2) as connection:
+        yield DuckDBEngine(connection, [folder / "rows.parquet"], frame.schema)
