@@ -77,6 +77,19 @@ class Release:
         publish_made(self._made, Path(path), kind=format, replace=replace)
         return Path(path)
 
+    def to_table(self, address: str, table: str, *, replace: bool = False) -> None:
+        """Write the released table to a database, in one transaction.
+
+        Args:
+            address: Such as `sqlite:release.db`, `duckdb:release.duckdb` or `postgresql://user@host/name`.
+            table: The table to make.
+            replace: Whether one that is already there may be replaced.
+        """
+        from anonfit.tables.database_writing import write_to_database
+
+        frames = self._made.table.iter_slices(1 << 17)
+        write_to_database(address, table, frames, self._made.table.schema, replace=replace)
+
     def extend(self, data: Any, *, unseen: str = "suppress", recoding: Recoding | None = None) -> Release:
         """A release of new data by the same recoding: audited, with regions below the demand withheld.
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.algorithms.outside import AnonymizedOutside, anonymize_outside
+from anonfit.algorithms.outside import AnonymizedOutside, anonymize_outside, anonymize_top_down_outside
 from anonfit.binding import (
     NEARLY_DISTINCT,
     asked_raw,
@@ -32,7 +32,7 @@ from anonfit.binding import (
 from anonfit.engines.fitting import COMFORTABLE, available_memory, needed_memory
 from anonfit.engines.levels.growing import HAND_OVER
 from anonfit.engines.spilling import spill_folder
-from anonfit.errors import DataError, SpecError
+from anonfit.errors import DataError, EngineError, SpecError
 from anonfit.made import Later, Made, RowCounts
 from anonfit.progress import Stage, silent
 from anonfit.release.outside import placing_of
@@ -72,7 +72,6 @@ def _not_outside(spec: Spec) -> list[str]:
     """What a spec asks that only the in-memory engine does."""
     workload = workload_of(spec)
     asked = {
-        "top-down refinement": refining_of(spec) is not None,
         "regions = 'observed'": spec.output.regions == "observed",
         "order = 'original'": spec.output.order == "original",
         "selections": bool(spec.workload.selections),
@@ -107,17 +106,20 @@ def make_outside(
             _check_raw(engine, schema)
             names = released_names(schema)
             kept = [name for name in names if name not in {column.name for column in schema.quasi_identifiers}]
-            result = anonymize_outside(
-                engine,
-                schema,
-                demands=demands_of(spec),
-                workload=workload_of(spec),
-                cut_points=spec.method.cut_points,
-                kept=kept,
-                hand_over=spec.engine.hand_over or HAND_OVER,
-                threads=threads,
-                stage=stage,
-            )
+            asked: dict[str, Any] = {
+                "demands": demands_of(spec),
+                "workload": workload_of(spec),
+                "cut_points": spec.method.cut_points,
+                "kept": kept,
+                "threads": threads,
+                "stage": stage,
+            }
+            refining = refining_of(spec)
+            if refining is None:
+                hand_over = spec.engine.hand_over or HAND_OVER
+                result = anonymize_outside(engine, schema, hand_over=hand_over, **asked)
+            else:
+                result = anonymize_top_down_outside(engine, schema, refining=refining, **asked)
             stage("Writing labels")
             placing, columns = placing_of(result, names, spec.output.values)
             written = engine.write(placing, columns, folder / f"data.{spec.output.format}", spec.output.format)
@@ -139,7 +141,13 @@ def _engine(
     """The engine with the source's rows that the missing policy lets through, and how many persons it leaves out."""
     from anonfit.engines.duckdb.engine import DuckDBEngine
 
-    found = ingest(source, options, folder)
+    try:
+        found = ingest(source, options, folder)
+    except OSError as error:
+        raise EngineError(
+            f"engine duckdb: the source could not be copied to the spill folder {folder.parent} ({error.strerror}): is "
+            "the disk full?"
+        ) from None
     names = [column.name for column in schema.quasi_identifiers]
     texts = {} if found.cleaned else dict.fromkeys(names, options.missing)
     dropping = names if spec.data.missing_policy == "drop" else []
@@ -194,6 +202,7 @@ def _made(
         None,
         Later(nodes),
         steered=result.steered,
+        refinements=result.refinements,
         engine="duckdb",
         engine_reason=reason,
         stored=written,

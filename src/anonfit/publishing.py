@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anonfit.errors import AnonfitError, AuditFailed
+from anonfit.errors import AnonfitError, AuditFailed, ReleaseError
 from anonfit.evidence import audit_made, both_reports, manifest_spec, public_report, require_passed
 from anonfit.pipeline import Made
 from anonfit.progress import Stage, silent
@@ -52,7 +52,10 @@ def _audit_file(made: Made, data: Path) -> Audit:
 def _write(made: Made, data: Path, kind: str) -> None:
     """The released table as a file: what is one already is moved there."""
     if made.stored is not None and made.stored.kind == kind and made.stored.path.exists():
-        shutil.copyfile(made.stored.path, data)
+        try:
+            shutil.copyfile(made.stored.path, data)
+        except OSError as error:
+            raise ReleaseError(f"the data file could not be written ({error.strerror}): is the disk full?") from None
     else:
         write_table(made.table, data, kind)
 

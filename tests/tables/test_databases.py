@@ -17,7 +17,7 @@ from polars.testing import assert_frame_equal
 from postgresql_server import PASSWORD, programs, server
 
 import anonfit as af
-from anonfit.errors import AnonfitError, DataError, SpecError
+from anonfit.errors import AnonfitError, DataError, ReleaseError, SpecError
 from anonfit.tables.databases import database_source
 
 ROWS = 300
@@ -196,3 +196,18 @@ def test_binary_columns_are_refused(tmp_path):
     connection.close()
     with pytest.raises(DataError, match="the column 'a' has binary values"):
         af.anonymize(f"sqlite:{path}", table="t", quasi_identifiers=["a"], k=2)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "duckdb", "postgresql"])
+def test_a_release_as_a_table(people, kind, tmp_path, request):
+    release = af.anonymize(people, **WORDS)
+    address = request.getfixturevalue("postgresql") if kind == "postgresql" else f"{kind}:{tmp_path / 'out.db'}"
+    release.to_table(address, "re leased")
+    found = pl.concat(database_source(address, table="re leased", query=None, folder=Path()).frames())
+    assert_frame_equal(found, release.data.cast({"age": pl.String, "town": pl.String, "born": pl.String}))
+    with pytest.raises(ReleaseError, match="could not be written") as error:
+        release.to_table(address, "re leased")
+    assert PASSWORD not in str(error.value)
+    release.to_table(address, "re leased", replace=True)
+    again = pl.concat(database_source(address, table="re leased", query=None, folder=Path()).frames())
+    assert_frame_equal(again, found)

@@ -5,7 +5,9 @@ rows themselves would give, and no row is looked at.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,19 +21,22 @@ from anonfit.criteria.targets import ClassTarget, NumberTarget, Target
 from anonfit.engines.contract import Engine, Field
 from anonfit.engines.levels.shape import MASS, PERSONS, code_name, sensitive_name, target_name
 from anonfit.engines.memory.guard import Guarded
+from anonfit.errors import DataError
 from anonfit.tables.codebook import CodedValues, code_column
 from anonfit.tables.coded import code_dtype
 from anonfit.tables.domains import Domain
 from anonfit.tables.schema import Column, Schema
 from anonfit.workload.purposes import fits, purpose_of, require_target, unit_masses
-from anonfit.workload.request import Workload
-from anonfit.workload.targets import code_target
+from anonfit.workload.request import TargetRequest, Workload
+from anonfit.workload.targets import classes_of, code_target
 
 if TYPE_CHECKING:
     import polars as pl
 
 __all__ = ["GroupedTable"]
 
+IN_ROWS = re.compile(r" \(first in row [^)]*\)")
+"""Where an error says in which rows values are."""
 NONE: NDArray[Any] = np.zeros(0, np.int64)
 
 
@@ -44,6 +49,18 @@ class Groups:
     frame: pl.DataFrame
     rows: NDArray[np.int64]
     persons: NDArray[np.int64]
+
+
+@contextmanager
+def _no_rows() -> Iterator[None]:
+    """Errors about values speak of different values, which have no row."""
+    try:
+        yield
+    except DataError as error:
+        told, places = IN_ROWS.subn("", str(error))
+        if not places:
+            raise
+        raise DataError(told.replace("value(s) are not", "different value(s) are not", 1)) from None
 
 
 class GroupedTable:
@@ -91,10 +108,10 @@ class GroupedTable:
             frame, codes = frame[first], codes[first]
         self.fields.append(Field(field, frame, codes))
 
-    def code(self, columns: Sequence[Column], k: int) -> list[Domain]:
-        """The domains of the quasi-identifiers."""
+    def code(self, columns: Sequence[Column], ks: Sequence[int]) -> list[Domain]:
+        """The domains of the quasi-identifiers, each of which has its k."""
         domains = []
-        for index, column in enumerate(columns):
+        for index, (column, k) in enumerate(zip(columns, ks, strict=True)):
             groups = self.groups(column.name)
 
             def persons(of_row: NDArray[np.int64], count: int, groups: Groups = groups) -> NDArray[np.int64]:
@@ -102,7 +119,8 @@ class GroupedTable:
                 np.add.at(found, of_row, groups.persons)
                 return found
 
-            coded: CodedValues = code_column(column, groups.frame[column.name], persons=persons, k=k)
+            with _no_rows():
+                coded: CodedValues = code_column(column, groups.frame[column.name], persons=persons, k=k)
             domains.append(coded.domain)
             self._add(code_name(index), column.name, coded.codes.astype(code_dtype(coded.domain.coded().size)))
         return domains
@@ -122,7 +140,9 @@ class GroupedTable:
         ]
         for name, one in asked:
             groups = self.groups(name)
-            for guarded in guard(one, schema, groups.frame, counts=groups.persons, entities=None):  # type: ignore[arg-type]
+            with _no_rows():
+                columns = guard(one, schema, groups.frame, counts=groups.persons, entities=None)  # type: ignore[arg-type]
+            for guarded in columns:
                 self._add(sensitive_name(len(found)), name, guarded.codes.astype(code_dtype(guarded.column.size)))
                 found.append(replace(guarded, codes=np.zeros(0, np.uint32)))
         return found
@@ -133,22 +153,23 @@ class GroupedTable:
             return purpose_of(workload, quasi_identifiers)
         total, unit, masses = self.total(), 1.0, None
         if workload.sample_weight is not None and workload.used_targets:
-            total, unit = self._masses(workload.sample_weight)
+            total, unit = self.masses(workload.sample_weight)
             masses = NONE
         declared = {column.name: column for column in columns}
         found: list[Target] = []
         for request in workload.used_targets:
             groups = self.groups(request.column)
             own = quasi_identifiers.index(request.column) if request.column in quasi_identifiers else -1
-            target = code_target(
-                request,
-                declared[request.column],
-                groups.frame[request.column],
-                masses=np.array([total]),
-                own=own,
-                criterion=workload.criterion,
-                times=groups.rows,
-            )
+            with _no_rows():
+                target = code_target(
+                    request,
+                    declared[request.column],
+                    groups.frame[request.column],
+                    masses=np.array([total]),
+                    own=own,
+                    criterion=workload.criterion,
+                    times=groups.rows,
+                )
             if fits(workload.criterion, target):
                 found.append(self._target(target, request.column, len(found)))
         require_target(workload, found)
@@ -163,7 +184,12 @@ class GroupedTable:
         self._add(target_name(number), name, target.multiples.astype(np.int32))
         return replace(target, multiples=NONE)
 
-    def _masses(self, name: str) -> tuple[int, float]:
+    def classes(self, request: TargetRequest, column: Column) -> None:
+        """Add a field of the classes of a target."""
+        classes, width = classes_of(request, column, self.groups(column.name).frame[column.name])
+        self._add(target_name(0), column.name, classes.astype(code_dtype(width)))
+
+    def masses(self, name: str) -> tuple[int, float]:
         """The mass of all rows by their sample weights, and its unit; what each row's is becomes a field."""
         groups = self.groups(name)
         masses, unit = unit_masses(groups.frame[name], groups.persons // groups.rows, groups.rows)

@@ -1,39 +1,53 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mondrian where the rows live outside: an engine finds values, codes and counts rows, and routes them; what is chosen
-from the counts is what is chosen in memory.
+"""Algorithms where the rows live outside: an engine finds values, codes and counts rows, and routes them; what is
+chosen from the counts is what is chosen in memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from anonfit.algorithms.demands import Demands, refuse_infeasible
 from anonfit.algorithms.grouped import GroupedTable
+from anonfit.algorithms.top_down import Refining, refined_recoding, requirements_of, single_target
 from anonfit.criteria.targets import NumberTarget
-from anonfit.engines.contract import Engine
-from anonfit.engines.levels.growing import HAND_OVER, Grown, grow_by_levels
-from anonfit.engines.levels.shape import Shape
+from anonfit.engines.contract import CountRequest, Engine
+from anonfit.engines.levels.growing import HAND_OVER, grow_by_levels
+from anonfit.engines.levels.shape import MASS, PERSONS, Shape, code_name, sensitive_name, target_name
+from anonfit.engines.memory.guard import Guarded
 from anonfit.progress import Stage, silent
 from anonfit.recoding.building import build_recoding
 from anonfit.recoding.recoding import Recoding
+from anonfit.tables.coded import CodedColumn, CodedTable, code_dtype
 from anonfit.tables.cuts import CutPoints
 from anonfit.tables.domains import Domain
 from anonfit.tables.schema import Role, Schema
 from anonfit.workload.request import Workload
 
-__all__ = ["AnonymizedOutside", "anonymize_outside"]
+__all__ = ["AnonymizedOutside", "anonymize_outside", "anonymize_top_down_outside"]
 
 
 @dataclass(frozen=True, slots=True)
 class AnonymizedOutside:
-    """A recoding of rows that an engine has, and how it was grown."""
+    """A recoding of rows that an engine has: what their codes stand for, and the nodes that have rows."""
 
     recoding: Recoding
     domains: tuple[Domain, ...]
-    shape: Shape
-    grown: Grown
+    columns: tuple[CodedColumn, ...]
+    used: NDArray[np.int32]
     steered: Mapping[str, bool]
+    levels: int = 0
+    """How many levels of the tree were counted outside."""
+    refinements: Mapping[str, Any] | None = None
+
+
+def _count_column(schema: Schema) -> str | None:
+    return next((column.name for column in schema.of_role(Role.COUNT)), None)
 
 
 def anonymize_outside(
@@ -52,12 +66,12 @@ def anonymize_outside(
     their codes.
     """
     stage("Finding values")
-    count = next((column.name for column in schema.of_role(Role.COUNT)), None)
+    count = _count_column(schema)
     table = GroupedTable(engine, count)
     guarded = table.guard(demands, schema)
     refuse_infeasible(demands, table.total(), guarded)
     columns = schema.quasi_identifiers
-    domains = table.code(columns, demands.k)
+    domains = table.code(columns, [demands.k] * len(columns))
     purpose = table.purpose(workload, schema.columns, [column.name for column in columns])
     shape = Shape(tuple(domain.coded() for domain in domains), purpose, tuple(guarded), count is not None)
     stage("Coding")
@@ -65,8 +79,76 @@ def anonymize_outside(
     grown = grow_by_levels(engine, shape, demands.k, hand_over=hand_over, threads=threads, told=_told(stage))
     recoding = build_recoding(grown.tree, domains, points=cut_points)
     steered = {target.name: isinstance(target, NumberTarget) for target in purpose.targets}
-    return AnonymizedOutside(recoding, tuple(domains), shape, grown, steered)
+    used = np.flatnonzero(grown.sizes).astype(np.int32)
+    return AnonymizedOutside(recoding, tuple(domains), shape.columns, used, steered, grown.levels)
 
 
 def _told(stage: Stage) -> Callable[[int, int], None]:
     return lambda level, nodes: stage(f"Growing regions: level {level}, {nodes} node(s)")
+
+
+def anonymize_top_down_outside(
+    engine: Engine,
+    schema: Schema,
+    *,
+    demands: Demands,
+    workload: Workload,
+    refining: Refining,
+    cut_points: CutPoints,
+    kept: Sequence[str],
+    threads: int | None = None,
+    stage: Stage = silent,
+) -> AnonymizedOutside:
+    """Refine top-down. Rows that are alike in all codes are one with so many persons: the engine counts these groups
+    once, and they are what is refined.
+    """
+    stage("Finding values")
+    table = GroupedTable(engine, _count_column(schema))
+    target, column = single_target(workload, schema, lambda name: table.groups(name).frame[name])
+    guarded = table.guard(demands, schema)
+    columns = schema.quasi_identifiers
+    requirements = requirements_of(demands, [one.name for one in columns])
+    ks = [max(one.k for one in requirements if place in one.columns) for place in range(len(columns))]
+    domains = table.code(columns, ks)
+    table.classes(target, column)
+    weighted = workload.sample_weight is not None
+    if workload.sample_weight is not None:
+        table.masses(workload.sample_weight)
+    stage("Coding")
+    engine.code(table.fields, kept)
+    coded = tuple(domain.coded() for domain in domains)
+    rows, classes, weights, guarded = _groups(engine, coded, guarded, table.count is not None, weighted)
+    engine.route([], [0])
+    stage("Refining")
+    recoding, nodes, told = refined_recoding(
+        rows,
+        classes,
+        requirements,
+        domains,
+        weights=weights,
+        refining=refining,
+        guarded=guarded,
+        cut_points=cut_points,
+        threads=threads,
+        stage=stage,
+    )
+    used = np.unique(nodes).astype(np.int32)
+    return AnonymizedOutside(recoding, tuple(domains), coded, used, {target.column: False}, refinements=told)
+
+
+def _groups(
+    engine: Engine, columns: tuple[CodedColumn, ...], guarded: Sequence[Guarded], has_counts: bool, weighted: bool
+) -> tuple[CodedTable, NDArray[np.int64], NDArray[np.int64] | None, list[Guarded]]:
+    """The groups of rows that are alike: their codes and persons, their classes, their weights and sensitive values."""
+    by = [code_name(place) for place in range(len(columns))]
+    by += [target_name(0), *(sensitive_name(place) for place in range(len(guarded)))]
+    sums = [(PERSONS,) if has_counts else (), *([(MASS,)] if weighted else [])]
+    counted = engine.count([CountRequest((0,), tuple(by), tuple(sums))])[0]
+    width = len(columns)
+    codes = tuple(counted.by[place].astype(code_dtype(column.size)) for place, column in enumerate(columns))
+    table = CodedTable(columns, codes, len(counted.nodes), counted.sums[0].astype(np.uint32))
+    found = [
+        Guarded(one.column, counted.by[width + 1 + place].astype(np.uint32), one.models)
+        for place, one in enumerate(guarded)
+    ]
+    return table, counted.by[width], counted.sums[1] if weighted else None, found

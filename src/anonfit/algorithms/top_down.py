@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +22,11 @@ from anonfit.interrupting import stoppable
 from anonfit.progress import Stage, silent
 from anonfit.recoding.building import build_grid, cells_of_codes
 from anonfit.recoding.grid import Grid
+from anonfit.recoding.recoding import Recoding
 from anonfit.tables.codebook import CodedValues, code_column
 from anonfit.tables.coded import CodedTable
 from anonfit.tables.cuts import CutPoints
+from anonfit.tables.domains import Domain
 from anonfit.tables.schema import Column, Role, Schema
 from anonfit.workload.purposes import masses_of
 from anonfit.workload.request import TargetRequest, Workload
@@ -33,7 +35,9 @@ from anonfit.workload.targets import classes_of, is_numeric
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Refining", "anonymize_top_down", "requirements_of"]
+    from anonfit.engines.memory.guard import Guarded
+
+__all__ = ["Refining", "anonymize_top_down", "refined_recoding", "requirements_of", "single_target"]
 
 PAUSE = 0.5
 """Seconds between two words on progress."""
@@ -76,7 +80,7 @@ def anonymize_top_down(
     """Make a recoding of a frame's quasi-identifiers by top-down refinement: each column by itself, as fine as the
     demands allow, for the classes of one target.
     """
-    target, column = _target(workload, schema, frame)
+    target, column = single_target(workload, schema, lambda name: frame[name])
     guarded = guard(demands, schema, frame, counts=persons.counts, entities=persons.entities)
     stage("Coding")
     names = [one.name for one in schema.quasi_identifiers]
@@ -92,13 +96,43 @@ def anonymize_top_down(
     )
     classes, _ = classes_of(target, column, frame[target.column])
     stage("Refining")
+    recoding, nodes, told = refined_recoding(
+        table,
+        classes,
+        requirements,
+        domains,
+        weights=_weights(workload, frame, persons),
+        refining=refining,
+        guarded=guarded,
+        cut_points=cut_points,
+        threads=threads,
+        stage=stage,
+    )
+    numbers = np.argsort(nodes, kind="stable").astype(np.uint32)
+    return Anonymized(recoding, numbers, nodes[numbers], steered={target.column: False}, refinements=told)
+
+
+def refined_recoding(
+    table: CodedTable,
+    classes: NDArray[np.integer[Any]],
+    requirements: Sequence[Requirement],
+    domains: Sequence[Domain],
+    *,
+    weights: NDArray[np.int64] | None,
+    refining: Refining,
+    guarded: Sequence[Guarded],
+    cut_points: CutPoints,
+    threads: int | None = None,
+    stage: Stage = silent,
+) -> tuple[Recoding, NDArray[np.int32], Mapping[str, Any]]:
+    """The recoding that refining a coded table gives, the node of each row, and how it came to it."""
     is_over = _clock(refining.seconds)
     with stoppable() as is_interrupted:
         found = refine(
             table,
             classes,
             requirements,
-            weights=_weights(workload, frame, persons),
+            weights=weights,
             criterion=refining.criterion,
             average=refining.average,
             suppression=refining.suppression,
@@ -115,13 +149,13 @@ def anonymize_top_down(
     cells = cells_of_codes(recoding, domains)
     assert isinstance(recoding.shape, Grid)
     nodes = recoding.shape.nodes([of_code[codes] for of_code, codes in zip(cells, table.codes, strict=True)])
-    numbers = np.argsort(nodes, kind="stable").astype(np.uint32)
-    told = told_refinements(found, recoding.columns, cells)
-    return Anonymized(recoding, numbers, nodes[numbers], steered={target.column: False}, refinements=told)
+    return recoding, nodes, told_refinements(found, recoding.columns, cells)
 
 
-def _target(workload: Workload, schema: Schema, frame: pl.DataFrame) -> tuple[TargetRequest, Column]:
-    """The one target, which has classes."""
+def single_target(
+    workload: Workload, schema: Schema, values: Callable[[str], pl.Series]
+) -> tuple[TargetRequest, Column]:
+    """The one target, which has classes; `values` gives what a column holds."""
     if len(workload.targets) != 1:
         raise SpecError(
             [f"method.algorithm = 'tdr' refines for the classes of one target; found {len(workload.targets)} targets."]
@@ -130,7 +164,7 @@ def _target(workload: Workload, schema: Schema, frame: pl.DataFrame) -> tuple[Ta
     column = next(column for column in schema.columns if column.name == target.column)
     if column.role == Role.QUASI_IDENTIFIER:
         raise SpecError([f"method.algorithm = 'tdr': the target '{target.column}' cannot be a quasi-identifier."])
-    if is_numeric(target, column, frame[target.column], workload.criterion):
+    if is_numeric(target, column, values(target.column), workload.criterion):
         raise SpecError(
             [
                 f"method.algorithm = 'tdr': the target '{target.column}' is a number; give it classes or equal_width, "

@@ -159,8 +159,8 @@ class Recoding:
         return to_json(self)
 
     def to_sql(self, table: str, *, keep: Sequence[str] = (), values: str = "labels") -> str:
-        """The recoding as a query that DuckDB, PostgreSQL and SQLite understand. Its result is working data, no release:
-        nothing is withheld or sorted.
+        """The recoding as a query that DuckDB, PostgreSQL and SQLite understand. Its result is working data, no
+        release: nothing is withheld or sorted.
 
         Args:
             table: The table to recode, as SQL writes its name.

@@ -135,8 +135,9 @@ def _tree_query(recoding: Recoding, tree: Tree, kept: Sequence[str], values: Val
     rows = zip(regions.tolist(), *(part.to_list() for part in written), strict=True)
     listed = ",\n  ".join(f"({', '.join(_constant(one) for one in row)})" for row in rows)
     said = ", ".join(["region", *(f"said{place}" for place in range(len(names)))])
+    placed = ", ".join([f"{_node(tree)} AS region", *kept])
     tables = (
-        f"placed AS (\n SELECT {', '.join([f'{_node(tree)} AS region', *kept])}\n FROM cells\n WHERE {_known(recoding)}\n),\n"
+        f"placed AS (\n SELECT {placed}\n FROM cells\n WHERE {_known(recoding)}\n),\n"  # noqa: S608 - names are quoted
         f"regions({said}) AS (\n VALUES\n  {listed}\n)"
     )
     shown = [f"regions.said{place} AS {name}" for place, name in enumerate(names)]
@@ -158,8 +159,8 @@ def _part_label(column: RecodedColumn, parts: GridColumn, place: int) -> str:
 
 
 def recoding_query(recoding: Recoding, table: str, *, keep: Sequence[str] = (), values: Values = Values.LABELS) -> str:
-    """A query that recodes the rows of a table, in no particular order; rows with a value that the recoding does not know
-    are left out.
+    """A query that recodes the rows of a table, in no particular order; rows with a value that the recoding does not
+    know are left out.
 
     Args:
         recoding: The recoding.

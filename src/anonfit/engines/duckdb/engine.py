@@ -14,6 +14,7 @@ from anonfit.engines.contract import Counted, CountRequest, Field, Move, Placing
 from anonfit.engines.duckdb.connection import Connection
 from anonfit.engines.duckdb.sql import NODE, count_query, node_list, quoted, routed_node, sql_type, text
 from anonfit.engines.duckdb.writing import write_sorted
+from anonfit.errors import EngineError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 __all__ = ["DuckDBEngine"]
 
 ACTIVE, NEXT, ASIDE = "active_rows", "next_rows", "rows_aside"
+FEW_FIELDS = 3
+"""Groups by more fields than these may be as many as the rows."""
+GROUP_TIMES = 3
+"""How often groups are held while they are counted and used."""
 TAKEN_ROWS = 1 << 22
 """Rows that are handed over in one go."""
 
@@ -130,6 +135,8 @@ class DuckDBEngine:
         found = []
         for request in requests:
             every = set(request.nodes) == self.active_nodes
+            if len(request.by) > FEW_FIELDS:
+                self._refuse_many(request, every=every)
             columns = self.connection.columns(count_query(request, ACTIVE, every=every))
             numbers = [np.asarray(column).astype(np.int64) for column in columns]
             by = 1 + len(request.by)
@@ -142,6 +149,16 @@ class DuckDBEngine:
                 )
             )
         return found
+
+    def _refuse_many(self, request: CountRequest, *, every: bool) -> None:
+        """Refuse to count groups that do not fit in memory."""
+        groups = int(self.connection.value(f"SELECT count(*) FROM ({count_query(request, ACTIVE, every=every)})"))  # noqa: S608
+        needed = 8 * groups * (1 + len(request.by) + len(request.sums)) * GROUP_TIMES
+        if self.connection.memory is not None and needed > self.connection.memory:
+            raise EngineError(
+                f"engine duckdb: {groups} groups of equal rows would need {needed / 2**30:.1f} GiB of memory; give more "
+                "by --memory or engine.memory."
+            )
 
     def route(self, moves: Sequence[Move], finished: Collection[int]) -> dict[int, int]:
         """Write the rows that are still to be counted anew, with their new nodes."""
