@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.algorithms.outside import AnonymizedOutside, anonymize_outside, anonymize_top_down_outside
+from anonfit.algorithms.support import ONLY_MEMORY
 from anonfit.binding import (
     NEARLY_DISTINCT,
     asked_raw,
@@ -52,6 +53,10 @@ if TYPE_CHECKING:
 __all__ = ["engine_for", "make_outside"]
 
 
+LEAST_MEMORY = 256 * 2**20
+"""What an engine is given at least, if nothing is said."""
+
+
 def engine_for(spec: Spec, source: Any) -> tuple[str, str | None]:
     """The engine that a spec asks for, or the one that fits the source, and why."""
     if spec.engine.name != "auto":
@@ -72,14 +77,14 @@ def _not_outside(spec: Spec) -> list[str]:
     """What a spec asks that only the in-memory engine does."""
     workload = workload_of(spec)
     asked = {
-        "regions = 'observed'": spec.output.regions == "observed",
-        "order = 'original'": spec.output.order == "original",
+        "entity": bool(spec.of_role(Role.ENTITY)),
         "selections": bool(spec.workload.selections),
-        "persons with several rows (role entity)": bool(spec.of_role(Role.ENTITY)),
-        "models of targets (denoise)": bool(workload.used_targets)
-        and (workload.denoise or any(target.model is not None for target in workload.used_targets)),
+        "denoise": workload.denoise and bool(workload.used_targets),
+        "models": any(target.model is not None for target in workload.used_targets),
+        "observed": spec.output.regions == "observed",
+        "original": spec.output.order == "original",
     }
-    return [f"{what} needs the engine 'memory'" for what, is_asked in asked.items() if is_asked]
+    return [f"{choice.asked} needs the engine 'memory'" for choice in ONLY_MEMORY if asked[choice.name]]
 
 
 def make_outside(
@@ -100,7 +105,7 @@ def make_outside(
     with stack:
         folder = stack.enter_context(spill_folder(_spill_place(spec)))
         stage("Reading")
-        memory = spec.engine.memory or available_memory() // 2
+        memory = spec.engine.memory or max(available_memory() // 2, LEAST_MEMORY)
         with connect(folder / "duckdb", memory=memory, threads=workers) as connection:
             engine, left_out = _engine(spec, schema, source, options, connection, folder)
             _check_raw(engine, schema)

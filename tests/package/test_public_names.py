@@ -18,6 +18,7 @@ NAMES = [
     "AuditFailed",
     "DataError",
     "DemandError",
+    "EngineError",
     "Evaluation",
     "Infeasible",
     "MissingPackage",

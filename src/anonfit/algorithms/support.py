@@ -18,7 +18,9 @@ from anonfit.tables.schema import ColumnType
 __all__ = [
     "COLUMNS",
     "CRITERIA",
+    "ENGINES",
     "LATER",
+    "ONLY_MEMORY",
     "PERSONS",
     "PRIVACY",
     "SENSITIVE",
@@ -97,6 +99,22 @@ PERSONS = (
     Choice("sample weight", 'role = "sample-weight"', "rows weigh differently in criteria, never in k"),
 )
 """What is counted."""
+
+ENGINES = (
+    Choice("memory", 'engine.name = "memory"', "tables that fit in memory"),
+    Choice("duckdb", 'engine.name = "duckdb"', "tables that do not: rows are spilled to disk, and counted there"),
+)
+"""Where rows are counted."""
+
+ONLY_MEMORY = (
+    Choice("entity", 'role = "entity"', "persons have several rows"),
+    Choice("selections", "workload.selections", "splits for selections, and answers to them"),
+    Choice("denoise", "workload.denoise", "models of targets that are fitted on the way"),
+    Choice("models", "a model of a target", "models of targets that are given, from Python"),
+    Choice("observed", 'output.regions = "observed"', "labels of what records really have"),
+    Choice("original", 'output.order = "original"', "rows in the order of the input"),
+)
+"""What needs all rows in memory; everything else is done by every engine, with the same result."""
 
 LATER = (
     Choice("clustering", 'criterion = "clustering"', "not in this version"),
@@ -217,6 +235,15 @@ of column and of person: what is asked holds in the groups of each quasi-identif
 ## What a person is
 
 {_meanings("person", PERSONS)}
+
+## Engines
+
+{_meanings("engine", ENGINES)}
+
+Every engine gives the same recoding, byte for byte, and the same rows in the same order ([engines.md](engines.md)).
+These need the engine `memory`, and are an error of one sentence with any other:
+
+{_meanings("what", ONLY_MEMORY)}
 
 ## Not supported by this version
 

@@ -156,7 +156,7 @@ class DuckDBEngine:
         needed = 8 * groups * (1 + len(request.by) + len(request.sums)) * GROUP_TIMES
         if self.connection.memory is not None and needed > self.connection.memory:
             raise EngineError(
-                f"engine duckdb: {groups} groups of equal rows would need {needed / 2**30:.1f} GiB of memory; give more "
+                f"engine duckdb: {groups} groups of equal rows need {needed / 2**30:.1f} GiB of memory; give more "
                 "by --memory or engine.memory."
             )
 

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What only the in-memory engine does is an error of one sentence elsewhere; `auto` takes the engine that can do it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+from engines import ENGINES
+
+import anonfit as af
+from anonfit import pipeline_outside
+from anonfit.algorithms.support import ONLY_MEMORY
+from anonfit.errors import SpecError
+from anonfit.pipeline import make
+from anonfit.spec_keywords import spec_of_keywords
+
+
+class Model:
+    def predict(self, rows: Any) -> Any:
+        return [0.0] * len(rows)
+
+
+ASKED: dict[str, dict[str, Any]] = {
+    "entity": {"entity": "who"},
+    "selections": {"selections": ["age >= 3"], "identifiers": ["who"]},
+    "denoise": {"denoise": True, "identifiers": ["who"]},
+    "models": {"targets": [{"column": "ill", "model": Model()}], "identifiers": ["who"]},
+    "observed": {"regions": "observed", "consent": True, "identifiers": ["who"]},
+    "original": {"order": "original", "consent": True, "identifiers": ["who"]},
+}
+
+
+def _table() -> pl.DataFrame:
+    return pl.DataFrame({"age": [1, 2, 3, 4, 5, 6], "ill": list("ababab"), "who": list("uvwxyz")})
+
+
+def _words(name: str) -> dict[str, Any]:
+    return {"quasi_identifiers": ["age"], "targets": ["ill"], "k": 2} | ASKED[name]
+
+
+def test_all_are_tried():
+    assert list(ASKED) == [choice.name for choice in ONLY_MEMORY]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("choice", ONLY_MEMORY, ids=lambda choice: choice.name)
+def test_refused(engine, choice):
+    with pytest.raises(SpecError) as found:
+        af.anonymize(_table(), engine=engine, **_words(choice.name))
+    assert str(found.value) == f"engine.name = '{engine}': {choice.asked} needs the engine 'memory'."
+
+
+def test_auto_takes_memory_where_the_table_fits(tmp_path):
+    _table().write_parquet(tmp_path / "table.parquet")
+    words = {"quasi_identifiers": ["age"], "targets": ["ill"], "identifiers": ["who"], "k": 2}
+    made = make(spec_of_keywords(str(tmp_path / "table.parquet"), words))
+    assert (made.engine, made.engine_reason) == ("memory", "the table fits in memory")
+
+
+def test_auto_takes_duckdb_where_it_does_not(tmp_path, monkeypatch):
+    monkeypatch.setattr(pipeline_outside, "available_memory", lambda: 300)
+    monkeypatch.setattr(pipeline_outside, "LEAST_MEMORY", 64 * 2**20)
+    _table().write_parquet(tmp_path / "table.parquet")
+    words = {"quasi_identifiers": ["age"], "targets": ["ill"], "identifiers": ["who"], "k": 2}
+    release = af.anonymize(str(tmp_path / "table.parquet"), **words)
+    assert release.report["engine"] == {"name": "duckdb", "reason": "the table does not fit in memory with ease"}
+    words |= {"denoise": True}
+    made = make(spec_of_keywords(str(tmp_path / "table.parquet"), words))
+    assert made.engine == "memory"
+    assert made.engine_reason == "the table may not fit in memory, but workload.denoise needs the engine 'memory'"
+
+
+def test_the_manifest_and_the_report_say_which_engine(tmp_path):
+    words = {"quasi_identifiers": ["age"], "targets": ["ill"], "identifiers": ["who"], "k": 2, "engine": "duckdb"}
+    af.anonymize(_table(), **words).save(tmp_path / "release")
+    loaded = af.load(tmp_path / "release")
+    assert loaded.report["engine"]["name"] == "duckdb"
+    assert '"engine": "duckdb"' in (tmp_path / "release" / "manifest.json").read_text()
