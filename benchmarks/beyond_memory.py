@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -65,9 +66,7 @@ def measured(source: Path, engine: str, out: Path, memory: str | None, hand_over
     publish_made(made, out, stage=stage, replace=True)
     stages.append((time.perf_counter() - begun, "done"))
     levels = [
-        after - before
-        for (before, name), (after, _) in zip(stages, stages[1:], strict=False)
-        if name.startswith("Growing regions: level")
+        after - before for (before, name), (after, _) in pairwise(stages) if name.startswith("Growing regions: level")
     ]
     return {
         "engine": engine,
@@ -104,10 +103,10 @@ def main() -> None:
         )
         found = json.loads(done.stdout)
         levels = ", ".join(f"{seconds:.1f}" for seconds in found["levels"])
+        peaks = [f"{found[name] / 2**30:.2f} GiB" for name in ("peak", "peak_made")]
         print(
-            f"{engine}: {found['seconds']:.1f} s from file to release ({found['made']:.1f} s until the table was made), "
-            f"levels {levels or 'none'} s, peak {found['peak'] / 2**30:.2f} GiB ({found['peak_made'] / 2**30:.2f} GiB until "
-            f"the table was made), {found['regions']} regions"
+            f"{engine}: {found['seconds']:.1f} s from file to release ({found['made']:.1f} s to make it), levels "
+            f"{levels or 'none'} s, peak {peaks[0]} ({peaks[1]} to make the table), {found['regions']} regions"
         )
 
 

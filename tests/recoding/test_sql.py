@@ -18,7 +18,7 @@ import anonfit as af
 from anonfit.errors import RecodingError
 
 sys.path.append(str(Path(__file__).parents[1] / "tables"))
-from postgresql_server import programs, server  # noqa: E402 - of a neighbour's folder
+from postgresql_server import programs, server
 
 BRANCHES = {"name": "all", "children": [{"name": "w", "children": [{"name": "fr"}, {"name": "de"}]}, {"name": "e", "children": [{"name": "pl"}, {"name": "o'x"}]}]}  # fmt: skip
 

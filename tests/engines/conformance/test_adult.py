@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engines import ENGINES
 from polars.testing import assert_frame_equal
 
 from anonfit.errors import DataError
 from anonfit.experiments.purpose_tables import data_folder
 from anonfit.pipeline import make
 from anonfit.spec_keywords import spec_of_keywords
+from engines import ENGINES
 
 NAMES = [
     "age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship", "race",

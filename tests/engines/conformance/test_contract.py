@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from engines import ENGINES, engine_of
 from numpy.typing import NDArray
 from polars.testing import assert_frame_equal
 
 from anonfit.engines.contract import CountRequest, Engine, Field, Move
+from engines import ENGINES, engine_of
 
 ROWS = 400
 pytestmark = pytest.mark.parametrize("name", ENGINES)
@@ -99,7 +99,7 @@ def test_values(name, seed, tmp_path):
         for names in (["number"], ["text"], ["float"], ["text", "many"]):
             values, counts = engine.distinct(names)
             assert values.schema == frame.select(names).schema
-            found = {row: count for row, count in zip(values.rows(), counts.tolist(), strict=True)}
+            found = dict(zip(values.rows(), counts.tolist(), strict=True))
             expected = frame.group_by(names).len()
             assert found == {row[:-1]: row[-1] for row in expected.rows()}
 

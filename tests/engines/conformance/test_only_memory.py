@@ -7,7 +7,6 @@ from typing import Any
 
 import polars as pl
 import pytest
-from engines import ENGINES
 
 import anonfit as af
 from anonfit import pipeline_outside
@@ -15,6 +14,7 @@ from anonfit.algorithms.support import ONLY_MEMORY
 from anonfit.errors import SpecError
 from anonfit.pipeline import make
 from anonfit.spec_keywords import spec_of_keywords
+from engines import ENGINES
 
 
 class Model:

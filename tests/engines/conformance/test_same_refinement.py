@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engines import ENGINES
 from polars.testing import assert_frame_equal
 from random_requests import FACTORS, random_request
 
 from anonfit.errors import AnonfitError
 from anonfit.pipeline import make
 from anonfit.spec_keywords import spec_of_keywords
+from engines import ENGINES
 
 FIXED = {
     "criterion": "auto", "candidates": "boundary", "rule": "none", "more": "none", "hand_over": "all", "source": "frame",

@@ -20,7 +20,6 @@ from anonfit.errors import AnonfitError
 from anonfit.pipeline import make
 from anonfit.spec import Spec
 from anonfit.spec_keywords import spec_of_keywords
-
 from engines import ENGINES
 
 CASES = cases(FACTORS, 200)
