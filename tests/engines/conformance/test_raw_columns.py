@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from engines import ENGINES
 from polars.testing import assert_frame_equal
 
 import anonfit as af
+from engines import ENGINES
 
 ROWS = 60
 NOW = datetime(2024, 2, 29, 12, 30, 15, 123456)
