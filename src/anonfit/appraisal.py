@@ -6,6 +6,7 @@ once and told twice, in public by the disclosure rule and in full to the owner o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from anonfit.errors import RequestError
 from anonfit.pipeline import Made, demands_of, make, persons_in, refining_of, workload_of
 from anonfit.report.aiming import coded_targets
-from anonfit.report.comparison import Comparison, compare, comparison_content
+from anonfit.report.comparison import Comparison, compare, comparison_content, has_purpose
 from anonfit.report.curve import Curve, curve, curve_content, read_ks
 from anonfit.report.detail import detail_content
 from anonfit.report.group_bins import group_bins
@@ -128,14 +129,18 @@ def appraise_thoroughly(made: Made, *, ks: Sequence[int] = ()) -> Appraisal:
 
     The gain is measured of what a release was made for, so not where new rows went through an earlier recoding.
     """
-    risk = initial_risk(
-        _released(made),
-        made.recoding.quasi_identifiers,
-        k=made.spec.privacy.k,
-        entity=_column(made, Role.ENTITY),
-        count=_column(made, Role.COUNT),
-    )
-    found = replace(appraise(made), initial=risk)
+    # Counting raw combinations leaves a core to the rest.
+    with ThreadPoolExecutor(1) as pool:
+        risk = pool.submit(
+            initial_risk,
+            _released(made),
+            made.recoding.quasi_identifiers,
+            k=made.spec.privacy.k,
+            entity=_column(made, Role.ENTITY),
+            count=_column(made, Role.COUNT),
+        )
+        found = appraise(made)
+        found = replace(found, initial=risk.result())
     if made.extends:
         return found
     if made.spec.privacy.quasi_identifiers:
@@ -144,7 +149,7 @@ def appraise_thoroughly(made: Made, *, ks: Sequence[int] = ()) -> Appraisal:
                 "a curve is over one k; with privacy.quasi_identifiers, each of which has its own, leave it out."
             )
         return found  # there is no blind release of several quasi-identifiers to compare with
-    trial = trial_of(_setting(made))
+    trial = trial_of(_setting(made)) if ks or has_purpose(workload_of(made.spec)) else None
     found = replace(found, comparison=compare(trial))
     return replace(found, curve=_curve(trial, ks)) if ks else found
 

@@ -190,14 +190,15 @@ def anonymize(
     )
     stage("Growing regions")
     from anonfit.engines.memory.engine import grow
-    from anonfit.engines.memory.routing import make_routes, route_packed
+    from anonfit.engines.memory.routing import make_routes, route_regions
 
     growth = grow(table, k, purpose, guarded=guarded, threads=threads)
     stage("Routing rows")
     recoding = build_recoding(growth.tree, domains, points=cut_points)
     sizes = [column.size for column in recoding.columns]
     cells = cells_of_codes(recoding, domains)
-    nodes = route_packed(growth.rows, growth.columns, make_routes(recoding.tree, cells, sizes), threads=threads)
+    routes = make_routes(recoding.tree, cells, sizes)
+    nodes = route_regions(growth.rows, growth.columns, routes, growth.begins, threads=threads)
     numbers = growth.numbers
     answers = None
     if selections is not None:

@@ -38,7 +38,7 @@ from anonfit.auditing.result import UNKNOWN_PERSONS, Audit, Diversity, JointCell
 from anonfit.auditing.risk import journalist_risk, marketer_risk, prosecutor_risk
 from anonfit.auditing.row_order import rows_are_sorted
 from anonfit.auditing.sizes import group_sizes
-from anonfit.auditing.source import Located, check_source
+from anonfit.auditing.source import Located, check_source, raw_hashes
 from anonfit.auditing.values import RawValues
 from anonfit.errors import DataError
 
@@ -59,10 +59,11 @@ def run_audit(request: Request) -> Audit:
         found = gather_evidence(released, request, source=source, located=located, raw=raw)
         return found, *_raw_columns(found, request, released)
 
-    # Labels are read in Python, raw columns are counted in loops that leave a core to it.
-    with ThreadPoolExecutor(2) as pool:
+    # Labels are read in Python, raw columns are counted and compared in loops that leave a core to it.
+    with ThreadPoolExecutor(3) as pool:
         counting = pool.submit(count, None) if persons_in_file(released, request) else None
         order = None if request.order is None else pool.submit(rows_are_sorted, released)
+        hashes = None if source is None else pool.submit(raw_hashes, released, source, raw)
         space = read_space(released, request, source=source)
         evidence, raw_columns, diversity = count(space.located) if counting is None else counting.result()
         is_sorted = None if order is None else order.result()
@@ -83,8 +84,10 @@ def run_audit(request: Request) -> Audit:
         raw_columns=tuple(raw_columns),
         labels=space.labels,
         source=None
-        if source is None
-        else check_source(released, source, located=space.located, raw=raw, drops_missing=drops),
+        if source is None or hashes is None
+        else check_source(
+            released, source, located=space.located, raw=raw, hashes=hashes.result(), drops_missing=drops
+        ),
         joint=_joint(request, source, space=space),
         sorted=is_sorted,
         findings=(),

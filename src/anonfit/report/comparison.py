@@ -14,8 +14,9 @@ from anonfit.report.predicting import told_classes
 from anonfit.report.selections import told_together
 from anonfit.report.trial import Judged, Trial
 from anonfit.utility.held_out import Gain, paired_gain
+from anonfit.workload.request import Workload
 
-__all__ = ["Comparison", "Contest", "compare", "comparison_content", "judged_content"]
+__all__ = ["Comparison", "Contest", "compare", "comparison_content", "has_purpose", "judged_content"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +49,18 @@ class Comparison:
     selections: tuple[SelectionAnswers, SelectionAnswers] | None
 
 
+def has_purpose(workload: Workload) -> bool:
+    """Whether there is something that regions made for the purpose could do better than blind ones."""
+    return not workload.is_blind and bool(workload.targets or workload.selections)
+
+
 def compare(trial: Trial | None) -> Comparison | None:
     """Make regions blind and for the purpose and hold both against the rows put aside; None where that is not
     possible, or where there is no purpose.
     """
-    if trial is None or trial.setting.workload.is_blind:
+    if trial is None or not has_purpose(trial.setting.workload):
         return None
     workload = trial.setting.workload
-    if not (workload.targets or workload.selections):
-        return None
     blind, purpose = trial.regions(replace(workload, criterion="median")), trial.regions(workload)
     if blind is None or purpose is None:
         return None

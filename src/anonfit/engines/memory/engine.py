@@ -38,7 +38,7 @@ from anonfit.engines.memory.selecting import Node, Selector, Shared, Split
 from anonfit.engines.memory.spans import child_span, child_tile
 from anonfit.engines.memory.splitting import choose_split
 from anonfit.engines.memory.structs import shared
-from anonfit.engines.memory.trees import breadth_first, settle
+from anonfit.engines.memory.trees import begins_of, breadth_first, settle
 from anonfit.engines.tree import Tree
 from anonfit.tables.coded import CodedTable, SplitMode
 from anonfit.threads import thread_count
@@ -249,8 +249,8 @@ class Grower:
         )
         return found
 
-    def grow(self) -> Tree:
-        """The tree of all nodes."""
+    def grow(self) -> tuple[Tree, NDArray[np.int64]]:
+        """The tree of all nodes, and where the rows of each region begin."""
         limit = max(self.subtree_rows, self.rows // (4 * self.threads)) if self.pool else self.rows
         waiting, small = [self.root()], []
         while waiting:
@@ -264,7 +264,7 @@ class Grower:
         subtrees = self.each(self.subtree, small)
         nodes, members = self.join([node.number for node in small], subtrees)
         settle(nodes, self.buffers[0].words, self.buffers[1].words)
-        return breadth_first(nodes, members)
+        return breadth_first(nodes, members), begins_of(nodes)
 
     def join(
         self, numbers: list[int], subtrees: list[tuple[NDArray[np.int64], NDArray[np.int64]]]
@@ -293,11 +293,12 @@ class Grower:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """A grown tree over codes, and the packed rows in the order of its regions."""
+    """A grown tree over codes, and the packed rows, those of a region together; `begins` has the first row of each."""
 
     tree: Tree
     rows: Rows
     columns: Columns
+    begins: NDArray[np.int64]  # (region with rows,) ascending
 
     @property
     def numbers(self) -> NDArray[np.uint32]:
@@ -320,7 +321,7 @@ def grow(
     """
     grower = Grower(table, k, purpose, guarded, thread_count(threads), subtree)
     try:
-        tree = grower.grow()
+        tree, begins = grower.grow()
     finally:
         grower.close()
-    return Growth(tree, grower.buffers[0], grower.columns)
+    return Growth(tree, grower.buffers[0], grower.columns, begins)

@@ -99,7 +99,7 @@ def warm_finding(*, models: bool = False) -> None:
         _compile(tighten, *shared, *node, *place)
         nowhere = np.full(1, -1, np.int32)
         tree = Tree(nowhere, np.zeros(1, np.int32), np.zeros(1, np.int32), nowhere, nowhere, ())
-        _use(Growth(tree, grower.buffers[0], grower.columns))
+        _use(Growth(tree, grower.buffers[0], grower.columns, np.zeros(1, np.int64)))
 
 
 @contextmanager
@@ -115,7 +115,7 @@ def _use(growth: Growth) -> None:
     """Use what comes after growing."""
     cells = [np.arange(2, dtype=np.int32)] * 2
     nodes = route_packed(growth.rows, growth.columns, make_routes(growth.tree, cells, [2, 2]))
-    order_rows(nodes, growth.numbers, len(growth.tree.column), np.zeros((1, 4), np.uint64))
+    order_rows(nodes, np.arange(len(nodes)), growth.numbers, len(growth.tree.column), np.zeros((1, 4), np.uint64))
 
 
 def warm_up(*, models: bool = False) -> None:
