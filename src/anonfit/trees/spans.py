@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.engines.tree import LEAF, Tree
+from anonfit.tables.coded import CodedColumn, CodedTable, SplitMode, code_dtype
 
 __all__ = ["ANY_CLASS", "FoundSpans", "Spans", "find_spans"]
 
@@ -85,6 +86,8 @@ def find_spans(
         The spans in the order of their leaves, then of their class, and each row's.
     """
     rows = len(classes)
+    if all(public[column] for column in np.unique(tree.column[tree.column != LEAF]).tolist()):
+        return _of_leaves(tree, cells, classes, class_count, class_is_public)
     span = classes.astype(np.int64) if class_is_public else np.zeros(rows, np.int64)
     reached = _reached(tree, public, cells, span)
     used, of_row = np.unique(span, return_inverse=True)
@@ -93,6 +96,41 @@ def find_spans(
         found = np.unique(of_row[reached[node]])
         pairs.append(np.stack([found, np.full(len(found), leaf)], axis=1))
     return _in_order(np.concatenate(pairs), of_row, len(used), classes, class_count, class_is_public)
+
+
+def _of_leaves(
+    tree: Tree,
+    cells: Sequence[NDArray[np.int32]],
+    classes: NDArray[np.int32],
+    class_count: int,
+    class_is_public: bool,
+) -> FoundSpans:
+    """The spans where only public columns are tested: every person's leaf is known."""
+    leaf = _leaves_of(tree, cells, len(classes)).astype(np.int64)
+    # Spans of one leaf each, in the order of the leaves and of the classes.
+    span = leaf * class_count + classes if class_is_public else leaf
+    used, of_row = np.unique(span, return_inverse=True)
+    counts = np.bincount(of_row * class_count + classes, minlength=len(used) * class_count)
+    own = used % class_count if class_is_public else np.full(len(used), ANY_CLASS)
+    leaves = used // class_count if class_is_public else used
+    spans = Spans(
+        np.arange(len(used) + 1, dtype=np.int64),
+        leaves.astype(np.int32),
+        own.astype(np.int32),
+        counts.reshape(-1, class_count),
+    )
+    return FoundSpans(spans, of_row.astype(np.int32))
+
+
+def _leaves_of(tree: Tree, cells: Sequence[NDArray[np.int32]], rows: int) -> NDArray[np.int32]:
+    """The leaf of each row."""
+    from anonfit.engines.memory.routing import route_table
+
+    sizes = [int(column.max(initial=0)) + 1 for column in cells]
+    coded = tuple(CodedColumn("", size, SplitMode.ORDERED, False, np.zeros(size)) for size in sizes)
+    codes = tuple(column.astype(code_dtype(size)) for column, size in zip(cells, sizes, strict=True))
+    routes = [np.arange(size, dtype=np.int32) for size in sizes]
+    return tree.region_of[route_table(CodedTable(coded, codes, rows), tree, routes, sizes)]
 
 
 def _reached(
@@ -111,7 +149,7 @@ def _reached(
         if not public[column]:
             reached[first : first + count] = [rows] * count
             continue
-        child = _children(tree, node, cells[column][rows])
+        child = _children(tree, node, first, cells[column][rows])
         for number in range(count):
             reached[first + number] = rows[child == number]
         told, place = np.unique(span[rows] * count + child, return_inverse=True)
@@ -120,9 +158,9 @@ def _reached(
     return reached
 
 
-def _children(tree: Tree, node: int, cells: NDArray[np.int32]) -> NDArray[np.int64]:
+def _children(tree: Tree, node: int, first: int, cells: NDArray[np.int32]) -> NDArray[np.int64]:
     """Which child of a node each cell belongs to."""
-    first, count = int(tree.first_child[node]), int(tree.children[node])
+    count = int(tree.children[node])
     if tree.set_of[node] >= 0:
         return np.where(np.isin(cells, tree.sets[tree.set_of[node]]), 0, 1)
     return np.searchsorted(tree.start[first + 1 : first + count], cells, side="right")
@@ -137,8 +175,7 @@ def _in_order(
     class_is_public: bool,
 ) -> FoundSpans:
     """The spans in the order of their leaves, so that the order of rows tells nothing. pairs: (span, leaf)"""
-    counts = np.zeros((spans, class_count), np.int64)
-    np.add.at(counts, (of_row, classes), 1)
+    counts = np.bincount(of_row * class_count + classes, minlength=spans * class_count).reshape(-1, class_count)
     own = counts.argmax(axis=1).astype(np.int32) if class_is_public else np.full(spans, ANY_CLASS, np.int32)
     pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
     first = np.searchsorted(pairs[:, 0], np.arange(spans + 1))

@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Growing a k-anonymous tree (kADET): the best split of all nodes that breaches no span is made, until none is left.
+
+Rows that can reach a node under some private values are runs of one list, and every span is a run: a public test
+parts the runs of its node, a private one leaves them as they are. Other nodes need not be told, for theirs are the same
+stretches of the list. Where no column but perhaps the class is private, the rows that can reach a node are those that
+are there, and no second list is kept.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.engines.tree import LEAF, Tree
+from anonfit.errors import RequestError
+from anonfit.trees.attributes import Attributes
+from anonfit.trees.demand import Demand, require_demand
+from anonfit.trees.kernels import part_rows, part_spans
+from anonfit.trees.weighing import BEFORE, FOUND, GAIN, HIGH, INFO, LOW, PLACE, weigh
+
+__all__ = ["GrownTree", "Variant", "grow_tree"]
+
+STEP = 1e-9
+"""Scores that differ by less are equal: then the earlier node, the earlier column."""
+SLACK = 1e-3
+"""C4.5 takes a gain for average that is so little below."""
+FEWEST = 2
+"""C4.5 asks for two sons with at least so many persons."""
+
+
+class Variant(StrEnum):
+    """How splits are compared: by gain, with every value a son; or by gain ratio, with cuts and pruning."""
+
+    ID3 = "id3"
+    C45 = "c45"
+
+
+@dataclass(frozen=True, slots=True)
+class GrownTree:
+    """A tree over codes, and the training persons of each node by class."""
+
+    tree: Tree
+    counts: NDArray[np.int64]  # (node, class)
+
+
+@dataclass(slots=True)
+class _Node:
+    """A node that may still be split: its own rows, what it holds of each column, its stretches of the second list,
+    and its candidates. Sons are known once it is split.
+    """
+
+    first: int
+    stop: int
+    counts: NDArray[np.int64]
+    box: NDArray[np.int32]  # (fact, column)
+    segments: NDArray[np.int64]  # (segment, 2)
+    found: NDArray[np.float64] | None = None  # (column, FOUND)
+    column: int = LEAF
+    sons: list[int] = field(default_factory=list)
+    start: int = 0
+    before: int = -1
+
+
+def grow_tree(
+    attributes: Attributes,
+    labels: NDArray[np.int32],
+    *,
+    class_count: int,
+    demand: Demand,
+    variant: Variant = Variant.C45,
+    class_is_public: bool = False,
+    max_spans: int = 1_000_000,
+) -> GrownTree:
+    """Grow a tree whose every span meets a demand.
+
+    Args:
+        attributes: The columns that may be tested.
+        labels: The class of each row.
+        class_count: How many classes there are.
+        demand: What every span must hold.
+        variant: How splits are compared.
+        class_is_public: Whether the class is known like a public column.
+        max_spans: The most spans that are kept.
+
+    Returns:
+        The tree, in breadth-first order, not pruned.
+    """
+    grower = _Grower(attributes, labels, class_count, demand, variant, class_is_public, max_spans)
+    return grower.grow()
+
+
+class _Grower:
+    """The state of growing."""
+
+    def __init__(
+        self,
+        attributes: Attributes,
+        labels: NDArray[np.int32],
+        class_count: int,
+        demand: Demand,
+        variant: Variant,
+        class_is_public: bool,
+        max_spans: int,
+    ) -> None:
+        rows = len(labels)
+        counts = np.bincount(labels, minlength=class_count)
+        require_demand(demand, counts, class_is_public=class_is_public)
+        self.attributes, self.labels, self.demand, self.variant = attributes, labels, demand, variant
+        self.max_spans = max_spans
+        self.has_private = bool((~attributes.is_public).any())
+        self.is_shared = not self.has_private and not class_is_public
+        self.facts, self.numbers = attributes.facts, demand.numbers()
+        is_c45 = variant == Variant.C45
+        self.settings = np.array([FEWEST if is_c45 else 1, is_c45], np.int64)
+        whole = np.arange(rows + 1, dtype=np.float64)
+        self.logs = whole * np.log2(np.maximum(whole, 1.0))
+        self.own = np.arange(rows, dtype=np.int32)
+        self.buffer = np.empty(rows, np.int32)
+        self._reset_spans(class_is_public, class_count)
+        widest = int(attributes.sizes.max(initial=1))
+        held = min(widest, rows) + 1
+        self.hist = np.zeros(widest * class_count, np.int64)
+        self.keys = np.empty(rows, np.int64)
+        self.lists = tuple(
+            np.empty(size, np.int64) for size in (held, held, held * class_count, held * class_count, held + 1)
+        )
+        box = np.zeros((3, len(attributes.sizes)), np.int32)
+        box[HIGH] = attributes.sizes
+        self.nodes = [_Node(0, rows, counts, box, self.all_segments)]
+        self.queue: list[tuple[int, int]] = []
+
+    def _reset_spans(self, class_is_public: bool, class_count: int) -> None:
+        """One span, or one for each class that is public."""
+        rows = len(self.labels)
+        self.all_segments = np.array([[0, rows]], np.int64)
+        if self.is_shared:
+            self.reach, self.ends = np.zeros(0, np.int32), np.zeros(0, np.int32)
+            self.pieces = np.zeros((3, 0), np.int64)
+            self.spans = 1
+            return
+        self.reach = np.arange(rows, dtype=np.int32)
+        self.ends = np.full(rows, rows, np.int32)
+        self.pieces = np.empty((3, rows), np.int64)
+        self.spans = 1
+        if class_is_public:
+            self.reach = np.argsort(self.labels, kind="stable").astype(np.int32)
+            edges = np.concatenate([[0], np.cumsum(np.bincount(self.labels, minlength=class_count))])
+            held = edges[1:] > edges[:-1]
+            self.ends[edges[:-1][held]] = edges[1:][held]
+            self.spans = int(held.sum())
+
+    def grow(self) -> GrownTree:
+        """Split the best node while there is one."""
+        self._enqueue(0)
+        while self.queue:
+            _, number = heapq.heappop(self.queue)
+            node = self.nodes[number]
+            if self.has_private:
+                # Other splits may have parted this node's spans since it was weighed.
+                column, score = self._weighed(node)
+                if score == 0:
+                    continue
+                if self.queue and (-score, number) > self.queue[0]:
+                    heapq.heappush(self.queue, (-score, number))
+                    continue
+            column, _ = self._best(node)
+            self._split(node, column)
+            for son in node.sons:
+                self._enqueue(son)
+        return self._finished()
+
+    def _enqueue(self, number: int) -> None:
+        """Let a node wait for its turn, if it can be split with a gain."""
+        node = self.nodes[number]
+        if node.counts.max() == node.stop - node.first:
+            return
+        if self.is_shared and node.stop - node.first < 2 * self.demand.k:
+            return
+        _, score = self._weighed(node)
+        if score > 0:
+            heapq.heappush(self.queue, (-score, number))
+
+    def _weighed(self, node: _Node) -> tuple[int, int]:
+        """Weigh a node's splits; the best column and its score in steps, 0 without one."""
+        if node.found is None:
+            node.found = np.zeros((len(self.attributes.sizes), FOUND))
+        weigh(
+            self.attributes.codes,
+            self.labels,
+            self.own,
+            node.first,
+            node.stop,
+            self.reach,
+            self.ends,
+            node.segments,
+            self.is_shared,
+            node.box,
+            self.facts,
+            self.attributes.breaks,
+            node.counts,
+            self.numbers,
+            self.settings,
+            self.logs,
+            self.hist,
+            self.keys,
+            self.lists,
+            node.found,
+        )
+        return self._best(node)
+
+    def _best(self, node: _Node) -> tuple[int, int]:
+        """The column that is split, by the variant's rule."""
+        assert node.found is not None
+        gains = node.found[:, GAIN].tolist()
+        if self.variant == Variant.ID3:
+            scores = gains
+        else:
+            positive = [gain for gain in gains if gain > STEP]
+            average = sum(positive) / len(positive) - SLACK if positive else 0.0
+            infos = node.found[:, INFO].tolist()
+            scores = [
+                gain / info if gain > STEP and gain >= average and info > STEP else 0.0
+                for gain, info in zip(gains, infos, strict=True)
+            ]
+        steps = [round(score / STEP) for score in scores]
+        best = max(steps, default=0)
+        return (steps.index(best), max(best, 0)) if best > 0 else (LEAF, 0)
+
+    def _starts(self, node: _Node, column: int) -> NDArray[np.int32]:
+        """The first code of each son."""
+        assert node.found is not None
+        low, high = int(node.box[LOW, column]), int(node.box[HIGH, column])
+        place = int(node.found[column, PLACE])
+        if self.attributes.is_ordered[column]:
+            return np.array([low, place], np.int32)
+        offset = int(self.attributes.offsets[column])
+        within = np.flatnonzero(self.attributes.breaks[offset + low + 1 : offset + high] <= place) + low + 1
+        return np.append(low, within).astype(np.int32)
+
+    def _split(self, node: _Node, column: int) -> None:
+        """Make sons for every part, also for those that nobody comes to."""
+        assert node.found is not None
+        starts = self._starts(node, column)
+        codes = self.attributes.codes[column]
+        edges = np.empty(len(starts) + 1, np.int64)
+        counts = np.zeros((len(starts), len(node.counts)), np.int64)
+        part_rows(codes, starts, self.own, node.first, node.stop, self.buffer, edges, self.labels, counts)
+        segments = self._segments(node, column, codes, starts)
+        stops = np.append(starts[1:], node.box[HIGH, column])
+        is_ordered = bool(self.attributes.is_ordered[column])
+        depth = 0 if is_ordered else int(node.found[column, PLACE])
+        before = int(node.found[column, BEFORE]) if is_ordered else -1
+        node.column = column
+        for son, (low, high) in enumerate(zip(starts.tolist(), stops.tolist(), strict=True)):
+            box = node.box
+            first, stop = int(edges[son]), int(edges[son + 1])
+            if stop > first:
+                box = node.box.copy()
+                box[:, column] = low, high, depth
+            node.sons.append(len(self.nodes))
+            upper = before if is_ordered and son else -1
+            self.nodes.append(_Node(first, stop, counts[son], box, segments[son], start=low, before=upper))
+        node.found = None
+        node.segments = self.all_segments
+
+    def _segments(
+        self, node: _Node, column: int, codes: NDArray[np.int32], starts: NDArray[np.int32]
+    ) -> list[NDArray[np.int64]]:
+        """The stretches of the second list that each son has, after the spans were parted."""
+        if self.is_shared or not self.attributes.is_public[column]:
+            return [node.segments] * len(starts)
+        used, more = part_spans(codes, starts, self.reach, self.ends, node.segments, self.buffer, self.pieces)
+        self.spans += int(more)
+        if self.spans > self.max_spans:
+            raise RequestError(
+                f"the tree has more than max_spans = {self.max_spans} spans after {len(self.nodes)} nodes; raise "
+                "max_spans or k, or let fewer columns be private: a test of a private column lets spans run through all "
+                "its branches."
+            )
+        pieces = self.pieces[:, :used]
+        order = np.argsort(pieces[0], kind="stable")
+        edges = np.searchsorted(pieces[0, order], np.arange(len(starts) + 1))
+        found = np.ascontiguousarray(pieces[1:, order].T)
+        return [found[edges[son] : edges[son + 1]] for son in range(len(starts))]
+
+    def _finished(self) -> GrownTree:
+        """The nodes in breadth-first order."""
+        order = [0]
+        for number in order:
+            order.extend(self.nodes[number].sons)
+        nodes = [self.nodes[number] for number in order]
+        tree = Tree(
+            np.array([node.column for node in nodes], np.int32),
+            np.array([len(node.sons) for node in nodes], np.int32),
+            np.array([node.start for node in nodes], np.int32),
+            np.array([node.before for node in nodes], np.int32),
+            np.full(len(nodes), -1, np.int32),
+        )
+        return GrownTree(tree, np.array([node.counts for node in nodes], np.int64).reshape(len(nodes), -1))
