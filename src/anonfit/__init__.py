@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         TaxonomyError,
     )
     from anonfit.estimators.anonymizer import Anonymizer
+    from anonfit.estimators.k_anonymous_tree import KAnonymousTreeClassifier
     from anonfit.estimators.region_encoder import RegionEncoder
     from anonfit.evaluation.grid import evaluate
     from anonfit.evaluation.result import Evaluation
@@ -42,6 +43,7 @@ __all__ = [
     "DemandError",
     "Evaluation",
     "Infeasible",
+    "KAnonymousTreeClassifier",
     "MissingPackage",
     "Recoding",
     "RecodingError",
@@ -76,6 +78,7 @@ _HOMES = {
     "DemandError": "anonfit.errors",
     "Evaluation": "anonfit.evaluation.result",
     "Infeasible": "anonfit.errors",
+    "KAnonymousTreeClassifier": "anonfit.estimators.k_anonymous_tree",
     "MissingPackage": "anonfit.errors",
     "Recoding": "anonfit.recoding.recoding",
     "RecodingError": "anonfit.errors",

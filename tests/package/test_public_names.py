@@ -20,6 +20,7 @@ NAMES = [
     "DemandError",
     "Evaluation",
     "Infeasible",
+    "KAnonymousTreeClassifier",
     "MissingPackage",
     "Recoding",
     "RecodingError",

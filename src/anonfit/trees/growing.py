@@ -42,10 +42,11 @@ class Variant(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GrownTree:
-    """A tree over codes, and the training persons of each node by class."""
+    """A tree over codes, the training persons of each node by class, and the span of each row."""
 
     tree: Tree
     counts: NDArray[np.int64]  # (node, class)
+    span_of_row: NDArray[np.int32]  # as the tree was grown, before anything is pruned
 
 
 @dataclass(slots=True)
@@ -279,8 +280,8 @@ class _Grower:
         if self.spans > self.max_spans:
             raise RequestError(
                 f"the tree has more than max_spans = {self.max_spans} spans after {len(self.nodes)} nodes; raise "
-                "max_spans or k, or let fewer columns be private: a test of a private column lets spans run through all "
-                "its branches."
+                "max_spans or k, or let fewer columns be private: a test of a private column lets spans run through "
+                "all its branches."
             )
         pieces = self.pieces[:, :used]
         order = np.argsort(pieces[0], kind="stable")
@@ -301,4 +302,20 @@ class _Grower:
             np.array([node.before for node in nodes], np.int32),
             np.full(len(nodes), -1, np.int32),
         )
-        return GrownTree(tree, np.array([node.counts for node in nodes], np.int64).reshape(len(nodes), -1))
+        counts = np.array([node.counts for node in nodes], np.int64).reshape(len(nodes), -1)
+        return GrownTree(tree, counts, self._span_of_row())
+
+    def _span_of_row(self) -> NDArray[np.int32]:
+        """A number for the span of each row."""
+        found = np.empty(len(self.labels), np.int32)
+        if self.is_shared:
+            for number, node in enumerate(self.nodes):
+                if not node.sons:
+                    found[self.own[node.first : node.stop]] = number
+            return found
+        place = number = 0
+        while place < len(found):
+            stop = int(self.ends[place])
+            found[self.reach[place:stop]] = number
+            place, number = stop, number + 1
+        return found
