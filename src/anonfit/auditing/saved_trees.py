@@ -21,13 +21,26 @@ from anonfit.auditing.meanings import Meaning, read_meaning
 from anonfit.auditing.placing import placed_on_line
 from anonfit.auditing.region_cells import cell_count
 from anonfit.auditing.region_tree import RegionNodes, read_nodes
-from anonfit.errors import ReleaseError
+from anonfit.errors import ReleaseError, listed
 
 __all__ = ["SavedTree", "read_saved_tree", "saved_tree_of"]
 
 FORMAT = "anonfit tree"
 VERSION = 1
 MODEL = "model.json"
+ENTRIES = {
+    "format",
+    "version",
+    "target",
+    "classes",
+    "class_is_public",
+    "public",
+    "populations",
+    "columns",
+    "nodes",
+    "bins",
+    "predicts",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +66,11 @@ def saved_tree_of(model: Any) -> SavedTree | None:
     """The tree that a path or an object of anonfit holds; None for anything else."""
     if isinstance(model, (str, Path)):
         return _from_path(Path(model))
-    writes = getattr(model, "to_model_json", None)
-    return read_saved_tree(writes(), "the tree") if callable(writes) else None
+    for one in (model, getattr(model, "tree_", None)):
+        writes = getattr(one, "to_model_json", None)
+        if callable(writes):
+            return read_saved_tree(writes(), "the tree")
+    return None
 
 
 def _from_path(path: Path) -> SavedTree:
@@ -74,6 +90,8 @@ def read_saved_tree(text: str, label: str) -> SavedTree:
         raise ReleaseError(f"{label} is not JSON; it was cut short or edited by hand.") from None
     if not isinstance(found, dict) or found.get("format") != FORMAT or found.get("version") != VERSION:
         raise ReleaseError(f"{label} is no tree of anonfit: its format is not '{FORMAT}' version {VERSION}.")
+    if strange := sorted(set(found) - ENTRIES):
+        raise ReleaseError(f"{label} holds what no tree of anonfit holds: {listed(strange)}; make the tree again.")
     try:
         meanings = {entry["name"]: read_meaning(entry["name"], entry) for entry in found["columns"]}
         tree = _tree(found["nodes"], meanings)

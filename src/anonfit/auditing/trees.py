@@ -207,12 +207,13 @@ def _audit(
     while name in frame.columns:
         name += "_"
     private = [one for one in columns.private if one != columns.entity]
-    beside = [one for one in (columns.entity, columns.count) if one is not None]
-    held = [frame[one] for one in dict.fromkeys([*private, *beside])]
-    table = pl.DataFrame([pl.Series(name, of_row), *held])
     demands = tuple(read_demand(one) for one in diversity)
     if strange := [one.column for one in demands if one.column not in private]:
         raise DataError(f"Diversity is asked of {listed(strange)}, which is no private column.")
+    # Other private columns are not told of anybody, so nothing is said of them.
+    told = [columns.target if columns.target in private else None, *(one.column for one in demands)]
+    held = dict.fromkeys(one for one in (*told, columns.entity, columns.count) if one is not None)
+    table = pl.DataFrame([pl.Series(name, of_row), *(frame[one] for one in held)])
     if max_confidence is not None and (columns.target is None or columns.target not in private):
         raise DataError("'max_confidence' is of a private class, and there is none.")
     capped = [{"column": columns.target, "type": "nominal"}]

@@ -39,6 +39,8 @@ class Growing:
     """The confidence of error-based pruning; None: the tree stays as it was grown."""
     max_spans: int = 1_000_000
     cut_points: CutPoints = CutPoints.SIMPLEST
+    least_named: int = 1
+    """Of a private column without a taxonomy, values that fewer persons have are one, so that none of them is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,8 @@ def build_tree(
     Returns:
         The tree and the rows' spans.
     """
-    coded = [_coded(column, frame, demand.k if column.name in public else 1, growing.variant) for column in columns]
+    least = {column.name: demand.k if column.name in public else growing.least_named for column in columns}
+    coded = [_coded(column, frame, least[column.name], growing.variant) for column in columns]
     domains = [one.domain for one in coded]
     is_public = [column.name in public for column in columns]
     grown = grow_tree(

@@ -107,3 +107,9 @@ class DecisionTree:
     def nodes_of(self, frame: pl.DataFrame) -> NDArray[np.int32]:
         """The node that each row ends in: its leaf, or a node above where a nominal value is not known."""
         return self.tiling.nodes(self.tiling.cells(frame, unseen=Unseen.ANCESTOR))
+
+    def to_model_json(self) -> str:
+        """The tree as the text of model.json, with the exact number of persons in every bin."""
+        from anonfit.trees.released import release_tree
+
+        return release_tree(self).to_model_json()
