@@ -118,20 +118,39 @@ def grow(table: Table, *, variant: str, k: int, entropy_l: float = 1.0, confiden
     if not is_allowed(root, table, k, entropy_l, confidence):
         return None
     nodes = [root]
-    while True:
-        best = None
-        for number, node in enumerate(nodes):
-            if node.sons:
-                continue
-            for score, column, place, ways in weighed(root, node, table, variant, k, entropy_l, confidence):
-                key = (-round(score / STEP), number, column)
-                if key[0] < 0 and (best is None or key < best[0]):
-                    best = (key, node, column, place, ways)
-        if best is None:
-            return root
-        _, node, column, place, ways = best
-        part(node, column, place, ways)
-        nodes.extend(node.sons)
+    queue = [key_of(root, nodes, 0, table, variant, k, entropy_l, confidence)]
+    while queue := sorted(one for one in queue if one[0] < 0):
+        _, number, *_ = queue.pop(0)
+        # Spans may have been parted since the node was put there.
+        again = key_of(root, nodes, number, table, variant, k, entropy_l, confidence)
+        if again[0] < 0 and (not queue or again[:2] < queue[0][:2]):
+            part(nodes[number], *again[2:])
+            first = len(nodes)
+            nodes.extend(nodes[number].sons)
+            queue += [
+                key_of(root, nodes, son, table, variant, k, entropy_l, confidence) for son in range(first, len(nodes))
+            ]
+        else:
+            queue.append(again)
+    return root
+
+
+def key_of(
+    root: Node,
+    nodes: list[Node],
+    number: int,
+    table: Table,
+    variant: str,
+    k: int,
+    entropy_l: float,
+    confidence: float,
+) -> tuple[int, int, int, int, Any]:
+    """The best split of a node: its score in steps (best first), the node, the column, where and how."""
+    found = [
+        (-round(score / STEP), number, column, place, ways)
+        for score, column, place, ways in weighed(root, nodes[number], table, variant, k, entropy_l, confidence)
+    ]
+    return min(found, key=lambda one: one[:3], default=(0, number, 0, 0, []))
 
 
 def weighed(
@@ -160,8 +179,8 @@ def weighed(
             fits = is_allowed(root, table, k, entropy_l, confidence)
             undo(node)
             parts = [[label for record, label in own if record[column] in way] for way in ways]
-            if fits:
-                allowed.append((place, ways, [one for one in parts if one]))
+            if fits or table.paths[column] is None:
+                allowed.append((place, ways, [one for one in parts if one], fits))
                 if table.paths[column] is not None:
                     break
         if one := best_of(allowed, labels, table, column, variant):
@@ -184,13 +203,15 @@ def best_of(allowed: Any, labels: list[int], table: Table, column: int, variant:
     if is_cut:
         least = max(least, min(len(labels) // (10 * table.class_count), 25))
     best, tried = None, set()
-    for place, ways, parts in allowed:
+    for place, ways, parts, fits in allowed:
         sizes = [len(one) for one in parts]
         large = sum(size >= least for size in sizes)
         if large < 2 or (is_cut and large < len(ways)):
             continue
         if is_cut:
             tried.add(sizes[0])
+        if not fits:
+            continue
         gain = entropy(labels) - sum(len(one) / len(labels) * entropy(one) for one in parts)
         info = -sum(size / len(labels) * log2(size / len(labels)) for size in sizes)
         if best is None or gain > best[0] + 1e-12:

@@ -61,6 +61,7 @@ class _Node:
     box: NDArray[np.int32]  # (fact, column)
     segments: NDArray[np.int64]  # (segment, 2)
     found: NDArray[np.float64] | None = None  # (column, FOUND)
+    best: int = LEAF
     column: int = LEAF
     sons: list[int] = field(default_factory=list)
     start: int = 0
@@ -163,14 +164,13 @@ class _Grower:
             node = self.nodes[number]
             if self.has_private:
                 # Other splits may have parted this node's spans since it was weighed.
-                column, score = self._weighed(node)
+                score = self._weighed(node)
                 if score == 0:
                     continue
                 if self.queue and (-score, number) > self.queue[0]:
                     heapq.heappush(self.queue, (-score, number))
                     continue
-            column, _ = self._best(node)
-            self._split(node, column)
+            self._split(node)
             for son in node.sons:
                 self._enqueue(son)
         return self._finished()
@@ -182,12 +182,12 @@ class _Grower:
             return
         if self.is_shared and node.stop - node.first < 2 * self.demand.k:
             return
-        _, score = self._weighed(node)
+        score = self._weighed(node)
         if score > 0:
             heapq.heappush(self.queue, (-score, number))
 
-    def _weighed(self, node: _Node) -> tuple[int, int]:
-        """Weigh a node's splits; the best column and its score in steps, 0 without one."""
+    def _weighed(self, node: _Node) -> int:
+        """Weigh a node's splits; the score of the best one in steps, 0 without one."""
         if node.found is None:
             node.found = np.zeros((len(self.attributes.sizes), FOUND))
         weigh(
@@ -212,25 +212,25 @@ class _Grower:
             self.lists,
             node.found,
         )
-        return self._best(node)
+        node.best, score = self._best(node.found)
+        return score
 
-    def _best(self, node: _Node) -> tuple[int, int]:
-        """The column that is split, by the variant's rule."""
-        assert node.found is not None
-        gains = node.found[:, GAIN].tolist()
+    def _best(self, found: NDArray[np.float64]) -> tuple[int, int]:
+        """The column that is split by the variant's rule, and its score in steps; of equal ones the first."""
+        gains = found[:, GAIN].tolist()
         if self.variant == Variant.ID3:
             scores = gains
         else:
             positive = [gain for gain in gains if gain > STEP]
             average = sum(positive) / len(positive) - SLACK if positive else 0.0
-            infos = node.found[:, INFO].tolist()
+            infos = found[:, INFO].tolist()
             scores = [
                 gain / info if gain > STEP and gain >= average and info > STEP else 0.0
                 for gain, info in zip(gains, infos, strict=True)
             ]
         steps = [round(score / STEP) for score in scores]
         best = max(steps, default=0)
-        return (steps.index(best), max(best, 0)) if best > 0 else (LEAF, 0)
+        return (steps.index(best), best) if best > 0 else (LEAF, 0)
 
     def _starts(self, node: _Node, column: int) -> NDArray[np.int32]:
         """The first code of each son."""
@@ -243,9 +243,10 @@ class _Grower:
         within = np.flatnonzero(self.attributes.breaks[offset + low + 1 : offset + high] <= place) + low + 1
         return np.append(low, within).astype(np.int32)
 
-    def _split(self, node: _Node, column: int) -> None:
+    def _split(self, node: _Node) -> None:
         """Make sons for every part, also for those that nobody comes to."""
         assert node.found is not None
+        column = node.best
         starts = self._starts(node, column)
         codes = self.attributes.codes[column]
         edges = np.empty(len(starts) + 1, np.int64)
@@ -307,15 +308,14 @@ class _Grower:
 
     def _span_of_row(self) -> NDArray[np.int32]:
         """A number for the span of each row."""
-        found = np.empty(len(self.labels), np.int32)
         if self.is_shared:
-            for number, node in enumerate(self.nodes):
-                if not node.sons:
-                    found[self.own[node.first : node.stop]] = number
-            return found
-        place = number = 0
-        while place < len(found):
-            stop = int(self.ends[place])
-            found[self.reach[place:stop]] = number
-            place, number = stop, number + 1
+            starts = sorted(node.first for node in self.nodes if not node.sons and node.stop > node.first)
+        else:
+            starts, place = [], 0
+            while place < len(self.labels):
+                starts.append(place)
+                place = int(self.ends[place])
+        lengths = np.diff([*starts, len(self.labels)])
+        found = np.empty(len(self.labels), np.int32)
+        found[self.own if self.is_shared else self.reach] = np.repeat(np.arange(len(starts)), lengths)
         return found

@@ -183,13 +183,16 @@ def _best_cut(
             sums[classes + one] -= number
             left += number
         barred += bad[at(place)]
-        if barred > 0 or left < least or total - left < least:
+        if left < least or total - left < least:
             continue
-        if is_bound and not (holds(sums, 0, classes, demand) and holds(sums, classes, classes, demand)):
-            continue
+        # Cuts that breach are counted too: what a node's best cut pays must not depend on spans, which others part.
         if left != last:
             tried += 1
             last = left
+        if barred > 0:
+            continue
+        if is_bound and not (holds(sums, 0, classes, demand) and holds(sums, classes, classes, demand)):
+            continue
         after = logs[at(left)] + logs[at(total - left)]
         for one in range(2 * classes):
             after -= logs[at(sums[one])]
