@@ -86,6 +86,7 @@ def compare(seed: int, variant: str) -> bool:
         root = as_nodes(tree, table)
         spans = spans_of(root, table)
         if tree is found:
+            assert found.span_of_row is not None
             assert groups(found.span_of_row.tolist()) == groups(spans), seed
         check_refound(tree, table, root, spans, demand)
     return len(found.counts) > 1

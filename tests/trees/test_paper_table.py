@@ -12,9 +12,9 @@ import pytest
 from anonfit import Infeasible, KAnonymousTreeClassifier, RequestError
 from anonfit.trees.attributes import attributes_of
 from anonfit.trees.demand import Demand
+from anonfit.trees.forms import GAIN
 from anonfit.trees.growing import Variant, _Grower
 from anonfit.trees.tree import DecisionTree
-from anonfit.trees.weighing import GAIN
 
 NAMES = ["Lisa", "John", "Ben", "Laura", "Robert", "Anna"]
 TABLE = pl.DataFrame(

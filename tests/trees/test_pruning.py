@@ -37,7 +37,6 @@ def tree(column: list[int], children: list[int], counts: list[list[int]]) -> Gro
     return GrownTree(
         Tree(np.array(column, np.int32), np.array(children, np.int32), start, none, none),
         np.array(counts),
-        np.zeros(1, np.int32),
     )
 
 

@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.engines.tree import LEAF, Tree
-from anonfit.errors import RequestError
 from anonfit.trees.attributes import Attributes
 from anonfit.trees.demand import Demand, require_demand
-from anonfit.trees.kernels import part_rows, part_spans
-from anonfit.trees.weighing import BEFORE, FOUND, GAIN, HIGH, INFO, LOW, PLACE, weigh
+from anonfit.trees.forms import BEFORE, FOUND, GAIN, HIGH, INFO, LOW, PLACE
+from anonfit.trees.kernels import part_rows
+from anonfit.trees.runs import SpanRuns
+from anonfit.trees.weighing import weigh
 
 __all__ = ["GrownTree", "Variant", "grow_tree"]
 
@@ -42,11 +43,13 @@ class Variant(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GrownTree:
-    """A tree over codes, the training persons of each node by class, and the span of each row."""
+    """A tree over codes, the training persons of each node by class, and, while nothing is pruned, the span of each
+    row.
+    """
 
     tree: Tree
     counts: NDArray[np.int64]  # (node, class)
-    span_of_row: NDArray[np.int32]  # as the tree was grown, before anything is pruned
+    span_of_row: NDArray[np.int32] | None = None
 
 
 @dataclass(slots=True)
@@ -113,7 +116,6 @@ class _Grower:
         counts = np.bincount(labels, minlength=class_count)
         require_demand(demand, counts, class_is_public=class_is_public)
         self.attributes, self.labels, self.demand, self.variant = attributes, labels, demand, variant
-        self.max_spans = max_spans
         self.has_private = bool((~attributes.is_public).any())
         self.is_shared = not self.has_private and not class_is_public
         self.facts, self.numbers = attributes.facts, demand.numbers()
@@ -123,38 +125,17 @@ class _Grower:
         self.logs = whole * np.log2(np.maximum(whole, 1.0))
         self.own = np.arange(rows, dtype=np.int32)
         self.buffer = np.empty(rows, np.int32)
-        self._reset_spans(class_is_public, class_count)
+        self.runs = SpanRuns.none()
+        if not self.is_shared:
+            self.runs = SpanRuns(labels, class_is_public=class_is_public, max_spans=max_spans)
         widest = int(attributes.sizes.max(initial=1))
         held = min(widest, rows) + 1
-        self.hist = np.zeros(widest * class_count, np.int64)
-        self.keys = np.empty(rows, np.int64)
-        self.lists = tuple(
-            np.empty(size, np.int64) for size in (held, held, held * class_count, held * class_count, held + 1)
-        )
+        sizes = (rows, 2 * class_count, held, held * class_count, held, held * class_count, held + 1)
+        self.lists = (np.zeros(widest * class_count, np.int64), *(np.empty(size, np.int64) for size in sizes))
         box = np.zeros((3, len(attributes.sizes)), np.int32)
         box[HIGH] = attributes.sizes
-        self.nodes = [_Node(0, rows, counts, box, self.all_segments)]
+        self.nodes = [_Node(0, rows, counts, box, self.runs.all_segments)]
         self.queue: list[tuple[int, int]] = []
-
-    def _reset_spans(self, class_is_public: bool, class_count: int) -> None:
-        """One span, or one for each class that is public."""
-        rows = len(self.labels)
-        self.all_segments = np.array([[0, rows]], np.int64)
-        if self.is_shared:
-            self.reach, self.ends = np.zeros(0, np.int32), np.zeros(0, np.int32)
-            self.pieces = np.zeros((3, 0), np.int64)
-            self.spans = 1
-            return
-        self.reach = np.arange(rows, dtype=np.int32)
-        self.ends = np.full(rows, rows, np.int32)
-        self.pieces = np.empty((3, rows), np.int64)
-        self.spans = 1
-        if class_is_public:
-            self.reach = np.argsort(self.labels, kind="stable").astype(np.int32)
-            edges = np.concatenate([[0], np.cumsum(np.bincount(self.labels, minlength=class_count))])
-            held = edges[1:] > edges[:-1]
-            self.ends[edges[:-1][held]] = edges[1:][held]
-            self.spans = int(held.sum())
 
     def grow(self) -> GrownTree:
         """Split the best node while there is one."""
@@ -196,8 +177,8 @@ class _Grower:
             self.own,
             node.first,
             node.stop,
-            self.reach,
-            self.ends,
+            self.runs.order,
+            self.runs.ends,
             node.segments,
             self.is_shared,
             node.box,
@@ -207,8 +188,6 @@ class _Grower:
             self.numbers,
             self.settings,
             self.logs,
-            self.hist,
-            self.keys,
             self.lists,
             node.found,
         )
@@ -252,7 +231,9 @@ class _Grower:
         edges = np.empty(len(starts) + 1, np.int64)
         counts = np.zeros((len(starts), len(node.counts)), np.int64)
         part_rows(codes, starts, self.own, node.first, node.stop, self.buffer, edges, self.labels, counts)
-        segments = self._segments(node, column, codes, starts)
+        segments = [node.segments] * len(starts)
+        if self.attributes.is_public[column] and not self.is_shared:
+            segments = self.runs.part(codes, starts, node.segments)
         stops = np.append(starts[1:], node.box[HIGH, column])
         is_ordered = bool(self.attributes.is_ordered[column])
         depth = 0 if is_ordered else int(node.found[column, PLACE])
@@ -268,27 +249,7 @@ class _Grower:
             upper = before if is_ordered and son else -1
             self.nodes.append(_Node(first, stop, counts[son], box, segments[son], start=low, before=upper))
         node.found = None
-        node.segments = self.all_segments
-
-    def _segments(
-        self, node: _Node, column: int, codes: NDArray[np.int32], starts: NDArray[np.int32]
-    ) -> list[NDArray[np.int64]]:
-        """The stretches of the second list that each son has, after the spans were parted."""
-        if self.is_shared or not self.attributes.is_public[column]:
-            return [node.segments] * len(starts)
-        used, more = part_spans(codes, starts, self.reach, self.ends, node.segments, self.buffer, self.pieces)
-        self.spans += int(more)
-        if self.spans > self.max_spans:
-            raise RequestError(
-                f"the tree has more than max_spans = {self.max_spans} spans after {len(self.nodes)} nodes; raise "
-                "max_spans or k, or let fewer columns be private: a test of a private column lets spans run through "
-                "all its branches."
-            )
-        pieces = self.pieces[:, :used]
-        order = np.argsort(pieces[0], kind="stable")
-        edges = np.searchsorted(pieces[0, order], np.arange(len(starts) + 1))
-        found = np.ascontiguousarray(pieces[1:, order].T)
-        return [found[edges[son] : edges[son + 1]] for son in range(len(starts))]
+        node.segments = self.runs.all_segments
 
     def _finished(self) -> GrownTree:
         """The nodes in breadth-first order."""
@@ -308,14 +269,9 @@ class _Grower:
 
     def _span_of_row(self) -> NDArray[np.int32]:
         """A number for the span of each row."""
-        if self.is_shared:
-            starts = sorted(node.first for node in self.nodes if not node.sons and node.stop > node.first)
-        else:
-            starts, place = [], 0
-            while place < len(self.labels):
-                starts.append(place)
-                place = int(self.ends[place])
-        lengths = np.diff([*starts, len(self.labels)])
+        ends = [node.first for node in self.nodes if not node.sons and node.stop > node.first]
+        starts = sorted(ends) if self.is_shared else self.runs.starts()
         found = np.empty(len(self.labels), np.int32)
-        found[self.own if self.is_shared else self.reach] = np.repeat(np.arange(len(starts)), lengths)
+        lengths = np.diff([*starts, len(self.labels)])
+        found[self.own if self.is_shared else self.runs.order] = np.repeat(np.arange(len(starts)), lengths)
         return found

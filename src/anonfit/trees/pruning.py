@@ -7,7 +7,6 @@ branch in place of its parent would make other spans, and is not done.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from statistics import NormalDist
 
 import numpy as np
@@ -85,4 +84,4 @@ def pruned_at(grown: GrownTree, is_leaf: NDArray[np.bool_]) -> GrownTree:
     children = np.where(stays, tree.children[kept], 0).astype(np.int32)
     set_of = np.where(stays, tree.set_of[kept], -1).astype(np.int32)
     pruned = Tree(column, children, tree.start[kept], tree.before[kept], set_of, tree.sets)
-    return replace(grown, tree=pruned, counts=grown.counts[kept])
+    return GrownTree(pruned, grown.counts[kept])

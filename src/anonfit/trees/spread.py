@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels that spread rows over the values they have: counted in a table where values are few, sorted where they are
-many.
+many. And the one that says whether a span may exist.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from anonfit.compiling import inner
+from anonfit.trees.forms import Reach, Rows, Scratch
 from anonfit.trees.kernels import at
 
-__all__ = ["compact", "holds", "place_of", "spread", "wide"]
+__all__ = ["compact", "holds", "place_of", "reached_values", "spread"]
 
 TIE = 1e-9
 # The numbers of a demand.
@@ -48,81 +49,84 @@ def _is_few(size: Any, rows: Any) -> Any:
 
 
 @inner
-def compact(
-    codes: Any,
-    labels: Any,
-    order: Any,
-    first: Any,
-    stop: Any,
-    low: Any,
-    size: Any,
-    classes: Any,
-    values: Any,
-    table: Any,
-    hist: Any,
-    keys: Any,
-) -> Any:
+def _sort(keys: Any, count: Any) -> None:
+    """Sort the first keys; in one place, for it takes long to compile."""
+    keys[:count].sort()
+
+
+@inner
+def compact(rows: Rows, low: Any, size: Any, classes: Any, values: Any, table: Any, scratch: Scratch) -> Any:
     """The values of some rows, ascending, with their persons by class; how many values. table: (value, class)"""
+    if _is_few(size, rows.stop - rows.first):
+        return _compact_few(rows, low, size, classes, values, table, scratch.hist)
+    return _compact_many(rows, classes, values, table, scratch.keys)
+
+
+@inner
+def _compact_few(rows: Rows, low: Any, size: Any, classes: Any, values: Any, table: Any, hist: Any) -> Any:
+    for place in range(rows.first, rows.stop):
+        row = at(rows.order[at(place)])
+        hist[at((np.int64(rows.codes[row]) - low) * classes + rows.labels[row])] += 1
     count = np.int64(0)
-    if _is_few(size, stop - first):
-        for place in range(first, stop):
-            row = at(order[at(place)])
-            hist[at((np.int64(codes[row]) - low) * classes + labels[row])] += 1
-        for code in range(size):
-            persons = np.int64(0)
+    for code in range(size):
+        persons = np.int64(0)
+        for one in range(classes):
+            persons += hist[at(code * classes + one)]
+        if persons > 0:
+            values[at(count)] = low + code
             for one in range(classes):
-                persons += hist[at(code * classes + one)]
-            if persons > 0:
-                values[at(count)] = low + code
-                for one in range(classes):
-                    table[at(count * classes + one)] = hist[at(code * classes + one)]
-                    hist[at(code * classes + one)] = 0
-                count += 1
-        return count
-    for place in range(first, stop):
-        row = at(order[at(place)])
-        keys[at(place - first)] = np.int64(codes[row]) * classes + labels[row]
-    found = keys[: stop - first]
-    found.sort()
-    for place in range(stop - first):
-        code = found[at(place)] // classes
+                table[at(count * classes + one)] = hist[at(code * classes + one)]
+                hist[at(code * classes + one)] = 0
+            count += 1
+    return count
+
+
+@inner
+def _compact_many(rows: Rows, classes: Any, values: Any, table: Any, keys: Any) -> Any:
+    held = rows.stop - rows.first
+    for place in range(held):
+        row = at(rows.order[at(rows.first + place)])
+        keys[at(place)] = np.int64(rows.codes[row]) * classes + rows.labels[row]
+    _sort(keys, held)
+    count = np.int64(0)
+    for place in range(held):
+        code = keys[at(place)] // classes
         if count == 0 or values[at(count - 1)] != code:
             values[at(count)] = code
             for one in range(classes):
                 table[at(count * classes + one)] = 0
             count += 1
-        table[at((count - 1) * classes + found[at(place)] % classes)] += 1
+        table[at((count - 1) * classes + keys[at(place)] % classes)] += 1
     return count
 
 
 @inner
-def wide(codes: Any, order: Any, segments: Any, low: Any, size: Any, values: Any, hist: Any, keys: Any) -> Any:
-    """The values of the rows of some segments, ascending; how many."""
-    rows, count = np.int64(0), np.int64(0)
+def reached_values(codes: Any, reach: Reach, low: Any, size: Any, scratch: Scratch) -> Any:
+    """The values of the rows that can reach a node, ascending, to `scratch.values`; how many."""
+    hist, keys, values, segments = scratch.hist, scratch.keys, scratch.values, reach.segments
+    rows, held, count = np.int64(0), np.int64(0), np.int64(0)
     for segment in range(segments.shape[0]):
         rows += segments[segment, 1] - segments[segment, 0]
     is_few = _is_few(size, rows)
-    held = np.int64(0)
     for segment in range(segments.shape[0]):
         for place in range(segments[segment, 0], segments[segment, 1]):
-            code = np.int64(codes[at(order[at(place)])])
+            code = np.int64(codes[at(reach.order[at(place)])])
             if is_few:
                 hist[at(code - low)] = 1
             else:
                 keys[at(held)] = code
                 held += 1
-    if is_few:
-        for place in range(size):
-            if hist[at(place)] > 0:
-                hist[at(place)] = 0
-                values[at(count)] = low + place
+    if not is_few:
+        _sort(keys, held)
+        for place in range(held):
+            if count == 0 or values[at(count - 1)] != keys[at(place)]:
+                values[at(count)] = keys[at(place)]
                 count += 1
         return count
-    found = keys[:held]
-    found.sort()
-    for place in range(held):
-        if count == 0 or values[at(count - 1)] != found[at(place)]:
-            values[at(count)] = found[at(place)]
+    for place in range(size):
+        if hist[at(place)] > 0:
+            hist[at(place)] = 0
+            values[at(count)] = low + place
             count += 1
     return count
 
@@ -141,20 +145,10 @@ def place_of(values: Any, count: Any, code: Any) -> Any:
 
 
 @inner
-def spread(
-    codes: Any,
-    labels: Any,
-    order: Any,
-    first: Any,
-    stop: Any,
-    classes: Any,
-    values: Any,
-    count: Any,
-    table: Any,
-) -> None:
+def spread(rows: Rows, classes: Any, values: Any, count: Any, table: Any) -> None:
     """Count rows by class over values that hold theirs. table: (value, class)"""
     for place in range(count * classes):
         table[at(place)] = 0
-    for place in range(first, stop):
-        row = at(order[at(place)])
-        table[at(place_of(values, count, codes[row]) * classes + labels[row])] += 1
+    for place in range(rows.first, rows.stop):
+        row = at(rows.order[at(place)])
+        table[at(place_of(values, count, rows.codes[row]) * classes + rows.labels[row])] += 1
