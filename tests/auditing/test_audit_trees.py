@@ -125,7 +125,7 @@ def test_spans_of_random_trees_are_those_of_the_definition(trees: int) -> None:
         private = {name: range(3) for name in features if name not in public}
         expected = spans(outcome, frame.to_dict("records"), public=public, private=private)
         of_row, leaves = spans_of_tree(read_fitted(model, features).trees[0], pl.from_pandas(frame), public)
-        assert [frozenset(leaves[span]) for span in of_row.tolist()] == expected
+        assert [frozenset(leaves[span].tolist()) for span in of_row.tolist()] == expected
 
 
 @pytest.mark.parametrize("kind", [RandomForestClassifier, ExtraTreesClassifier, GradientBoostingClassifier])

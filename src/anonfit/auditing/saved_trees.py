@@ -100,6 +100,8 @@ def read_saved_tree(text: str, label: str) -> SavedTree:
         classes = tuple(found["classes"])
         whole = len(predicts) == leaves and all(0 <= one < len(classes) for one in predicts)
         whole &= bins is None or [len(one) for one in bins] == [len(classes)] * leaves
+        whole &= bins is None or all(type(one) in (int, float) and one >= 0 for leaf in bins for one in leaf)
+        whole &= found["populations"] in ("exact", "relative", "majority")
         saved = SavedTree(
             tree,
             tuple(found["public"]),

@@ -120,10 +120,10 @@ def _of_fitted(fitted: FittedTrees, frame: pl.DataFrame, public: Sequence[str]) 
     return ModelSpans(kind, of_row, outcomes, trees, leaves, findings, tuple(notes))
 
 
-def _renumbered(new: IntArray, old: IntArray, leaves: list[list[int]]) -> tuple[tuple[int, ...], ...]:
+def _renumbered(new: IntArray, old: IntArray, leaves: list[IntArray]) -> tuple[tuple[int, ...], ...]:
     """The leaves of every span under its new number."""
     _, first = np.unique(new, return_index=True)
-    return tuple(tuple(leaves[number]) for number in old[first].tolist())
+    return tuple(tuple(leaves[number].tolist()) for number in old[first].tolist())
 
 
 def _training_rows(tree: ModelTree, frame: pl.DataFrame, rows: IntArray) -> Finding:

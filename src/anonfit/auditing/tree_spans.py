@@ -18,7 +18,7 @@ __all__ = ["joined_spans", "spans_of_tree"]
 _BYTES_AT_ONCE = 1 << 26
 
 
-def spans_of_tree(tree: ModelTree, frame: pl.DataFrame, public: Sequence[str]) -> tuple[IntArray, list[list[int]]]:
+def spans_of_tree(tree: ModelTree, frame: pl.DataFrame, public: Sequence[str]) -> tuple[IntArray, list[IntArray]]:
     """The span of every row, numbered from 0, and the leaves of every span.
 
     A leaf is in the span if the public tests on its path hold and some private values pass the others. A path is one
@@ -41,13 +41,13 @@ def spans_of_tree(tree: ModelTree, frame: pl.DataFrame, public: Sequence[str]) -
         found, which = np.unique(bits, axis=0, return_inverse=True)
         names = np.array([numbers.setdefault(one.tobytes(), len(numbers)) for one in found], np.int64)
         of_point[begin : begin + len(chosen)] = names[which.reshape(-1)]
-    return of_point[point_of_row], [_members(bits, leaves) for bits in numbers]
+    every = np.array(leaves, np.int64)
+    return of_point[point_of_row], [every[_members(bits, len(leaves))] for bits in numbers]
 
 
-def _members(bits: bytes, leaves: Sequence[int]) -> list[int]:
-    """The leaves whose bits are set."""
-    is_in = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")[: len(leaves)]
-    return [leaf for leaf, member in zip(leaves, is_in, strict=True) if member]
+def _members(bits: bytes, count: int) -> IntArray:
+    """The places whose bits are set."""
+    return np.flatnonzero(np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")[:count])
 
 
 def joined_spans(several: Sequence[IntArray], rows: int) -> IntArray:

@@ -180,7 +180,7 @@ def evaluate(
     methods: Annotated[
         str | None,
         typer.Option(
-            help="What is compared: spec, median, infogain, infogain-subset-denoised, lsd, selection, and the "
+            help="What is compared: spec, median, infogain, infogain-subset-denoised, lsd, selection, tree, and the "
             "baselines original and removed. spec,median,original,removed if not given."
         ),
     ] = None,

@@ -25,7 +25,7 @@ CLASSES = ("#3576a3", "#d58936", "#5b9a6b", "#9b6fb0", "#b85450", "#7d8790")
 STYLE = """
 .all { fill: #ffffff; } text { fill: #1b2530; font: 12px system-ui, "Segoe UI", Roboto, sans-serif; }
 .head { font-size: 15px; font-weight: 600; } .soft { fill: #55626f; } .bold { font-weight: 600; }
-.edge { fill: none; stroke: #b9c3cc; stroke-width: 1.2; }
+.edge { fill: none; stroke: #b9c3cc; stroke-width: 1.2; } .far { stroke-dasharray: 1 5; }
 .public { fill: #e3eef6; stroke: #3576a3; } .private { fill: #fbf1e2; stroke: #b9761f; stroke-dasharray: 4 2; }
 .empty { fill: #eef2f5; }
 @media (prefers-color-scheme: dark) {
@@ -58,7 +58,7 @@ def drawn_svg(tree: ReleasedTree) -> str:
     _draw(root, drawing, parts)
     end = drawing.left(drawing.deepest) + drawing.tests[drawing.deepest] + GAP
     told = max((len(node.told) for node in _all(root, drawing.deepest)), default=0)
-    width = max(end + (BAR + 12 if tree.bins is not None else 0) + TEXT * told, 560.0) + MARGIN
+    width = max(end + (BAR + 12 if tree.bins is not None else 0) + 1.2 * TEXT * told, 560.0) + MARGIN
     height = drawing.line + 12
     head = _head(tree, cut=root.leaves > MOST_LEAVES)
     inside = together(
@@ -94,7 +94,7 @@ def _head(tree: ReleasedTree, *, cut: bool) -> Iterator[Markup]:
         for number, name in enumerate(tree.classes):
             yield shape("rect", x=x, y=38.0, width=11, height=11, fill=_colour(number))
             yield text(x + 16, 48, _short(str(name)))
-            x += 30 + TEXT * 1.1 * len(_short(str(name)))
+            x += 36 + TEXT * 1.2 * len(_short(str(name)))
     for kind in ("public", "private"):
         yield shape("rect", x=x, y=38.0, width=16, height=11, rx=3, class_=kind)
         yield text(x + 22, 48, f"tests a {kind} column", "soft")
@@ -197,6 +197,9 @@ def _bars(root: DrawnNode, drawing: _Drawing, x: float) -> Iterator[Markup]:
             stack.extend(reversed(node.children))
             continue
         if node.tested is None and node.told:
+            after = drawing.left(node.depth) + 1.25 * TEXT * len(_short(node.predicts)) + 8
+            if x - after > GAP:
+                yield shape("line", x1=after, x2=x - 8, y1=line + LINE / 2, y2=line + LINE / 2, class_="edge far")
             yield shape("rect", x=x, y=line + 7, width=BAR, height=12, class_="empty")
             at = x
             for number, share in enumerate(node.shares):
