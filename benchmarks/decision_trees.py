@@ -68,7 +68,7 @@ def decision_tree_section(largest: int = 1_000_000) -> list[str]:
         return []
     lines = [f"## k-anonymous decision trees, {base}, {len(rows):,} rows, from frame to audited tree", ""]
     lines += [
-        "| k | C4.5, 14 columns | scikit-learn's tree, leaves of k | ratio | ID3, 8 columns | C4.5, two columns private |",
+        "| k | C4.5, 14 columns | scikit-learn's tree, leaves of k | ratio | ID3, 8 columns | C4.5, 2 private |",
         "|---|---|---|---|---|---|",
     ]
     for k in KS:
@@ -88,7 +88,7 @@ def decision_tree_section(largest: int = 1_000_000) -> list[str]:
         )
     lines += [
         "",
-        "scikit-learn's tree is given numbers; ours reads, codes and checks a table of texts and numbers.",
+        "scikit-learn's tree is given numbers; ours codes and checks a table of texts and numbers.",
         "",
     ]
     if largest >= 1_000_000:

@@ -68,6 +68,34 @@ def test_no_training_row_is_kept() -> None:
     assert len(kept) < 20_000
 
 
+def test_a_private_value_that_one_person_has_is_not_named() -> None:
+    frame, labels = people()
+    frame = frame.with_columns(town=pl.when(pl.int_range(pl.len()) == 7).then(pl.lit("planted-town")).otherwise("town"))
+    classifier = KAnonymousTreeClassifier(k=10, private=["town"]).fit(frame, labels)
+    assert b"planted-town" not in pickle.dumps(classifier)
+    assert classifier.tree_.k >= 10
+    assert len(classifier.predict(frame)) == 300
+
+
+def test_dates_orders_and_declared_values_are_columns_too() -> None:
+    rng = np.random.default_rng(3)
+    days = rng.integers(0, 3000, 400)
+    grade = rng.choice(["low", "middle", "high"], 400)
+    kind = rng.choice(["p", "q"], 400)
+    frame = pl.DataFrame({"born": pl.Series(days).cast(pl.Date), "grade": grade, "kind": kind})
+    labels = np.where((days > 1500) == (grade == "high"), "yes", "no")
+    classifier = KAnonymousTreeClassifier(
+        5,
+        private=["grade"],
+        orders={"grade": ["low", "middle", "high"]},
+        types={"grade": "ordinal"},
+        domains={"kind": ["p", "q", "r"]},
+    ).fit(frame, labels)
+    assert (classifier.predict(frame) == labels).mean() > 0.95
+    assert classifier.tree_.k >= 5
+    assert {"born", "grade"} <= {classifier.tree_.columns[one] for one in classifier.tree_.nodes.column if one >= 0}
+
+
 @pytest.mark.parametrize("private", [[], ["dose"], ["town", "dose"], ["age", "town", "dose"]])
 def test_k_holds_whatever_is_private(private: list[str]) -> None:
     frame, labels = people()

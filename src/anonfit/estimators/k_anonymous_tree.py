@@ -214,7 +214,9 @@ def _growing(classifier: KAnonymousTreeClassifier) -> Growing:
         raise RequestError(f"max_spans must be a whole number of at least 1; found {spans!r}.")
     variant = Variant(classifier.variant)
     confidence = None if pruning is None or variant == Variant.ID3 else float(pruning)
-    return Growing(variant, confidence, int(spans), CutPoints(classifier.cut_points))
+    # A private value that one person alone has is never named, though the paper's model would let it be.
+    named = min(int(classifier.k), 2)
+    return Growing(variant, confidence, int(spans), CutPoints(classifier.cut_points), least_named=named)
 
 
 def _names(given: Sequence[str] | str | None) -> list[str]:
