@@ -265,7 +265,7 @@ def tree(
 ) -> None:
     """Publish a k-anonymous decision tree instead of a table.
 
-    No persons that an attacker can know the public columns of are told apart by it, unless k of them are alike.
+    Who knows all public columns of a person cannot tell the person from k - 1 others by it.
     """
     from anonfit.cli.trees import tree_of_spec, use_tree
 
