@@ -174,3 +174,46 @@ def test_the_text_of_figure_1() -> None:
     )
     assert "(1:" not in drawn_text(release_tree(figure_1().tree_, "relative"))
     assert drawn_text(release_tree(figure_1().tree_, "majority")).splitlines()[-1] == "   └─ Unmarried → bad"
+
+
+def test_the_audit_reads_every_kind_of_column() -> None:
+    rng = np.random.default_rng(5)
+    rows = 500
+    days = rng.integers(0, 700, rows)
+    frame = pl.DataFrame(
+        {
+            "admitted": pl.Series(days, dtype=pl.Int32).cast(pl.Date),
+            "grade": rng.choice(["low", "mid", "high"], rows),
+            "region": rng.choice(["n1", "n2", "s1", "s2"], rows),
+            "ward": rng.integers(1, 5, rows),
+            "age": rng.integers(0, 100, rows),
+            "flag": rng.random(rows) < 0.5,
+        }
+    )
+    ages = {
+        "name": "*",
+        "children": [{"name": "< 20"}, {"name": "old", "children": [{"name": "[20, 60)"}, {"name": "≥ 60"}]}],
+    }
+    regions = {"name": "*", "children": [{"name": "n", "children": [{"name": "n1"}, {"name": "n2"}]}, {"name": "s", "children": [{"name": "s1"}, {"name": "s2"}]}]}  # fmt: skip
+    told = (days > 300) + (frame["grade"].to_numpy() == "high") + (frame["age"].to_numpy() >= 60) + (frame["ward"].to_numpy() == 2)  # fmt: skip
+    y = np.where(told + frame["flag"].to_numpy() + rng.normal(0, 0.4, rows) > 2, 1, 0)
+    for public in (["admitted", "age", "region"], ["grade", "ward", "flag"], list(frame.columns)):
+        private = [name for name in frame.columns if name not in public]
+        fitted = af.KAnonymousTreeClassifier(
+            5,
+            public,
+            private,
+            pruning=None,
+            types={"grade": "ordinal", "ward": "nominal"},
+            orders={"grade": ["low", "mid", "high"]},
+            taxonomies={"age": ages, "region": regions},
+        ).fit(frame, y)
+        tested = {fitted.tree_.columns[column] for column in fitted.tree_.nodes.column.tolist() if column >= 0}
+        assert len(tested) >= 4
+        found = af.audit_tree(fitted, frame.with_columns(pl.Series("class", y)), k=5)
+        assert found.passed, found.missed
+        assert sorted(span.persons for span in found.of_spans) == sorted(fitted.tree_.spans.sizes.tolist())
+        again = ReleasedTree.from_model_json(fitted.tree_.to_model_json())
+        assert again.predict(frame).tolist() == fitted.predict(frame).tolist()
+        text = frame.with_columns(pl.Series("class", y)).cast(pl.String)
+        assert af.audit_tree(again, text.with_columns(pl.col("flag").cast(pl.String)), k=5).k == found.k

@@ -48,8 +48,7 @@ def public_recoding(tree: DecisionTree, cells: Sequence[NDArray[np.int32]]) -> t
         The recoding of the public columns, and the rows' nodes.
     """
     nodes = tree.nodes
-    if (nodes.set_of >= 0).any():
-        raise AssertionError("a tree divides columns by runs of cells")
+    assert not (nodes.set_of >= 0).any(), "a tree divides columns by runs of cells"
     places = [index for index, name in enumerate(tree.columns) if name in tree.public]
     columns = tuple(tree.tiling.columns[index] for index in places)
     public_cells = [cells[index] for index in places]
