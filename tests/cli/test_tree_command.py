@@ -60,6 +60,8 @@ def test_a_spec_becomes_a_folder_and_predictions(place: Path) -> None:
     assert "3 leaves, 2 spans, the smallest of 3 persons (asked: 3)" in done.stderr
     assert "└─ Unmarried → bad  (2: bad 1, good 1)" in done.stderr
     assert (place / "spec-tree" / "tree.svg").is_file()
+    audited = anonfit(place, "audit", "spec-tree", "--source", "mortgages.csv")
+    assert (audited.returncode, "anonfit.audit_tree(folder, data) audits it" in audited.stderr) == (2, True)
     shown = anonfit(place, "tree", "--from", "spec-tree")
     assert "car? (private)" in shown.stderr
     done = anonfit(place, "tree", "--from", "spec-tree", "--predict", "mortgages.csv", "--json")
