@@ -25,6 +25,7 @@ import numpy as np
 import polars as pl
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+from decision_trees import decision_tree_section
 from growth import coded_table, growing_for_purposes, purpose_section, sklearn_tree
 
 from tables import base_table, blow_up, workload_of
@@ -258,6 +259,7 @@ def main() -> None:
     sections = (
         grow_section(grown) + for_purposes + file_section(files) + memory_section(memory) + start_section(started)
     )
+    sections += decision_tree_section(asked.largest)
     asked.out.write_text(report(base, sections), encoding="utf-8")
 
 

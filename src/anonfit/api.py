@@ -172,6 +172,9 @@ def anonymize(
     suppression: str = "all",
     zero_gain: bool = False,
     time_budget: float | None = None,
+    variant: str = "c45",
+    pruning: float | None = None,
+    max_spans: int = 1_000_000,
     seed: int = 0,
     missing: Sequence[str] = ("",),
     missing_policy: str = "category",
@@ -210,7 +213,8 @@ def anonymize(
             `{"each": "country"}`.
         weights: How much quasi-identifiers matter.
         denoise: Whether splits are judged by a model's predictions of the targets instead of their raw values.
-        algorithm: `mondrian`, or `tdr` (top-down refinement: every column by itself, for the classes of one target).
+        algorithm: `mondrian`; `tdr` (top-down refinement: every column by itself, for the classes of one target); or
+            `tree` (the table that a k-anonymous decision tree for one target stands for).
         requirements: For `tdr`, several quasi-identifiers: each a list of columns, or such as
             `{"columns": ["age", "sex"], "k": 20}`. All columns are one if not given.
         criterion: `auto` (follows the workload), `median`, `infogain`, `lsd`, `selection` or `weighted`; of `tdr`
@@ -225,6 +229,9 @@ def anonymize(
         suppression: For `tdr`: `all` suppressed values may be disclosed, or of each column the one of `best_gain`.
         zero_gain: For `tdr`: whether refinements that tell nothing of the target are made, after all others.
         time_budget: For `tdr`: the seconds after which refining stops, with what was reached until then.
+        variant: For `tree`: `c45` (gain ratio, cuts of numbers, pruning) or `id3` (gain, names only).
+        pruning: For `tree`: the confidence of pruning, 0 for none; as the variant has it if not given.
+        max_spans: For `tree`: the most spans that a tree may have.
         seed: For what is drawn at random.
         missing: Texts that mean a missing value.
         missing_policy: `category`, `drop` or `error`.

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.errors import RequestError
-from anonfit.pipeline import Made, demands_of, make, persons_in, refining_of, workload_of
+from anonfit.pipeline import Made, demands_of, make, persons_in, refining_of, tree_of, workload_of
 from anonfit.report.aiming import coded_targets
 from anonfit.report.comparison import Comparison, compare, comparison_content, has_purpose
 from anonfit.report.curve import Curve, curve, curve_content, read_ks
@@ -120,6 +120,7 @@ def _setting(made: Made) -> Setting:
         cut_points=made.spec.method.cut_points,
         seed=made.spec.method.seed,
         refining=refining_of(made.spec),
+        tree=tree_of(made.spec),
     )
 
 

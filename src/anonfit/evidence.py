@@ -14,7 +14,7 @@ from anonfit.algorithms.refinements import redundant
 from anonfit.algorithms.top_down import requirements_of
 from anonfit.appraisal import Appraisal, appraise, appraise_thoroughly
 from anonfit.errors import AuditFailed
-from anonfit.pipeline import Made, demands_of, persons_in, refining_of, workload_of
+from anonfit.pipeline import Made, demands_of, persons_in, refining_of, tree_of, workload_of
 from anonfit.recoding.values import Values
 from anonfit.report.asking import Asked, aims_of, asked_content
 from anonfit.report.attack import attack_content, attack_release
@@ -25,6 +25,7 @@ from anonfit.spec import Spec
 from anonfit.spec_writing import public_tables, quasi_identifier_table, target_table
 from anonfit.tables.codebook import column_type
 from anonfit.tables.schema import ColumnType, Role, Schema
+from anonfit.trees.growing import Variant
 from anonfit.workload.request import TargetRequest
 
 if TYPE_CHECKING:
@@ -166,6 +167,7 @@ def _asked(made: Made) -> dict[str, Any]:
             aims=aims_of(workload, made.schema, _rows(made), steered=made.steered),
             capped=_capped(made),
             refined_by=_refined_by(made),
+            grown_by=_grown_by(made),
             several=_several(made),
         )
     )
@@ -185,6 +187,12 @@ def _refined_by(made: Made) -> str | None:
     if refining is None:
         return None
     return "information gain" if refining.criterion == "infogain" else "information gain against anonymity loss"
+
+
+def _grown_by(made: Made) -> str | None:
+    """The kind of tree whose spans the regions are, in words."""
+    tree = tree_of(made.spec)
+    return None if tree is None else "C4.5" if tree.growing.variant == Variant.C45 else "ID3"
 
 
 def _several(made: Made) -> list[dict[str, Any]]:

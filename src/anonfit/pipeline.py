@@ -26,6 +26,10 @@ from anonfit.tables.reading import ReadOptions, column_names, read_table
 from anonfit.tables.schema import Column, ColumnType, Role, Schema
 from anonfit.tables.taxonomy import Taxonomy
 from anonfit.tables.taxonomy_files import read_taxonomy
+from anonfit.trees.building import Growing
+from anonfit.trees.demand import Demand
+from anonfit.trees.growing import Variant
+from anonfit.trees.making import TreeRequest, anonymize_by_tree, tested_columns
 from anonfit.workload.request import TargetRequest, Workload
 
 if TYPE_CHECKING:
@@ -46,6 +50,8 @@ __all__ = [
     "refining_of",
     "schema_of",
     "source_of",
+    "tree_of",
+    "without_missing",
     "workload_of",
 ]
 
@@ -154,12 +160,18 @@ def schema_of(spec: Spec, names: Sequence[str]) -> Schema:
     return Schema(tuple(columns))
 
 
-def _texts(schema: Schema) -> frozenset[str]:
+def _divided(spec: Spec, schema: Schema) -> tuple[Column, ...]:
+    """The columns that are divided: quasi-identifiers or, for a tree, all that it may test."""
+    asked = tree_of(spec)
+    return schema.quasi_identifiers if asked is None else tested_columns(schema, asked.target.column)
+
+
+def _texts(columns: Iterable[Column]) -> frozenset[str]:
     """Columns whose values are names: a text file must not turn 01 into 1."""
     kinds = (ColumnType.NOMINAL, ColumnType.ORDINAL)
     return frozenset(
         column.name
-        for column in schema.quasi_identifiers
+        for column in columns
         if column.type in kinds or (column.type is None and column.taxonomy is not None)
     )
 
@@ -169,16 +181,19 @@ def read_source(spec: Spec, source: Any) -> tuple[Schema, pl.DataFrame]:
     options = ReadOptions(missing=spec.data.missing, delimiter=spec.data.delimiter, header=spec.data.header)
     schema = schema_of(spec, column_names(source, options))
     wanted = tuple(column.name for column in schema.columns if column.role != Role.IDENTIFIER)
-    clean = frozenset(column.name for column in schema.quasi_identifiers)
-    options = ReadOptions(options.missing, options.delimiter, options.header, wanted, _texts(schema), clean)
+    divided = _divided(spec, schema)
+    clean = frozenset(column.name for column in divided)
+    options = ReadOptions(options.missing, options.delimiter, options.header, wanted, _texts(divided), clean)
     return schema, read_table(source, options)
 
 
-def _without_missing(spec: Spec, schema: Schema, frame: pl.DataFrame) -> pl.DataFrame:
-    """The rows that the missing policy lets through."""
+def without_missing(spec: Spec, schema: Schema, frame: pl.DataFrame) -> pl.DataFrame:
+    """The rows that the missing policy lets through: by quasi-identifiers or, for a tree, by all that it reads."""
     import polars as pl
 
-    names = [column.name for column in schema.quasi_identifiers]
+    names = [column.name for column in _divided(spec, schema)]
+    if (asked := tree_of(spec)) is not None:
+        names.append(asked.target.column)
     floats = [name for name in frame.columns if frame[name].dtype.is_float()]
     if floats:
         frame = frame.with_columns(pl.col(floats).fill_nan(None))
@@ -296,7 +311,7 @@ def make(spec: Spec, *, source: Any = None, threads: int | None = None, stage: S
     schema, read = read_source(spec, source)
     if len(read) == 0:
         raise DataError("the table has no rows; there is nothing to release.")
-    frame = _without_missing(spec, schema, read)
+    frame = without_missing(spec, schema, read)
     _check_raw(schema, frame)
     _check_bounds(spec, schema)
     persons, workload = persons_in(schema, frame), workload_of(spec)
@@ -308,8 +323,10 @@ def make(spec: Spec, *, source: Any = None, threads: int | None = None, stage: S
         "threads": threads,
         "stage": stage,
     }
-    refining = refining_of(spec)
-    if refining is None:
+    refining, tree = refining_of(spec), tree_of(spec)
+    if tree is not None:
+        result = anonymize_by_tree(schema, frame, tree, stage=stage)
+    elif refining is None:
         result = anonymize(schema, frame, **asked)
     else:
         result = anonymize_top_down(schema, frame, refining=refining, **asked)
@@ -367,6 +384,23 @@ def refining_of(spec: Spec) -> Refining | None:
         cast("Suppression", method.suppression),
         method.zero_gain,
         method.time_budget,
+    )
+
+
+def tree_of(spec: Spec) -> TreeRequest | None:
+    """The tree that is asked for; None where regions are found otherwise."""
+    method, privacy = spec.method, spec.privacy
+    if method.algorithm != "tree":
+        return None
+    variant = Variant(method.variant)
+    default = 0.25 if variant == Variant.C45 else 0.0
+    pruning = default if method.pruning is None else method.pruning
+    asked = [float(one.parameters["l"]) for one in privacy.diversity]
+    return TreeRequest(
+        _target_requests(spec.targets)[0],
+        Demand(privacy.k, max(asked, default=1.0), privacy.max_confidence),
+        Growing(variant, pruning or None, method.max_spans, method.cut_points),
+        privacy.class_is_public,
     )
 
 
@@ -465,7 +499,7 @@ def extend(
     """
     stage("Reading")
     schema, read = read_source(spec, source)
-    frame = _without_missing(spec, schema, read)
+    frame = without_missing(spec, schema, read)
     _check_raw(schema, frame)
     stage("Routing rows")
     cells = recoding.cells(frame, unseen=unseen)

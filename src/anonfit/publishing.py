@@ -28,12 +28,13 @@ from anonfit.release.folder import (
 )
 from anonfit.report.disclosure import disclosed
 from anonfit.report.page import internal_page, report_page
+from anonfit.spec import Spec
 from anonfit.spec_writing import spec_tables
 
 if TYPE_CHECKING:
     from anonfit.auditing import Audit
 
-__all__ = ["audit_made", "public_report", "publish_made", "require_passed"]
+__all__ = ["audit_made", "package_versions", "public_report", "publish_made", "require_passed", "source_hash"]
 
 PACKAGES = ("anonfit", "polars", "numba", "numpy")
 INTERNAL = ("selections", "initial_risk", "attack", "predictions", "comparison", "curve")
@@ -48,7 +49,8 @@ def _audit_file(made: Made, data: Path) -> Audit:
         raise AuditFailed(f"the written file cannot be audited, so nothing is published: {error}") from None
 
 
-def _versions() -> dict[str, str]:
+def package_versions() -> dict[str, str]:
+    """The versions of the packages that a release depends on."""
     found = {}
     for name in PACKAGES:
         try:
@@ -67,8 +69,8 @@ def _manifest(made: Made, report: dict[str, Any], kind: str) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": VERSION,
-        "anonfit": _versions()["anonfit"],
-        "packages": _versions(),
+        "anonfit": package_versions()["anonfit"],
+        "packages": package_versions(),
         "engine": "memory",
         "algorithm": report["asked"]["algorithm"],
         "spec": manifest_spec(made),
@@ -87,10 +89,10 @@ def _manifest(made: Made, report: dict[str, Any], kind: str) -> dict[str, Any]:
     }
 
 
-def _source_hash(made: Made) -> dict[str, str] | None:
+def source_hash(spec: Spec) -> dict[str, str] | None:
     """Where the input is and its hash, if it is a file."""
-    source = made.spec.data.source
-    path = (made.spec.folder or Path()) / source if isinstance(source, str | Path) else None
+    source = spec.data.source
+    path = (spec.folder or Path()) / source if isinstance(source, str | Path) else None
     return {"path": str(path), "sha256": file_hash(path)} if path is not None and path.is_file() else None
 
 
@@ -103,7 +105,7 @@ def _internal(made: Made, audit: Audit, target: Path, source: dict[str, str] | N
         "version": 1,
         "release": target.name,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "packages": _versions(),
+        "packages": package_versions(),
         "spec": spec_tables(made.spec),
         "source": source,
         "rows": {
@@ -142,7 +144,7 @@ def publish_made(
             recoding = pool.submit(
                 lambda: (folder / "recoding.json").write_text(made.recoding.to_json(), encoding="utf-8")
             )
-            source = pool.submit(_source_hash, made)
+            source = pool.submit(source_hash, made.spec)
             write_table(made.table, data, kind)
             recoding.result()
             stage("Auditing")
@@ -155,8 +157,8 @@ def publish_made(
                 json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
             )
             (folder / "report.html").write_text(report_page(report), encoding="utf-8")
-            data_hash, source_hash = written.result(), source.result()
-        internal = _internal(made, audit, target, source_hash, owners)
+            data_hash, input_hash = written.result(), source.result()
+        internal = _internal(made, audit, target, input_hash, owners)
         publish(folder, target, _manifest(made, report, kind), {data.name: data_hash})
         write_private(target.with_name(f"{target.name}.internal.json"), internal)
         write_private(target.with_name(f"{target.name}.internal.html"), internal_page(owners))

@@ -87,6 +87,8 @@ class PrivacySpec:
     diversity: tuple[DiversitySpec, ...] = ()
     quasi_identifiers: tuple[QuasiIdentifierSpec, ...] = ()
     """Several quasi-identifiers; none named: all columns of that role are one."""
+    class_is_public: bool = False
+    """Whether someone could know a person's class; only of trees."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +146,10 @@ class MethodSpec:
     zero_gain: bool = False
     time_budget: float | None = None
     """Seconds after which refining stops; None: when nothing is left to refine."""
+    variant: str = "c45"
+    pruning: float | None = None
+    """The confidence of a tree's pruning, 0 for none; None: as its variant has it."""
+    max_spans: int = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +168,8 @@ class OutputSpec:
     regions: str = "domain"
     order: str = "sorted"
     consent: bool = False
+    populations: str = "exact"
+    """What is told of the persons in the leaves of a tree."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,9 @@ SECTIONS = {
         "suppression",
         "zero_gain",
         "time_budget",
+        "variant",
+        "pruning",
+        "max_spans",
     ),
     "output": ("values", "order", "regions", "consent"),
 }

@@ -25,6 +25,7 @@ from anonfit.spec_columns import read_column
 from anonfit.spec_diversity import check_diversity, read_diversity
 from anonfit.spec_faults import ABOVE_ZERO, AT_LEAST_ZERO, FRACTION, SHARE, Faults
 from anonfit.spec_refining import NONE, check_refining, read_criterion, read_quasi_identifiers
+from anonfit.spec_trees import POPULATIONS, VARIANTS, check_tree, read_max_spans, read_pruning
 from anonfit.spec_workload import check_workload, read_workload
 from anonfit.tables.cuts import CutPoints
 from anonfit.tables.schema import Role
@@ -58,7 +59,7 @@ def _data(table: dict[str, Any], faults: Faults) -> DataSpec:
 
 
 def _privacy(table: dict[str, Any], faults: Faults) -> PrivacySpec:
-    faults.unknown(table, ("k", "suppression_limit", "max_confidence", "diversity", "quasi_identifiers"), "privacy")
+    faults.unknown(table, [setting.name for setting in fields(PrivacySpec)], "privacy")
     if "k" not in table:
         faults.add(
             "privacy.k is missing: how many persons must share every released combination? 10 is a common start."
@@ -77,12 +78,13 @@ def _privacy(table: dict[str, Any], faults: Faults) -> PrivacySpec:
         max_confidence=faults.number(table, "max_confidence", "privacy", SHARE, 1.0),
         diversity=read_diversity(table.get("diversity", ()), faults),
         quasi_identifiers=read_quasi_identifiers(table.get("quasi_identifiers", NONE), faults),
+        class_is_public=faults.kind(table, "class_is_public", "privacy", bool, "true or false", False),
     )
 
 
 def _method(table: dict[str, Any], faults: Faults) -> MethodSpec:
     faults.unknown(table, [setting.name for setting in fields(MethodSpec)], "method")
-    algorithm = faults.choice(table, "algorithm", "method", ("mondrian", "tdr"), "mondrian")
+    algorithm = faults.choice(table, "algorithm", "method", ("mondrian", "tdr", "tree"), "mondrian")
     budget = faults.number(table, "time_budget", "method", ABOVE_ZERO, 0.0)
     return MethodSpec(
         algorithm=algorithm,
@@ -98,6 +100,9 @@ def _method(table: dict[str, Any], faults: Faults) -> MethodSpec:
         suppression=faults.choice(table, "suppression", "method", ("all", "best_gain"), "all"),
         zero_gain=faults.kind(table, "zero_gain", "method", bool, "true or false", False),
         time_budget=budget or None,
+        variant=faults.choice(table, "variant", "method", VARIANTS, "c45"),
+        pruning=read_pruning(table, faults),
+        max_spans=read_max_spans(table, faults),
     )
 
 
@@ -112,13 +117,14 @@ def _engine(table: dict[str, Any], faults: Faults) -> EngineSpec:
 
 
 def _output(table: dict[str, Any], faults: Faults) -> OutputSpec:
-    faults.unknown(table, ("format", "values", "regions", "order", "consent"), "output")
+    faults.unknown(table, [setting.name for setting in fields(OutputSpec)], "output")
     found = OutputSpec(
         format=faults.choice(table, "format", "output", ("csv", "parquet", "arrow"), "parquet"),
         values=Values(faults.choice(table, "values", "output", Values, "labels")),
         regions=faults.choice(table, "regions", "output", ("domain", "observed"), "domain"),
         order=faults.choice(table, "order", "output", ("sorted", "original"), "sorted"),
         consent=faults.kind(table, "consent", "output", bool, "true or false", False),
+        populations=faults.choice(table, "populations", "output", POPULATIONS, "exact"),
     )
     if found.regions == "observed" and not found.consent:
         faults.add(
@@ -148,8 +154,10 @@ def spec_of(tables: Mapping[str, Any], *, folder: Path | None = None) -> Spec:
             else f"version is missing: write version = {VERSION} first."
         )
     columns = {}
+    method = top.get("method", {})
+    is_tree = isinstance(method, Mapping) and method.get("algorithm") == "tree"
     for name, table in faults.table(top.get("columns", {}), "columns").items():
-        column = read_column(name, faults.table(table, f"columns.{name}"), faults)
+        column = read_column(name, faults.table(table, f"columns.{name}"), faults, is_tree=is_tree)
         if column is not None:
             columns[name] = column
         else:
@@ -168,6 +176,7 @@ def spec_of(tables: Mapping[str, Any], *, folder: Path | None = None) -> Spec:
     check_diversity(spec, faults)
     check_workload(spec, faults)
     check_refining(spec, faults)
+    check_tree(spec, faults)
     if faults.found:
         raise SpecError(faults.found)
     return spec

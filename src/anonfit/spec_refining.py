@@ -29,9 +29,12 @@ NONE: tuple[Any, ...] = ()
 
 def read_criterion(table: Mapping[str, Any], algorithm: str, splitting: tuple[str, ...], faults: Faults) -> str:
     """The criterion of `[method]`; `splitting` are those of Mondrian."""
-    known = CRITERIA if algorithm == "tdr" else splitting
+    known = CRITERIA if algorithm == "tdr" else ("auto",) if algorithm == "tree" else splitting
     why = {"clustering": "not supported by this version of anonfit", "score": "for algorithm = 'tdr' only"}
-    why |= dict.fromkeys(set(splitting) - set(CRITERIA), "for algorithm = 'mondrian' only")
+    others = "for algorithm = 'mondrian' only" if algorithm == "tdr" else "not for algorithm = 'tree'"
+    why |= dict.fromkeys(set(splitting) - set(CRITERIA), others)
+    if algorithm == "tree":
+        why["infogain"] = others
     given = table.get("criterion")
     if isinstance(given, str) and given in set(why) - set(known):
         faults.add(f"method.criterion = '{given}' is {why[given]}; use {' or '.join(known)}.")
@@ -68,6 +71,8 @@ def _quasi_identifier(entry: Any, where: str, faults: Faults) -> QuasiIdentifier
 
 def check_refining(spec: Spec, faults: Faults) -> None:
     """Faults between the algorithm, its settings, the quasi-identifiers and the workload."""
+    if spec.method.algorithm == "tree":
+        return
     if spec.method.algorithm != "tdr":
         _check_mondrian(spec, faults)
         return

@@ -148,12 +148,12 @@ def _check_target(target: TargetSpec, spec: Spec, faults: Faults) -> None:
         if name not in faults.unread:
             faults.add(f"workload.targets names {without_role(name, Role.TARGET, spec)}")
         return
-    if column.role == Role.SENSITIVE:
+    if column.role == Role.SENSITIVE and spec.method.algorithm != "tree":
         faults.add(
             f"workload.targets: '{name}' is sensitive: a column cannot be both protected and predicted, since what "
             "predicts it well tells it of persons; give it the role 'target', or leave it out of the targets."
         )
-    elif column.role not in (Role.TARGET, Role.QUASI_IDENTIFIER):
+    elif column.role not in (Role.TARGET, Role.QUASI_IDENTIFIER, Role.SENSITIVE):
         faults.add(
             f"workload.targets: the role of '{name}' is '{column.role}'; a target's role is 'target' (released as it "
             "is) or 'quasi-identifier' (released generalized)."
@@ -203,7 +203,7 @@ def _check_method(spec: Spec, faults: Faults) -> None:
         faults.add(f"method.min_gain is a gain in what regions tell of targets, and none steers the splits: {steers}")
     if workload.denoise and not spec.targets:
         faults.add(f"workload.denoise has no target to work on: {some_target}")
-    if spec.privacy.max_confidence < 1:
+    if spec.privacy.max_confidence < 1 and method.algorithm != "tree":
         _check_capped(spec, some_target, faults)
     if method.weight_rule != MethodSpec().weight_rule and not workload.weights:
         faults.add(f"method.weight_rule = '{method.weight_rule}' needs weights: write them in [workload.weights].")

@@ -55,6 +55,8 @@ PUBLIC_METHOD = (
 """What it says of the method: all but the seed."""
 PUBLIC_REFINING = ("average", "suppression", "zero_gain")
 """And of top-down refinement: all but how long it may take, which is the owner's."""
+PUBLIC_TREE = ("algorithm", "cut_points", "variant", "pruning")
+"""Of a tree: all but how many spans it may have, which is the owner's."""
 
 
 def _plain(value: Any) -> Any:
@@ -102,7 +104,10 @@ def selection_table(selection: SelectionSpec) -> dict[str, Any]:
 
 
 def _privacy(privacy: PrivacySpec) -> dict[str, Any]:
-    found = {"k": privacy.k, **_settings(privacy, PrivacySpec(privacy.k), ("suppression_limit", "max_confidence"))}
+    found = {
+        "k": privacy.k,
+        **_settings(privacy, PrivacySpec(privacy.k), ("suppression_limit", "max_confidence", "class_is_public")),
+    }
     if privacy.diversity:
         found["diversity"] = [diversity_table(demand) for demand in privacy.diversity]
     if privacy.quasi_identifiers:
@@ -137,7 +142,7 @@ def spec_tables(spec: Spec) -> dict[str, Any]:
         "workload": _workload(spec.workload),
         "method": _settings(spec.method, MethodSpec(), tuple(setting.name for setting in fields(MethodSpec))),
         "engine": {"name": spec.engine.name} if spec.engine.name != "auto" else {},
-        "output": _settings(spec.output, OutputSpec(), ("format", "values", "regions", "order", "consent")),
+        "output": _settings(spec.output, OutputSpec(), tuple(setting.name for setting in fields(OutputSpec))),
     }
     return tables | {name: table for name, table in sections.items() if table}
 
@@ -178,7 +183,8 @@ def public_tables(spec: Spec, schema: Schema, *, types: Mapping[str, ColumnType]
             {"quasi_identifiers": [quasi_identifier_table(one) for one in spec.privacy.quasi_identifiers]}
             if spec.privacy.quasi_identifiers
             else {}
-        ),
+        )
+        | ({"class_is_public": True} if spec.privacy.class_is_public else {}),
         "workload": _public_workload(spec.workload),
         "method": {name: _plain(getattr(spec.method, name)) for name in _public_method(spec.method)},
         "output": {
@@ -192,6 +198,8 @@ def public_tables(spec: Spec, schema: Schema, *, types: Mapping[str, ColumnType]
 
 
 def _public_method(method: MethodSpec) -> tuple[str, ...]:
+    if method.algorithm == "tree":
+        return tuple(name for name in PUBLIC_TREE if getattr(method, name) is not None)
     return (*PUBLIC_METHOD, *PUBLIC_REFINING) if method.algorithm == "tdr" else PUBLIC_METHOD
 
 

@@ -25,6 +25,7 @@ def test_methods_are_variants_of_the_spec() -> None:
         "infogain-subset-denoised": "infogain",
         "lsd": "lsd",
         "selection": None,
+        "tree": "auto",
     }
     assert {one.privacy.k for one in found.values() if one is not None} == {7}
     denoised = found["infogain-subset-denoised"]
@@ -42,7 +43,7 @@ def test_the_paper_s_infogain_is_not_denoised_whatever_the_spec_says() -> None:
 
 
 def test_selection_needs_selections() -> None:
-    with pytest.raises(RequestError, match="'selection' needs selections, and the spec has none"):
+    with pytest.raises(RequestError, match="'selection' needs selections, and the spec has not that"):
         method("selection").recode(people(50), spec(), 5, 0)
     asked = replace(spec(), workload=WorkloadSpec(selections=(SelectionSpec(where="age >= 40"),)))
     found = method("selection").spec(asked, 5)

@@ -180,7 +180,7 @@ def evaluate(
     methods: Annotated[
         str | None,
         typer.Option(
-            help="What is compared: spec, median, infogain, infogain-subset-denoised, lsd, selection, and the "
+            help="What is compared: spec, median, infogain, infogain-subset-denoised, lsd, selection, tree, and the "
             "baselines original and removed. spec,median,original,removed if not given."
         ),
     ] = None,
@@ -238,6 +238,41 @@ def evaluate(
         options={name: value for name, value in options.items() if value not in (None, [])},
         as_json=as_json,
     )
+
+
+@app.command(
+    epilog="Examples: anonfit tree spec.toml --out tree --set output.populations=majority, "
+    "anonfit tree --from tree --predict new_patients.csv --out predicted.csv"
+)
+def tree(
+    spec: Annotated[
+        Path | None, typer.Argument(help="The spec: quasi-identifiers are public, its one target is the class.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The folder (or the file of predictions) to make; named after the spec or data.")
+    ] = None,
+    saved: Annotated[
+        Path | None, typer.Option("--from", help="A published tree, in place of a spec: show it, or predict by it.")
+    ] = None,
+    predict: Annotated[
+        Path | None, typer.Option(help="New data: its rows are written with the class that the tree predicts.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="A setting above the spec's, such as privacy.k=20.")
+    ] = None,
+    replace: Replace = False,
+    as_json: Json = False,
+) -> None:
+    """Publish a k-anonymous decision tree instead of a table.
+
+    Who knows all public columns of a person cannot tell the person from k - 1 others by it.
+    """
+    from anonfit.cli.trees import tree_of_spec, use_tree
+
+    if saved is not None or predict is not None:
+        use_tree(spec, saved, predict, out, replace=replace, as_json=as_json)
+    else:
+        tree_of_spec(spec, out, settings=settings or [], replace=replace, as_json=as_json)
 
 
 @app.command(epilog="Example: anonfit reproduce R16 R18 --quick")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from anonfit.errors import RequestError, did_you_mean
 from anonfit.pipeline import make
 from anonfit.recoding.recoding import Recoding
-from anonfit.spec import ColumnSpec, Spec
+from anonfit.spec import ColumnSpec, MethodSpec, Spec, WorkloadSpec
 from anonfit.tables.schema import ColumnType, Role, Split
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class SpecMethod:
         """The recoding of the spec's variant."""
         found = self.spec(spec, k)
         if found is None:
-            raise RequestError(f"the method '{self.name}' needs {self.needs}, and the spec has none.")
+            raise RequestError(f"the method '{self.name}' needs {self.needs}, and the spec has not that.")
         found = replace(found, method=replace(found.method, seed=seed))
         return make(found, source=frame, threads=1).recoding
 
@@ -117,6 +117,20 @@ def _subset_denoised(spec: Spec) -> Spec | None:
     return _with(replace(spec, columns=columns), "infogain", denoise=True)
 
 
+def _tree(spec: Spec) -> Spec | None:
+    """The table that a k-anonymous decision tree stands for; nothing but the target steers it."""
+    persons = (Role.ENTITY, Role.COUNT, Role.SAMPLE_WEIGHT)
+    if len(spec.targets) != 1 or spec.privacy.diversity or any(spec.of_role(role) for role in persons):
+        return None
+    columns = {name: replace(column, split=None) for name, column in spec.columns.items()}
+    settings = MethodSpec("tree", cut_points=spec.method.cut_points)
+    if spec.method.algorithm == "tree":
+        settings = spec.method
+    workload = WorkloadSpec(targets=spec.workload.targets)
+    privacy = replace(spec.privacy, quasi_identifiers=())
+    return replace(spec, columns=columns, method=settings, workload=workload, privacy=privacy)
+
+
 def _in_two_sets(column: ColumnSpec) -> ColumnSpec:
     """A nominal quasi-identifier that is divided into two sets of names."""
     is_nominal = column.type == ColumnType.NOMINAL or (column.type is None and column.taxonomy is not None)
@@ -132,5 +146,6 @@ METHODS = {
         SpecMethod("infogain-subset-denoised", _subset_denoised, "a target with classes"),
         SpecMethod("lsd", _lsd, "a numeric target"),
         SpecMethod("selection", _selection, "selections"),
+        SpecMethod("tree", _tree, "one target with classes, rows that are persons, and no demand on sensitive columns"),
     )
 }

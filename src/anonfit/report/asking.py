@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Aim", "Asked", "aims_of", "asked_content", "method_name"]
 
+TREE = "k-anonymous decision tree"
 RULES = {
     "first": "the weight decides first, then the width",
     "product": "weight times what a split is worth",
@@ -48,6 +49,8 @@ class Asked:
     capped: Sequence[str] = ()
     """The targets of which `max_confidence` caps what groups tell."""
     refined_by: str | None = None
+    grown_by: str | None = None
+    """The kind of tree whose spans the regions are."""
     """What chose the refinements, where columns were refined top-down."""
     several: Sequence[Mapping[str, Any]] = ()
     """Several quasi-identifiers: the columns and the k of each, and which one it follows from."""
@@ -122,6 +125,8 @@ def asked_content(asked: Asked) -> dict[str, Any]:
 
 
 def _algorithm(asked: Asked) -> str:
+    if asked.grown_by is not None:
+        return f"{TREE} ({asked.grown_by})"
     if asked.refined_by is None:
         return method_name(asked.workload, asked.aims)
     return f"top-down refinement (TDR) by {asked.refined_by}"
@@ -208,7 +213,12 @@ def _purpose(asked: Asked) -> list[str]:
         found.append(f"Only {_and(workload.split_on)} may be split.")
     if workload.min_gain > 0 and aims:
         found.append(f"A split that gains less than {workload.min_gain:g} is not made.")
-    if asked.refined_by is None:
+    if asked.grown_by is not None:
+        found.append(
+            f"Regions are the spans of a k-anonymous decision tree ({asked.grown_by}): what it can make of a person's "
+            "quasi-identifiers, whatever the person's other values are."
+        )
+    elif asked.refined_by is None:
         found.append(f"Splits were chosen by {method_name(workload, asked.aims)}.")
     else:
         found.append(f"Every column was refined by itself, one refinement after another, chosen by {asked.refined_by}.")
