@@ -172,6 +172,7 @@ def anonymize(
     suppression: str = "all",
     zero_gain: bool = False,
     time_budget: float | None = None,
+    start: Recoding | str | Path | None = None,
     seed: int = 0,
     missing: Sequence[str] = ("",),
     missing_policy: str = "category",
@@ -225,6 +226,7 @@ def anonymize(
         suppression: For `tdr`: `all` suppressed values may be disclosed, or of each column the one of `best_gain`.
         zero_gain: For `tdr`: whether refinements that tell nothing of the target are made, after all others.
         time_budget: For `tdr`: the seconds after which refining stops, with what was reached until then.
+        start: For `tdr`: the recoding that refining begins with (or its file), in place of one part a column.
         seed: For what is drawn at random.
         missing: Texts that mean a missing value.
         missing_policy: `category`, `drop` or `error`.

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,6 +19,7 @@ from anonfit.privacy.groups import groups_allowed
 from anonfit.progress import Stage, silent
 from anonfit.recoding.grid import combined
 from anonfit.recoding.recoding import Recoding, Unseen
+from anonfit.recoding.storage import read_recoding
 from anonfit.recoding.values import Values
 from anonfit.release.table import released_table
 from anonfit.spec import ColumnSpec, Spec, TargetSpec
@@ -312,7 +313,7 @@ def make(spec: Spec, *, source: Any = None, threads: int | None = None, stage: S
     if refining is None:
         result = anonymize(schema, frame, **asked)
     else:
-        result = anonymize_top_down(schema, frame, refining=refining, **asked)
+        result = anonymize_top_down(schema, frame, refining=replace(refining, start=_start(spec)), **asked)
     stage("Writing labels")
     table = _table(spec, schema, result, frame, threads)
     dropped = _persons_left_out(schema, read, frame)
@@ -357,7 +358,7 @@ def demands_of(spec: Spec) -> Demands:
 
 
 def refining_of(spec: Spec) -> Refining | None:
-    """How columns are refined; None where regions are split by Mondrian."""
+    """How columns are refined, from one part each; None where regions are split by Mondrian."""
     method = spec.method
     if method.algorithm != "tdr":
         return None
@@ -368,6 +369,14 @@ def refining_of(spec: Spec) -> Refining | None:
         method.zero_gain,
         method.time_budget,
     )
+
+
+def _start(spec: Spec) -> Recoding | None:
+    """The recoding that refining begins with; a path starts at the spec's folder."""
+    given = spec.method.start
+    if given is None or isinstance(given, Recoding):
+        return given
+    return read_recoding((spec.folder or Path()) / given)
 
 
 def workload_of(spec: Spec) -> Workload:

@@ -144,6 +144,8 @@ class MethodSpec:
     zero_gain: bool = False
     time_budget: float | None = None
     """Seconds after which refining stops; None: when nothing is left to refine."""
+    start: Any = field(default=None, repr=False, compare=False)
+    """The recoding that refining begins with: a path, or from Python a `Recoding`; None: every column is one part."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ SECTIONS = {
         "suppression",
         "zero_gain",
         "time_budget",
+        "start",
     ),
     "output": ("values", "order", "regions", "consent"),
 }

@@ -24,7 +24,7 @@ from anonfit.spec import (
 from anonfit.spec_columns import read_column
 from anonfit.spec_diversity import check_diversity, read_diversity
 from anonfit.spec_faults import ABOVE_ZERO, AT_LEAST_ZERO, FRACTION, SHARE, Faults
-from anonfit.spec_refining import NONE, check_refining, read_criterion, read_quasi_identifiers
+from anonfit.spec_refining import NONE, check_refining, read_criterion, read_quasi_identifiers, read_start
 from anonfit.spec_workload import check_workload, read_workload
 from anonfit.tables.cuts import CutPoints
 from anonfit.tables.schema import Role
@@ -98,6 +98,7 @@ def _method(table: dict[str, Any], faults: Faults) -> MethodSpec:
         suppression=faults.choice(table, "suppression", "method", ("all", "best_gain"), "all"),
         zero_gain=faults.kind(table, "zero_gain", "method", bool, "true or false", False),
         time_budget=budget or None,
+        start=read_start(table, faults),
     )
 
 
