@@ -291,8 +291,9 @@ def make(spec: Spec, *, source: Any = None, threads: int | None = None, stage: S
     source = source if source is not None else source_of(spec)
     from anonfit.warming import prepare
 
-    has_models = bool(spec.privacy.diversity) or spec.privacy.max_confidence < 1.0
-    prepare(stage, models=has_models, ahead=isinstance(source, str | Path))
+    has_models = spec.privacy.has_models
+    refines = spec.method.algorithm == "tdr"
+    prepare(stage, models=has_models, refining=refines, ahead=isinstance(source, str | Path))
     stage("Reading")
     schema, read = read_source(spec, source)
     if len(read) == 0:
@@ -421,8 +422,8 @@ def _allowed(
     while len(rows):
         kept = frame[rows]
         persons = persons_in(schema, kept)
-        has_models = bool(demands.diversity) or demands.max_confidence < 1.0
-        guarded = guard(demands, schema, kept, counts=persons.counts, entities=persons.entities) if has_models else []
+        asked = spec.privacy.has_models
+        guarded = guard(demands, schema, kept, counts=persons.counts, entities=persons.entities) if asked else []
         fine = np.ones(len(rows), np.bool_)
         for k, groups in groupings:
             fine &= _fine(persons, guarded, groups[rows], k)[groups[rows]]

@@ -88,6 +88,11 @@ class PrivacySpec:
     quasi_identifiers: tuple[QuasiIdentifierSpec, ...] = ()
     """Several quasi-identifiers; none named: all columns of that role are one."""
 
+    @property
+    def has_models(self) -> bool:
+        """Whether groups are held against models of sensitive columns or targets."""
+        return bool(self.diversity) or self.max_confidence < 1.0
+
 
 @dataclass(frozen=True, slots=True)
 class TargetSpec:
