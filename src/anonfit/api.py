@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonfit.errors import RequestError, did_you_mean
+from anonfit.interrupting import stoppable
 from anonfit.pipeline import Made, RowCounts, extend, make, schema_of
 from anonfit.progress import Stage, silent
 from anonfit.publishing import audit_made, public_report, publish_made, require_passed
@@ -257,7 +258,7 @@ def anonymize(
         if isinstance(data, str | Path):
             data = str(data)
         spec = spec_of_keywords(data, words)
-    made = make(spec, threads=threads)
+    made = make(spec, threads=threads, stopping=stoppable)
     return _released(made, spec.data.source)
 
 
@@ -287,7 +288,7 @@ def run(
         spec = read_spec(spec, settings)
     check_free(Path(out).absolute(), replace=replace)
     ks = read_ks(curve) if curve else ()
-    made = make(spec, stage=stage)
+    made = make(spec, stage=stage, stopping=stoppable)
     report = publish_made(made, Path(out), replace=replace, ks=ks, stage=stage)
     return Release(like(spec.data.source, made.table, index=False), made.recoding, report, made)
 

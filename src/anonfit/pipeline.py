@@ -15,6 +15,7 @@ from anonfit.algorithms.demands import Demands, DiversityRequest, QuasiIdentifie
 from anonfit.algorithms.mondrian import Anonymized, Persons, SelectionAnswers, anonymize, answer_selections, persons_of
 from anonfit.algorithms.top_down import Refining, anonymize_top_down
 from anonfit.errors import DataError, Infeasible, SpecError, did_you_mean, listed
+from anonfit.interrupting import Stopping, unstoppable
 from anonfit.privacy.groups import groups_allowed
 from anonfit.progress import Stage, silent
 from anonfit.recoding.grid import combined
@@ -280,8 +281,15 @@ def _table(spec: Spec, schema: Schema, result: Anonymized, frame: pl.DataFrame, 
     )
 
 
-def make(spec: Spec, *, source: Any = None, threads: int | None = None, stage: Stage = silent) -> Made:
-    """Anonymize the spec's table, or another source in its place."""
+def make(
+    spec: Spec,
+    *,
+    source: Any = None,
+    threads: int | None = None,
+    stage: Stage = silent,
+    stopping: Stopping = unstoppable,
+) -> Made:
+    """Anonymize the spec's table, or another source in its place; `stopping` says whether refining is to stop."""
     if spec.output.values == Values.REPRESENTATIVE and spec.of_role(Role.ENTITY):
         raise SpecError(
             ["output.values = 'representative' tells no regions, so entities could not be audited; use labels."]
@@ -314,7 +322,8 @@ def make(spec: Spec, *, source: Any = None, threads: int | None = None, stage: S
     if refining is None:
         result = anonymize(schema, frame, **asked)
     else:
-        result = anonymize_top_down(schema, frame, refining=replace(refining, start=_start(spec)), **asked)
+        refining = replace(refining, start=_start(spec))
+        result = anonymize_top_down(schema, frame, refining=refining, stopping=stopping, **asked)
     stage("Writing labels")
     table = _table(spec, schema, result, frame, threads)
     dropped = _persons_left_out(schema, read, frame)

@@ -19,7 +19,7 @@ from anonfit.algorithms.starting import start_of
 from anonfit.algorithms.told_refinements import told_refinements
 from anonfit.criteria.refinement import Average, Criterion
 from anonfit.errors import SpecError
-from anonfit.interrupting import stoppable
+from anonfit.interrupting import Stopping, unstoppable
 from anonfit.progress import Stage, silent
 from anonfit.recoding.building import build_grid, cells_of_codes
 from anonfit.recoding.grid import Grid
@@ -76,9 +76,10 @@ def anonymize_top_down(
     cut_points: CutPoints,
     threads: int | None = None,
     stage: Stage = silent,
+    stopping: Stopping = unstoppable,
 ) -> Anonymized:
     """Make a recoding of a frame's quasi-identifiers by top-down refinement: each column by itself, as fine as the
-    demands allow, for the classes of one target.
+    demands allow, for the classes of one target. What was reached when refining is stopped is a recoding too.
     """
     target, column = _target(workload, schema, frame)
     guarded = guard(demands, schema, frame, counts=persons.counts, entities=persons.entities)
@@ -98,7 +99,7 @@ def anonymize_top_down(
     classes, _ = classes_of(target, column, frame[target.column])
     stage("Refining")
     is_over = _clock(refining.seconds)
-    with stoppable() as is_interrupted:
+    with stopping() as is_stopped:
         found = refine(
             table,
             classes,
@@ -110,7 +111,7 @@ def anonymize_top_down(
             suppression=refining.suppression,
             zero_gain=refining.zero_gain,
             guarded=guarded,
-            stop=lambda: is_over() or is_interrupted(),
+            stop=lambda: is_over() or is_stopped(),
             progress=_progress(stage),
             threads=threads,
         )

@@ -27,7 +27,8 @@ found, and otherwise **does not hold**, with the numbers that say so.
 
 The paper is *Workload-Aware Anonymization* (LeFevre, DeWitt, Ramakrishnan, KDD 2006). Regions are learned from
 training rows only, test rows are recoded by the same regions, and the learners are Weka's, as in the paper;
-[learning.md](learning.md) says how regions become features. TDS is our single-dimensional top-down specialization.
+[learning.md](learning.md) says how regions become features. TDS is top-down refinement for one quasi-identifier
+([tdr.md](tdr.md)).
 """
 
 
