@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonfit.errors import RequestError, did_you_mean
+from anonfit.interrupting import stoppable
 from anonfit.pipeline import Made, RowCounts, extend, make, schema_of
 from anonfit.progress import Stage, silent
 from anonfit.publishing import audit_made, public_report, publish_made, require_passed
@@ -175,6 +176,7 @@ def anonymize(
     variant: str = "c45",
     pruning: float | None = None,
     max_spans: int = 1_000_000,
+    start: Recoding | str | Path | None = None,
     seed: int = 0,
     missing: Sequence[str] = ("",),
     missing_policy: str = "category",
@@ -232,6 +234,7 @@ def anonymize(
         variant: For `tree`: `c45` (gain ratio, cuts of numbers, pruning) or `id3` (gain, names only).
         pruning: For `tree`: the confidence of pruning, 0 for none; as the variant has it if not given.
         max_spans: For `tree`: the most spans that a tree may have.
+        start: For `tdr`: the recoding that refining begins with (or its file), in place of one part a column.
         seed: For what is drawn at random.
         missing: Texts that mean a missing value.
         missing_policy: `category`, `drop` or `error`.
@@ -262,7 +265,7 @@ def anonymize(
         if isinstance(data, str | Path):
             data = str(data)
         spec = spec_of_keywords(data, words)
-    made = make(spec, threads=threads)
+    made = make(spec, threads=threads, stopping=stoppable)
     return _released(made, spec.data.source)
 
 
@@ -292,7 +295,7 @@ def run(
         spec = read_spec(spec, settings)
     check_free(Path(out).absolute(), replace=replace)
     ks = read_ks(curve) if curve else ()
-    made = make(spec, stage=stage)
+    made = make(spec, stage=stage, stopping=stoppable)
     report = publish_made(made, Path(out), replace=replace, ks=ks, stage=stage)
     return Release(like(spec.data.source, made.table, index=False), made.recoding, report, made)
 

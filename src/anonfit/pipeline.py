@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,10 +15,12 @@ from anonfit.algorithms.demands import Demands, DiversityRequest, QuasiIdentifie
 from anonfit.algorithms.mondrian import Anonymized, Persons, SelectionAnswers, anonymize, answer_selections, persons_of
 from anonfit.algorithms.top_down import Refining, anonymize_top_down
 from anonfit.errors import DataError, Infeasible, SpecError, did_you_mean, listed
+from anonfit.interrupting import Stopping, unstoppable
 from anonfit.privacy.groups import groups_allowed
 from anonfit.progress import Stage, silent
 from anonfit.recoding.grid import combined
 from anonfit.recoding.recoding import Recoding, Unseen
+from anonfit.recoding.storage import read_recoding
 from anonfit.recoding.values import Values
 from anonfit.release.table import released_table
 from anonfit.spec import ColumnSpec, Spec, TargetSpec
@@ -294,8 +296,15 @@ def _table(spec: Spec, schema: Schema, result: Anonymized, frame: pl.DataFrame, 
     )
 
 
-def make(spec: Spec, *, source: Any = None, threads: int | None = None, stage: Stage = silent) -> Made:
-    """Anonymize the spec's table, or another source in its place."""
+def make(
+    spec: Spec,
+    *,
+    source: Any = None,
+    threads: int | None = None,
+    stage: Stage = silent,
+    stopping: Stopping = unstoppable,
+) -> Made:
+    """Anonymize the spec's table, or another source in its place; `stopping` says whether refining is to stop."""
     if spec.output.values == Values.REPRESENTATIVE and spec.of_role(Role.ENTITY):
         raise SpecError(
             ["output.values = 'representative' tells no regions, so entities could not be audited; use labels."]
@@ -305,8 +314,9 @@ def make(spec: Spec, *, source: Any = None, threads: int | None = None, stage: S
     source = source if source is not None else source_of(spec)
     from anonfit.warming import prepare
 
-    has_models = bool(spec.privacy.diversity) or spec.privacy.max_confidence < 1.0
-    prepare(stage, models=has_models, ahead=isinstance(source, str | Path))
+    has_models = spec.privacy.has_models
+    refines = spec.method.algorithm == "tdr"
+    prepare(stage, models=has_models, refining=refines, ahead=isinstance(source, str | Path))
     stage("Reading")
     schema, read = read_source(spec, source)
     if len(read) == 0:
@@ -329,7 +339,8 @@ def make(spec: Spec, *, source: Any = None, threads: int | None = None, stage: S
     elif refining is None:
         result = anonymize(schema, frame, **asked)
     else:
-        result = anonymize_top_down(schema, frame, refining=refining, **asked)
+        refining = replace(refining, start=_start(spec))
+        result = anonymize_top_down(schema, frame, refining=refining, stopping=stopping, **asked)
     stage("Writing labels")
     table = _table(spec, schema, result, frame, threads)
     dropped = _persons_left_out(schema, read, frame)
@@ -374,7 +385,7 @@ def demands_of(spec: Spec) -> Demands:
 
 
 def refining_of(spec: Spec) -> Refining | None:
-    """How columns are refined; None where regions are split by Mondrian."""
+    """How columns are refined, from one part each; None where regions are split by Mondrian."""
     method = spec.method
     if method.algorithm != "tdr":
         return None
@@ -402,6 +413,14 @@ def tree_of(spec: Spec) -> TreeRequest | None:
         Growing(variant, pruning or None, method.max_spans, method.cut_points),
         privacy.class_is_public,
     )
+
+
+def _start(spec: Spec) -> Recoding | None:
+    """The recoding that refining begins with; a path starts at the spec's folder."""
+    given = spec.method.start
+    if given is None or isinstance(given, Recoding):
+        return given
+    return read_recoding((spec.folder or Path()) / given)
 
 
 def workload_of(spec: Spec) -> Workload:
@@ -446,8 +465,8 @@ def _allowed(
     while len(rows):
         kept = frame[rows]
         persons = persons_in(schema, kept)
-        has_models = bool(demands.diversity) or demands.max_confidence < 1.0
-        guarded = guard(demands, schema, kept, counts=persons.counts, entities=persons.entities) if has_models else []
+        asked = spec.privacy.has_models
+        guarded = guard(demands, schema, kept, counts=persons.counts, entities=persons.entities) if asked else []
         fine = np.ones(len(rows), np.bool_)
         for k, groups in groupings:
             fine &= _fine(persons, guarded, groups[rows], k)[groups[rows]]

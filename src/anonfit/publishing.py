@@ -30,6 +30,7 @@ from anonfit.report.disclosure import disclosed
 from anonfit.report.page import internal_page, report_page
 from anonfit.spec import Spec
 from anonfit.spec_writing import spec_tables
+from anonfit.warming import prepare
 
 if TYPE_CHECKING:
     from anonfit.auditing import Audit
@@ -47,6 +48,13 @@ def _audit_file(made: Made, data: Path) -> Audit:
         return audit_made(made, data)
     except AnonfitError as error:
         raise AuditFailed(f"the written file cannot be audited, so nothing is published: {error}") from None
+
+
+def _prepare_comparison(made: Made, stage: Stage) -> None:
+    """What was refined top-down is compared with blind regions, whose kernels the run did not need before."""
+    spec = made.spec
+    if spec.method.algorithm == "tdr" and not (made.extends or spec.privacy.quasi_identifiers):
+        prepare(stage, models=spec.privacy.has_models, ahead=False)
 
 
 def package_versions() -> dict[str, str]:
@@ -151,6 +159,7 @@ def publish_made(
             written = pool.submit(file_hash, data)
             audit = _audit_file(made, data)
             require_passed(audit)
+            _prepare_comparison(made, stage)
             stage("Reporting")
             report, owners = both_reports(made, audit, ks=ks)
             (folder / "report.json").write_text(

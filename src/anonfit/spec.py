@@ -90,6 +90,11 @@ class PrivacySpec:
     class_is_public: bool = False
     """Whether someone could know a person's class; only of trees."""
 
+    @property
+    def has_models(self) -> bool:
+        """Whether groups are held against models of sensitive columns or targets."""
+        return bool(self.diversity) or self.max_confidence < 1.0
+
 
 @dataclass(frozen=True, slots=True)
 class TargetSpec:
@@ -150,6 +155,8 @@ class MethodSpec:
     pruning: float | None = None
     """The confidence of a tree's pruning, 0 for none; None: as its variant has it."""
     max_spans: int = 1_000_000
+    start: Any = field(default=None, repr=False, compare=False)
+    """The recoding that refining begins with: a path, or from Python a `Recoding`; None: every column is one part."""
 
 
 @dataclass(frozen=True, slots=True)

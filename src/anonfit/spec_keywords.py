@@ -37,6 +37,7 @@ SECTIONS = {
         "variant",
         "pruning",
         "max_spans",
+        "start",
     ),
     "output": ("values", "order", "regions", "consent"),
 }

@@ -24,7 +24,7 @@ from anonfit.spec import (
 from anonfit.spec_columns import read_column
 from anonfit.spec_diversity import check_diversity, read_diversity
 from anonfit.spec_faults import ABOVE_ZERO, AT_LEAST_ZERO, FRACTION, SHARE, Faults
-from anonfit.spec_refining import NONE, check_refining, read_criterion, read_quasi_identifiers
+from anonfit.spec_refining import NONE, check_refining, read_criterion, read_quasi_identifiers, read_start
 from anonfit.spec_trees import POPULATIONS, VARIANTS, check_tree, read_max_spans, read_pruning
 from anonfit.spec_workload import check_workload, read_workload
 from anonfit.tables.cuts import CutPoints
@@ -103,6 +103,7 @@ def _method(table: dict[str, Any], faults: Faults) -> MethodSpec:
         variant=faults.choice(table, "variant", "method", VARIANTS, "c45"),
         pruning=read_pruning(table, faults),
         max_spans=read_max_spans(table, faults),
+        start=read_start(table, faults),
     )
 
 

@@ -6,18 +6,20 @@ with neither.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from anonfit.errors import did_you_mean, listed
+from anonfit.errors import RecodingError, did_you_mean, listed
+from anonfit.recoding.recoding import Recoding
 from anonfit.spec import MethodSpec, QuasiIdentifierSpec, Spec, WorkloadSpec
 from anonfit.spec_faults import Faults
 from anonfit.tables.schema import Role, Split
 
-__all__ = ["CRITERIA", "NONE", "REFINING", "check_refining", "read_criterion", "read_quasi_identifiers"]
+__all__ = ["CRITERIA", "NONE", "REFINING", "check_refining", "read_criterion", "read_quasi_identifiers", "read_start"]
 
 CRITERIA = ("auto", "score", "infogain")
 """Criteria of top-down refinement; auto is score."""
-REFINING = ("average", "suppression", "zero_gain", "time_budget")
+REFINING = ("average", "suppression", "zero_gain", "time_budget", "start")
 """Settings of the method that only top-down refinement has."""
 SPLITTING = ("candidates", "split_on", "weight_rule", "alpha", "min_gain")
 """Settings of the method that only Mondrian has."""
@@ -41,6 +43,23 @@ def read_criterion(table: Mapping[str, Any], algorithm: str, splitting: tuple[st
         return "auto"
     found: str = faults.choice(table, "criterion", "method", known, "auto")
     return found
+
+
+def read_start(table: Mapping[str, Any], faults: Faults) -> Any:
+    """The recoding of `[method]` that refining begins with: the path of a file, or a recoding or its whole text."""
+    given = table.get("start")
+    if given is None or isinstance(given, Recoding):
+        return given
+    if isinstance(given, str) and given.lstrip().startswith("{"):
+        try:
+            return Recoding.from_json(given)
+        except RecodingError as error:
+            faults.add(f"method.start: {error}")
+            return None
+    if not isinstance(given, str | Path) or not str(given):
+        faults.add(f"method.start must be the path of a recoding.json; found {type(given).__name__}.")
+        return None
+    return str(given)
 
 
 def read_quasi_identifiers(value: Any, faults: Faults) -> tuple[QuasiIdentifierSpec, ...]:

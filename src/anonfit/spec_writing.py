@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from anonfit.privacy.catalogue import MODELS
+from anonfit.recoding.recoding import Recoding
 from anonfit.spec import (
     VERSION,
     ColumnSpec,
@@ -65,6 +66,8 @@ def _plain(value: Any) -> Any:
         return [_plain(item) for item in value]
     if isinstance(value, Path):
         return str(value)
+    if isinstance(value, Recoding):
+        return value.to_json()
     return str(value) if isinstance(value, str) else value
 
 

@@ -214,8 +214,8 @@ of column and of person: what is asked holds in the groups of each quasi-identif
 ## Decision trees
 
 `algorithm = "tree"` (a tree with `anonfit tree`, the table that it stands for with `anonfit run`) goes with one target
-with classes, with k, `max_confidence` and `entropy-l` of the target, and with all kinds of columns that are not divided into
-sets or two groups; `variant = "id3"` needs names. A row is a person: no column can have the role entity, count or
+with classes, with k, `max_confidence` and `entropy-l` of the target, and with all kinds of columns that are not divided
+into sets or two groups; `variant = "id3"` needs names. A row is a person: no column can have the role entity, count or
 sample-weight. Everything else is an error ([trees.md](trees.md)).
 
 ## Kinds of quasi-identifiers

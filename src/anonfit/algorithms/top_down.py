@@ -15,13 +15,15 @@ from anonfit.algorithms.demands import Demands, guard
 from anonfit.algorithms.mondrian import Anonymized, Persons
 from anonfit.algorithms.refinements import Part, Requirement, Step
 from anonfit.algorithms.refining import Suppression, refine
+from anonfit.algorithms.starting import start_of
 from anonfit.algorithms.told_refinements import told_refinements
 from anonfit.criteria.refinement import Average, Criterion
 from anonfit.errors import SpecError
-from anonfit.interrupting import stoppable
+from anonfit.interrupting import Stopping, unstoppable
 from anonfit.progress import Stage, silent
 from anonfit.recoding.building import build_grid, cells_of_codes
 from anonfit.recoding.grid import Grid
+from anonfit.recoding.recoding import Recoding
 from anonfit.tables.codebook import CodedValues, code_column
 from anonfit.tables.coded import CodedTable
 from anonfit.tables.cuts import CutPoints
@@ -49,6 +51,8 @@ class Refining:
     zero_gain: bool = False
     seconds: float | None = None
     """Refining stops after so many; None: when nothing is left to refine."""
+    start: Recoding | None = None
+    """What refining begins with; None: every column is one part."""
 
 
 def requirements_of(demands: Demands, columns: Sequence[str]) -> tuple[Requirement, ...]:
@@ -72,9 +76,10 @@ def anonymize_top_down(
     cut_points: CutPoints,
     threads: int | None = None,
     stage: Stage = silent,
+    stopping: Stopping = unstoppable,
 ) -> Anonymized:
     """Make a recoding of a frame's quasi-identifiers by top-down refinement: each column by itself, as fine as the
-    demands allow, for the classes of one target.
+    demands allow, for the classes of one target. What was reached when refining is stopped is a recoding too.
     """
     target, column = _target(workload, schema, frame)
     guarded = guard(demands, schema, frame, counts=persons.counts, entities=persons.entities)
@@ -90,28 +95,30 @@ def anonymize_top_down(
         persons.counts,
         persons.entities,
     )
+    start = None if refining.start is None else start_of(refining.start, domains)
     classes, _ = classes_of(target, column, frame[target.column])
     stage("Refining")
     is_over = _clock(refining.seconds)
-    with stoppable() as is_interrupted:
+    with stopping() as is_stopped:
         found = refine(
             table,
             classes,
             requirements,
+            start=None if start is None else start.parts,
             weights=_weights(workload, frame, persons),
             criterion=refining.criterion,
             average=refining.average,
             suppression=refining.suppression,
             zero_gain=refining.zero_gain,
             guarded=guarded,
-            stop=lambda: is_over() or is_interrupted(),
+            stop=lambda: is_over() or is_stopped(),
             progress=_progress(stage),
             threads=threads,
         )
     stage("Routing rows")
     parts = [_part_of(column_parts, one.size) for column_parts, one in zip(found.parts, table.columns, strict=True)]
     rests = [next((number for number, part in enumerate(some) if part.is_rest), -1) for some in found.parts]
-    recoding = build_grid(parts, rests, domains, points=cut_points)
+    recoding = build_grid(parts, rests, domains, points=cut_points, given=None if start is None else start.cuts)
     cells = cells_of_codes(recoding, domains)
     assert isinstance(recoding.shape, Grid)
     nodes = recoding.shape.nodes([of_code[codes] for of_code, codes in zip(cells, table.codes, strict=True)])

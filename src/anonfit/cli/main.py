@@ -5,6 +5,7 @@ them.
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -86,6 +87,9 @@ def run(
     steps: Annotated[
         bool, typer.Option("--steps", help="Show how columns were refined (algorithm tdr); for the owner only.")
     ] = False,
+    start: Annotated[
+        Path | None, typer.Option(help="The recoding.json that refining begins with, perhaps edited (algorithm tdr).")
+    ] = None,
     replace: Replace = False,
     as_json: Json = False,
 ) -> None:
@@ -93,6 +97,8 @@ def run(
     from anonfit.cli.releasing import run_spec
 
     chosen = [*(settings or []), *([f'engine.name="{engine}"'] if engine else [])]
+    if start is not None:
+        chosen.append(f"method.start={json.dumps(str(start.absolute()))}")
     run_spec(
         spec, out, settings=chosen, curve=_whole_numbers("curve", curve), replace=replace, as_json=as_json, steps=steps
     )

@@ -79,6 +79,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         suppression: For `tdr`; see `anonymize`.
         zero_gain: For `tdr`; see `anonymize`.
         time_budget: For `tdr`; see `anonymize`.
+        start: For `tdr`; see `anonymize`.
         max_confidence: How sure a region may make anybody of a target.
         seed: The seed of what is random.
 
@@ -128,6 +129,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         suppression: str = "all",
         zero_gain: bool = False,
         time_budget: float | None = None,
+        start: Any = None,
         max_confidence: float = 1.0,
         seed: int = 0,
     ) -> None:
@@ -164,6 +166,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.suppression = suppression
         self.zero_gain = zero_gain
         self.time_budget = time_budget
+        self.start = start
         self.max_confidence = max_confidence
         self.seed = seed
 

@@ -44,6 +44,7 @@ AS_IN_ANONYMIZE = (
     "suppression",
     "zero_gain",
     "time_budget",
+    "start",
     "max_confidence",
     "seed",
 )
