@@ -92,7 +92,7 @@ def merge(counts: Mapping[Predicate, int], frame: pl.DataFrame, *, most: int, se
     compared = ranked[:COMPARED]
     seen = _seen(compared, frame, seed)
     found: list[Merged] = []
-    for alike in (ALIKE if len(compared) > most else (1.01,)):
+    for alike in ALIKE if len(compared) > most else (1.01,):
         found = _led(compared, [single[one] for one in compared], seen, alike)
         if len(found) <= most:
             break

@@ -120,5 +120,5 @@ class Origins:
 
 def _place(scope: Scope, name: str) -> int | None:
     """Where a query shows a name."""
-    names = scope.outer_columns or scope.expression.named_selects
+    names: list[Any] = scope.outer_columns or getattr(scope.expression, "named_selects", [])
     return next((place for place, one in enumerate(names) if str(one).lower() == name.lower()), None)

@@ -19,15 +19,21 @@ LONGEST = 100_000
 """Characters of a statement; longer ones are counted and left out."""
 BLOCK = 1 << 20
 MENDED = 100
-"""So many times the next statement is looked for on the line after a quote that is never closed."""
+"""So many times the next statement is looked for within a quote that does not seem to close."""
 BY_LINES = 0.9
 """A file in which so many lines begin as statements do has one on each line."""
 
-STATEMENT_WORDS = re.compile(
-    r"\s*\(*\s*(select|with|insert|update|delete|create|drop|alter|merge|explain|set|use|begin|commit|rollback|show|"
-    r"describe|truncate|grant|revoke|call|copy|values|analyze|vacuum|declare|fetch|close|from|table|replace|load)\b",
-    re.IGNORECASE,
+STATEMENT = (
+    r"\s*\(*\s*(?:(?:begin|commit|rollback)\b|(?:select|with|insert|update|delete|create|drop|alter|merge|explain|set|use|"
+    r"show|describe|truncate|grant|revoke|call|copy|values|analyze|vacuum|declare|fetch|close|from|table|replace|load)"
+    r"\b\s*\S)"
 )
+BEGIN = re.compile(STATEMENT, re.IGNORECASE)
+NEXT = re.compile(rf";[ \t]*\n(?={STATEMENT})", re.IGNORECASE)
+"""Where a statement begins, whatever is quoted."""
+LONGEST_MARK = 100
+HALVES = re.compile(r"(?:[-/*\\]|\$[A-Za-z_]*)+\Z")
+"""What may be the first half of a mark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +103,7 @@ class _Splitter:
 
     def by_lines(self, first: str, file: TextIO) -> Iterator[Statement]:
         """Every line is a statement, or several; what is not closed ends with its line."""
-        number, rest, too_long = 1, "", False
+        number, rest, too_long = 1, "", False  # too long: the rest of a line, which is left out
         block = first
         while block:
             *lines, rest = (rest + block).split("\n")
@@ -134,15 +140,18 @@ class _Splitter:
                 buffer += block
                 continue
             is_open = bool(opened) and opened != "--"
-            if is_open and self.mended < MENDED:  # the quote was meant to end before
+            # A quote that was never closed takes the next statement for a text.
+            found = NEXT.search(buffer) if (is_open or end > LONGEST) and self.mended < MENDED else None
+            if found is not None:
                 self.mended += 1
-                end = _line_end(buffer)
-                yield Statement(None, self.name, line)
+                end = found.start()
+                yield self.unreadable(buffer, line)
             elif end > LONGEST or is_open:
-                yield Statement(None, self.name, line)
+                yield self.unreadable(buffer, line)
                 if not is_whole:
-                    buffer, block, passed = self.skipped(buffer, opened, file)
+                    buffer, block, passed = self.skipped(buffer, file)
                     line += passed
+                    buffer = buffer or (file.read(BLOCK) if block else "")
                     continue
             else:
                 yield from self.statement(buffer[:end], line)
@@ -151,19 +160,19 @@ class _Splitter:
             if not buffer:
                 buffer = block = file.read(BLOCK)
 
-    def skipped(self, buffer: str, opened: str, file: TextIO) -> tuple[str, str, int]:
+    def skipped(self, buffer: str, file: TextIO) -> tuple[str, str, int]:
         """What comes after a statement that is too long, the last block read, and the lines that were passed."""
-        passed = 0
+        opened, passed = "", 0
         while True:
-            # The last sign may be the first half of what ends a comment or a text.
-            passed += buffer.count("\n", 0, len(buffer) - 1)
+            place = _safe_end(buffer)
+            end, opened = self.end_of_statement(buffer[:place], 0, opened)
+            passed += buffer.count("\n", 0, end + 1 if end < place else place)
+            if end < place:
+                return buffer[end + 1 :], buffer, passed
             block = file.read(BLOCK)
-            buffer = buffer[-1:] + block
             if not block:
                 return "", "", passed
-            end, opened = self.end_of_statement(buffer, 0, opened)
-            if end < len(buffer):
-                return buffer[end + 1 :], block, passed + buffer.count("\n", 0, end + 1)
+            buffer = buffer[place:] + block
 
     def end_of_statement(self, text: str, start: int, opened: str) -> tuple[int, str]:
         """Where the statement ends that goes on at a place, and what is open there: the length of the text if nothing
@@ -186,27 +195,32 @@ class _Splitter:
                 return found.start(), ""
             opened, at = found.group(), found.end()
 
+    def unreadable(self, text: str, line: int) -> Statement:
+        """A statement that is not read."""
+        return Statement(None, self.name, line + text.count("\n", 0, _blank(text)))
+
     def statement(self, text: str, line: int) -> Iterator[Statement]:
         """A statement, if there is anything to read; lines are counted from where it begins."""
-        if len(text) > LONGEST:
-            yield Statement(None, self.name, line)
-            return
-        begin = len(text) - len(text.lstrip())
-        if begin < len(text):
+        begin = _blank(text)
+        if len(text) - begin > LONGEST:
+            yield self.unreadable(text, line)
+        elif begin < len(text):
             yield Statement(text.strip(), self.name, line + text.count("\n", 0, begin))
 
 
-def _line_end(text: str) -> int:
-    """Where the first line that says anything ends."""
-    begin = len(text) - len(text.lstrip())
-    end = text.find("\n", begin)
-    return len(text) - 1 if end < 0 else end
+def _blank(text: str) -> int:
+    """The signs before a statement that say nothing."""
+    return len(text) - len(text.lstrip())
+
+
+def _safe_end(text: str) -> int:
+    """Where a text can be divided: not within what begins or ends a quote or comment."""
+    found = HALVES.search(text[-LONGEST_MARK:])
+    return len(text) if found is None else len(text) - (len(text[-LONGEST_MARK:]) - found.start())
 
 
 def _is_by_lines(text: str) -> bool:
     """Whether nearly every line begins a statement."""
     lines = [line for line in text[:LONGEST].split("\n") if line.strip() and not line.lstrip().startswith("--")]
-    if len(text) > LONGEST and len(lines) > 1:
-        lines.pop()
-    begun = sum(STATEMENT_WORDS.match(line) is not None for line in lines)
+    begun = sum(BEGIN.match(line) is not None for line in lines)
     return bool(lines) and begun >= BY_LINES * len(lines)

@@ -9,6 +9,7 @@ format of a date, belongs to the shape. What stands in its place can be parsed a
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -25,6 +26,7 @@ MOST_PLANS = 20_000
 """Plans that are kept."""
 
 DIGITS = frozenset(".0123456789")
+KEPT = "\x00"
 NUMBER_SLOT = "8675309"
 TEXT_SLOT = ("⟨", "⟩")
 BEFORE_VALUES = frozenset(
@@ -54,10 +56,20 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The shape of all statements that differ in values only, and which of their values each slot has."""
+    """The shape of all statements that differ in values only: the texts between the values that belong to it, which
+    these are, and which values each slot has.
+    """
 
-    text: str
+    texts: tuple[str, ...]
+    kept: tuple[int, ...]
     slots: tuple[tuple[int, ...], ...]
+
+    def text(self, values: Sequence[str]) -> str:
+        """The shape of a statement that has some values."""
+        found = [self.texts[0]]
+        for at, after in zip(self.kept, self.texts[1:], strict=True):
+            found += [values[at], after]
+        return "".join(found)
 
 
 class TooLarge(Exception):
@@ -103,7 +115,7 @@ class _Shaper:
         Raises:
             TooLarge: It has too many words, or they are nested too deeply to be parsed.
         """
-        pieces = self.values.split(text)
+        pieces = self.values.split(text.replace(KEPT, " "))
         is_value = [piece[0] in self.text_quotes or piece[0] in DIGITS for piece in pieces[1::2]]
         values = [piece for piece, is_one in zip(pieces[1::2], is_value, strict=True) if is_one]
         pieces[1::2] = [
@@ -115,18 +127,18 @@ class _Shaper:
         key = "".join(pieces)
         plan = self.plans.get(key)
         if plan is None:
-            plan = self.plan(text, values)
+            plan = self.plan(text.replace(KEPT, " "), values)
             if len(self.plans) < MOST_PLANS:
                 self.plans[key] = plan
         if isinstance(plan, TooLarge):
             raise plan
-        return Shape(plan.text, tuple(tuple(self.written(values[at]) for at in slot) for slot in plan.slots))
+        return Shape(plan.text(values), tuple(tuple(self.written(values[at]) for at in slot) for slot in plan.slots))
 
     def plan(self, text: str, values: list[str]) -> _Plan | TooLarge:
         """The plan of a statement, which has these values."""
         words: list[str] = []
         slots: list[list[int]] = []
-        nesting, at = _Nesting(), -1
+        nesting, at, kept = _Nesting(), -1, []
         for found in self.pattern.finditer(text):
             kind, word = found.lastgroup, found.group()
             if kind == "skip":
@@ -141,12 +153,14 @@ class _Shaper:
                     words.append(_slot(len(slots), is_text=kind == "text"))
                     slots.append([at])
                     continue
+                word = KEPT
+                kept.append(at)
             elif not nesting.passes(word):
                 return TooLarge(f"it is nested more than {DEEPEST} deep")
             words.append(word)
             if len(words) > MOST_WORDS:
                 return TooLarge(f"it has more than {MOST_WORDS:,} words")
-        return _Plan(" ".join(words), tuple(map(tuple, slots)))
+        return _Plan(tuple(" ".join(words).split(KEPT)), tuple(kept), tuple(map(tuple, slots)))
 
     def written(self, value: str) -> Written:
         """A value without its quotes."""
