@@ -155,6 +155,8 @@ def manifest_spec(made: Made) -> dict[str, Any]:
 def _asked(made: Made) -> dict[str, Any]:
     """What was asked, for the public report."""
     spec, workload = made.spec, workload_of(made.spec)
+    if made.learned is not None:
+        workload = replace(workload, weights=made.learned.weights)
     return asked_content(
         Asked(
             k=spec.privacy.k,
@@ -165,6 +167,7 @@ def _asked(made: Made) -> dict[str, Any]:
             aims=aims_of(workload, made.schema, _rows(made), steered=made.steered),
             capped=_capped(made),
             refined_by=_refined_by(made),
+            explored=_explored(made),
             several=_several(made),
         )
     )
@@ -184,6 +187,18 @@ def _refined_by(made: Made) -> str | None:
     if refining is None:
         return None
     return "information gain" if refining.criterion == "infogain" else "information gain against anonymity loss"
+
+
+def _explored(made: Made) -> str | None:
+    """What was tried and by which rule one was chosen, in words; the candidates themselves are not public."""
+    if made.exploration is None:
+        return None
+    figures = ", ".join(made.exploration["figures"].values())
+    return (
+        f"The use is not known: {len(made.exploration['candidates'])} ways to weigh columns were tried and held "
+        f"against each other by their figures ({figures}). Published is, {made.exploration['rule']}. The others are "
+        "not published."
+    )
 
 
 def _several(made: Made) -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ from anonfit.recoding.recoding import Recoding, Unseen
 from anonfit.recoding.values import Values
 from anonfit.release.table import released_table
 from anonfit.spec import ColumnSpec, Spec, TargetSpec
+from anonfit.spec_learning import Asked, with_query_log
 from anonfit.tables.reading import ReadOptions, column_names, read_table
 from anonfit.tables.schema import Column, ColumnType, Role, Schema
 from anonfit.tables.taxonomy import Taxonomy
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from anonfit.algorithms.refining import Suppression
     from anonfit.criteria.refinement import Average
     from anonfit.engines.memory.guard import Guarded
+    from anonfit.workload.accuracy import LearnedWeights
 
 __all__ = [
     "Made",
@@ -93,6 +95,12 @@ class Made:
     """The targets that steered splits, and whether each did as a number; None where that is not known."""
     refinements: Mapping[str, Any] | None = field(default=None, repr=False)
     """How top-down refinement came to the recoding, where it did just now."""
+    asked: tuple[Asked, ...] = field(default=(), repr=False)
+    """The questions of the query log, those of most queries first."""
+    learned: LearnedWeights | None = field(default=None, repr=False)
+    """The weights of columns, where they were found from the rows."""
+    exploration: Mapping[str, Any] | None = field(default=None, repr=False)
+    """All that was tried, where the use is not known; the spec then asks for what was chosen."""
 
 
 def source_of(spec: Spec) -> Any:
@@ -299,7 +307,11 @@ def make(spec: Spec, *, source: Any = None, threads: int | None = None, stage: S
     frame = _without_missing(spec, schema, read)
     _check_raw(schema, frame)
     _check_bounds(spec, schema)
-    persons, workload = persons_in(schema, frame), workload_of(spec)
+    persons = persons_in(schema, frame)
+    if spec.workload.query_log is not None:
+        stage("Reading the query log")
+    spec, asked_by_log = with_query_log(spec, schema.columns, frame, persons)
+    workload = workload_of(spec)
     asked: dict[str, Any] = {
         "persons": persons,
         "demands": demands_of(spec),
@@ -308,8 +320,16 @@ def make(spec: Spec, *, source: Any = None, threads: int | None = None, stage: S
         "threads": threads,
         "stage": stage,
     }
-    refining = refining_of(spec)
-    if refining is None:
+    refining, exploration = refining_of(spec), None
+    if spec.method.criterion == "explore":
+        from anonfit.exploration import explored
+
+        def way(one: Workload) -> Anonymized:
+            return anonymize(schema, frame, **asked | {"workload": one, "stage": silent})
+
+        names = [column.name for column in schema.quasi_identifiers]
+        spec, result, exploration = explored(spec, frame, persons, way, workload=workload, names=names, stage=stage)
+    elif refining is None:
         result = anonymize(schema, frame, **asked)
     else:
         result = anonymize_top_down(schema, frame, refining=refining, **asked)
@@ -332,6 +352,9 @@ def make(spec: Spec, *, source: Any = None, threads: int | None = None, stage: S
         nodes,
         steered=result.steered,
         refinements=result.refinements,
+        learned=result.learned,
+        exploration=exploration,
+        asked=asked_by_log,
     )
 
 
@@ -377,12 +400,16 @@ def workload_of(spec: Spec) -> Workload:
         targets=_target_requests(spec.targets),
         denoise=asked.denoise,
         selections=asked.selections,
-        weights=asked.weights,
+        weights=asked.weights if method.criterion == "clustering" else spec.weights,
+        weights_from=asked.weights_from,
+        features=asked.features,
         criterion=method.criterion,
         candidates=method.candidates,
         split_on=method.split_on,
         weight_rule=method.weight_rule,
         alpha=method.alpha,
+        beta=method.beta,
+        gamma=method.gamma,
         min_gain=method.min_gain,
         seed=method.seed,
         sample_weight=next(iter(spec.of_role(Role.SAMPLE_WEIGHT)), None),
