@@ -58,7 +58,8 @@ def evaluate(
         data: A path or frame; or a spec, or the path of one, that names its own data.
         spec: The spec, where `data` is data: a `Spec` or the path of a spec file.
         methods: `spec` (as the spec says), `median`, `infogain`, `infogain-subset-denoised`, `lsd`, `selection`,
-            `weighted`, `naive`, `probabilistic`, `combined`, `clustering`, `explore`, the baselines `original` (raw rows) and `removed` (no quasi-identifiers), or objects with a `name` and `recode`.
+            `weighted`, `naive`, `probabilistic`, `combined`, `clustering`, `explore`, the baselines
+            `original` (raw rows) and `removed` (no quasi-identifiers), or objects with a `name` and `recode`.
         ks: The demands; that of the spec if none is given.
         learners: Names, see `anonfit.evaluation.learners.LEARNERS`, or `Learner` objects; by default those of
             scikit-learn for the kinds of targets that there are.

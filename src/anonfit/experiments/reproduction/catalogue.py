@@ -6,10 +6,13 @@ from __future__ import annotations
 from anonfit.experiments.reproduction.census_accuracy import CENSUS_ACCURACY
 from anonfit.experiments.reproduction.census_numbers import CENSUS_NUMBERS
 from anonfit.experiments.reproduction.contraceptives import CONTRACEPTIVES
+from anonfit.experiments.reproduction.credit_weights import CREDIT_WEIGHTS
 from anonfit.experiments.reproduction.entropy_and_size import ENTROPY_AND_SIZE
 from anonfit.experiments.reproduction.forest_overfits import FOREST_OVERFITS
 from anonfit.experiments.reproduction.frame import Experiment
 from anonfit.experiments.reproduction.imprecision import IMPRECISION
+from anonfit.experiments.reproduction.metrics_and_tasks import METRICS_AND_TASKS
+from anonfit.experiments.reproduction.one_weight import ONE_WEIGHT
 from anonfit.experiments.reproduction.projection import PROJECTION
 from anonfit.experiments.reproduction.random_groups import RANDOM_GROUPS
 from anonfit.experiments.reproduction.several_targets import SEVERAL_TARGETS
@@ -27,5 +30,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     RANDOM_GROUPS,
     PROJECTION,
     CENSUS_NUMBERS,
+    ONE_WEIGHT,
+    CREDIT_WEIGHTS,
     FOREST_OVERFITS,
+    METRICS_AND_TASKS,
 )
