@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anonfit.engines.bits import unpacked
 from anonfit.recoding.columns import NominalCells, RecodedColumn
 from anonfit.recoding.recoding import Recoding
 
@@ -63,7 +64,7 @@ def _of_quasi_identifier(
     recoding: Recoding, column: RecodedColumn, index: int, nodes: NDArray[Any], cells: NDArray[np.int32]
 ) -> Iterator[Item]:
     parts = recoding.boxes.parts(nodes, index)
-    held = np.unpackbits(parts.bits(column.size), axis=1, count=column.size, bitorder="little").view(np.bool_)
+    held = unpacked(parts.bits(column.size), column.size).astype(np.bool_)  # (part, cell)
     for chosen in _sets(column, held, parts.of_node):
         outside = ~chosen
         lies_within: NDArray[np.bool_] = np.logical_not((held & outside).any(axis=1))
