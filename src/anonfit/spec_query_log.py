@@ -50,7 +50,13 @@ def _number(table: dict[str, Any], name: str, default: int, faults: Faults) -> i
 def check_query_log(spec: Spec, faults: Faults) -> None:
     """Faults between a log and the method."""
     log = spec.workload.query_log
-    if log is not None and log.learn and spec.method.algorithm == "tdr":
+    if log is None or not log.learn:
+        return
+    if spec.workload.weights_from is not None:
+        faults.add(f"{WHERE} teaches weights, and workload.weights_from finds them; remove it, or write learn = false.")
+    if spec.method.criterion == "explore":
+        faults.add(f"{WHERE} teaches weights, and criterion = 'explore' tries its own; write learn = false, or 'auto'.")
+    if spec.method.algorithm == "tdr":
         faults.add(
             f"{WHERE} teaches selections and weights, which algorithm = 'tdr' does not use; write learn = false to "
             "have the release judged by its queries only, or use 'mondrian'."

@@ -123,6 +123,15 @@ def test_top_down_refinement_is_judged_by_a_log_but_learns_nothing(folder: Path)
         )
 
 
+def test_weights_come_from_one_place() -> None:
+    text = TOML.replace("[workload]\n", '[workload]\nweights_from = "accuracy"\n')
+    with pytest.raises(SpecError, match="weights_from finds them"):
+        parse_spec(with_log(text, path="log.sql"))
+    assert parse_spec(with_log(text, path="log.sql", learn=False)).workload.query_log
+    with pytest.raises(SpecError, match="tries its own"):
+        parse_spec(with_log(TOML + '[method]\ncriterion = "explore"\n', path="log.sql"))
+
+
 def test_a_release_is_made_for_what_its_log_teaches(folder: Path) -> None:
     made = made_of(folder)
     workload = made.spec.workload

@@ -66,7 +66,7 @@ def test_means_are_over_all_times_a_query_was_asked() -> None:
 
 def test_pages_say_what_there_is() -> None:
     assert "cannot be told" in queries_part(told(query(9, 40, 20.0)))
-    assert "10.0" in queries_part(told(query(180, 200, 150.0))).replace("90.0", "10.0")
+    assert "90.0" in queries_part(told(query(180, 200, 150.0)))
     internal = internal_queries([Ask(None, (("count", None),))], [query(50, 100, 60.0)], left_out=2)
     page = queries_part(internal)
     assert "all rows" in page
