@@ -157,6 +157,8 @@ def manifest_spec(made: Made) -> dict[str, Any]:
 def _asked(made: Made) -> dict[str, Any]:
     """What was asked, for the public report."""
     spec, workload = made.spec, workload_of(made.spec)
+    if made.learned is not None:
+        workload = replace(workload, weights=made.learned.weights)
     return asked_content(
         Asked(
             k=spec.privacy.k,
@@ -168,6 +170,7 @@ def _asked(made: Made) -> dict[str, Any]:
             capped=_capped(made),
             refined_by=_refined_by(made),
             grown_by=_grown_by(made),
+            explored=_explored(made),
             several=_several(made),
         )
     )
@@ -193,6 +196,18 @@ def _grown_by(made: Made) -> str | None:
     """The kind of tree whose spans the regions are, in words."""
     tree = tree_of(made.spec)
     return None if tree is None else "C4.5" if tree.growing.variant == Variant.C45 else "ID3"
+
+
+def _explored(made: Made) -> str | None:
+    """What was tried and by which rule one was chosen, in words; the candidates themselves are not public."""
+    if made.exploration is None:
+        return None
+    figures = ", ".join(made.exploration["figures"].values())
+    return (
+        f"The use is not known: {len(made.exploration['candidates'])} ways to weigh columns were tried and held "
+        f"against each other by their figures ({figures}). Published is, {made.exploration['rule']}. The others are "
+        "not published."
+    )
 
 
 def _several(made: Made) -> list[dict[str, Any]]:

@@ -24,6 +24,7 @@ from anonfit.recoding.storage import read_recoding
 from anonfit.recoding.values import Values
 from anonfit.release.table import released_table
 from anonfit.spec import ColumnSpec, Spec, TargetSpec
+from anonfit.spec_learning import Asked, with_query_log
 from anonfit.tables.reading import ReadOptions, column_names, read_table
 from anonfit.tables.schema import Column, ColumnType, Role, Schema
 from anonfit.tables.taxonomy import Taxonomy
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from anonfit.algorithms.refining import Suppression
     from anonfit.criteria.refinement import Average
     from anonfit.engines.memory.guard import Guarded
+    from anonfit.workload.accuracy import LearnedWeights
 
 __all__ = [
     "Made",
@@ -101,6 +103,12 @@ class Made:
     """The targets that steered splits, and whether each did as a number; None where that is not known."""
     refinements: Mapping[str, Any] | None = field(default=None, repr=False)
     """How top-down refinement came to the recoding, where it did just now."""
+    asked: tuple[Asked, ...] = field(default=(), repr=False)
+    """The questions of the query log, those of most queries first."""
+    learned: LearnedWeights | None = field(default=None, repr=False)
+    """The weights of columns, where they were found from the rows."""
+    exploration: Mapping[str, Any] | None = field(default=None, repr=False)
+    """All that was tried, where the use is not known; the spec then asks for what was chosen."""
 
 
 def source_of(spec: Spec) -> Any:
@@ -324,7 +332,11 @@ def make(
     frame = without_missing(spec, schema, read)
     _check_raw(schema, frame)
     _check_bounds(spec, schema)
-    persons, workload = persons_in(schema, frame), workload_of(spec)
+    persons = persons_in(schema, frame)
+    if spec.workload.query_log is not None:
+        stage("Reading the query log")
+    spec, asked_by_log = with_query_log(spec, schema.columns, frame, persons)
+    workload = workload_of(spec)
     asked: dict[str, Any] = {
         "persons": persons,
         "demands": demands_of(spec),
@@ -333,9 +345,17 @@ def make(
         "threads": threads,
         "stage": stage,
     }
-    refining, tree = refining_of(spec), tree_of(spec)
+    refining, tree, exploration = refining_of(spec), tree_of(spec), None
     if tree is not None:
         result = anonymize_by_tree(schema, frame, tree, stage=stage)
+    elif spec.method.criterion == "explore":
+        from anonfit.exploration import explored
+
+        def way(one: Workload) -> Anonymized:
+            return anonymize(schema, frame, **asked | {"workload": one, "stage": silent})
+
+        names = [column.name for column in schema.quasi_identifiers]
+        spec, result, exploration = explored(spec, frame, persons, way, workload=workload, names=names, stage=stage)
     elif refining is None:
         result = anonymize(schema, frame, **asked)
     else:
@@ -360,6 +380,9 @@ def make(
         nodes,
         steered=result.steered,
         refinements=result.refinements,
+        learned=result.learned,
+        exploration=exploration,
+        asked=asked_by_log,
     )
 
 
@@ -430,12 +453,16 @@ def workload_of(spec: Spec) -> Workload:
         targets=_target_requests(spec.targets),
         denoise=asked.denoise,
         selections=asked.selections,
-        weights=asked.weights,
+        weights=asked.weights if method.criterion == "clustering" else spec.weights,
+        weights_from=asked.weights_from,
+        features=asked.features,
         criterion=method.criterion,
         candidates=method.candidates,
         split_on=method.split_on,
         weight_rule=method.weight_rule,
         alpha=method.alpha,
+        beta=method.beta,
+        gamma=method.gamma,
         min_gain=method.min_gain,
         seed=method.seed,
         sample_weight=next(iter(spec.of_role(Role.SAMPLE_WEIGHT)), None),

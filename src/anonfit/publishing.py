@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["audit_made", "package_versions", "public_report", "publish_made", "require_passed", "source_hash"]
 
 PACKAGES = ("anonfit", "polars", "numba", "numpy")
-INTERNAL = ("selections", "initial_risk", "attack", "predictions", "comparison", "curve")
+INTERNAL = ("selections", "initial_risk", "attack", "predictions", "comparison", "curve", "queries", "rules")
 """What the internal record tells without the disclosure rule."""
 
 
@@ -124,6 +125,8 @@ def _internal(made: Made, audit: Audit, target: Path, source: dict[str, str] | N
         },
         **{name: report[name] for name in INTERNAL},
         **({} if made.refinements is None else {"refinements": made.refinements}),
+        **({} if made.learned is None else {"learned_weights": asdict(made.learned)}),
+        **({} if made.exploration is None else {"exploration": made.exploration}),
         "audit": audit.to_dict(),
     }
     return json.dumps(record, indent=1, ensure_ascii=False, default=str) + "\n"
@@ -162,6 +165,7 @@ def publish_made(
             _prepare_comparison(made, stage)
             stage("Reporting")
             report, owners = both_reports(made, audit, ks=ks)
+            owners["exploration"] = made.exploration
             (folder / "report.json").write_text(
                 json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
             )

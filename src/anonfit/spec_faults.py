@@ -27,7 +27,6 @@ __all__ = [
 ]
 
 LATER = {
-    "workload.query_log": "query logs",
     "engine.memory": "memory limits",
     "engine.spill": "spilling to disk",
 }

@@ -19,7 +19,7 @@ __all__ = ["spec_of_keywords"]
 SECTIONS = {
     "data": ("missing", "missing_policy", "default_role"),
     "privacy": ("k", "max_confidence"),
-    "workload": ("denoise", "weights"),
+    "workload": ("denoise", "weights", "features", "selected_by", "weights_from", "clusters"),
     "method": (
         "algorithm",
         "criterion",
@@ -27,6 +27,8 @@ SECTIONS = {
         "split_on",
         "weight_rule",
         "alpha",
+        "beta",
+        "gamma",
         "min_gain",
         "cut_points",
         "seed",
@@ -148,7 +150,7 @@ def _names(given: Any) -> list[str]:
 
 def _setting(name: str, value: Any) -> Any:
     """A setting as TOML has it."""
-    if name == "split_on":
+    if name in ("split_on", "features", "selected_by"):
         return _names(value)
     if isinstance(value, Mapping):
         return {str(column): item for column, item in value.items()}

@@ -21,6 +21,7 @@ from anonfit.spec import (
     SelectionSpec,
     Spec,
 )
+from anonfit.spec_application import WEIGHT_RULES, check_application
 from anonfit.spec_columns import read_column
 from anonfit.spec_diversity import check_diversity, read_diversity
 from anonfit.spec_faults import ABOVE_ZERO, AT_LEAST_ZERO, FRACTION, SHARE, Faults
@@ -33,7 +34,7 @@ from anonfit.tables.schema import Role
 __all__ = ["parse_spec", "public_spec", "read_spec", "spec_of", "with_settings"]
 
 SECTIONS = ("version", "data", "columns", "privacy", "workload", "method", "engine", "output")
-CRITERIA = ("auto", "median", "infogain", "lsd", "selection", "weighted")
+CRITERIA = ("auto", "median", "infogain", "lsd", "selection", "weighted", "clustering", "explore")
 
 
 def _data(table: dict[str, Any], faults: Faults) -> DataSpec:
@@ -93,8 +94,10 @@ def _method(table: dict[str, Any], faults: Faults) -> MethodSpec:
         seed=faults.kind(table, "seed", "method", int, "a whole number", 0),
         candidates=faults.choice(table, "candidates", "method", ("boundary", "all"), "boundary"),
         split_on=faults.texts(table, "split_on", "method", ()),
-        weight_rule=faults.choice(table, "weight_rule", "method", ("first", "product", "blend"), "first"),
+        weight_rule=faults.choice(table, "weight_rule", "method", WEIGHT_RULES, "first"),
         alpha=faults.number(table, "alpha", "method", FRACTION, 0.5),
+        beta=faults.number(table, "beta", "method", FRACTION, 0.25),
+        gamma=faults.number(table, "gamma", "method", FRACTION, 0.25),
         min_gain=faults.number(table, "min_gain", "method", AT_LEAST_ZERO, 0.0),
         average=faults.choice(table, "average", "method", ("containing", "all"), "containing"),
         suppression=faults.choice(table, "suppression", "method", ("all", "best_gain"), "all"),
@@ -176,6 +179,7 @@ def spec_of(tables: Mapping[str, Any], *, folder: Path | None = None) -> Spec:
     _check_roles(spec, faults)
     check_diversity(spec, faults)
     check_workload(spec, faults)
+    check_application(spec, faults)
     check_refining(spec, faults)
     check_tree(spec, faults)
     if faults.found:

@@ -21,7 +21,7 @@ CRITERIA = ("auto", "score", "infogain")
 """Criteria of top-down refinement; auto is score."""
 REFINING = ("average", "suppression", "zero_gain", "time_budget", "start")
 """Settings of the method that only top-down refinement has."""
-SPLITTING = ("candidates", "split_on", "weight_rule", "alpha", "min_gain")
+SPLITTING = ("candidates", "split_on", "weight_rule", "alpha", "beta", "gamma", "min_gain")
 """Settings of the method that only Mondrian has."""
 
 
@@ -32,7 +32,7 @@ NONE: tuple[Any, ...] = ()
 def read_criterion(table: Mapping[str, Any], algorithm: str, splitting: tuple[str, ...], faults: Faults) -> str:
     """The criterion of `[method]`; `splitting` are those of Mondrian."""
     known = CRITERIA if algorithm == "tdr" else ("auto",) if algorithm == "tree" else splitting
-    why = {"clustering": "not supported by this version of anonfit", "score": "for algorithm = 'tdr' only"}
+    why = {"score": "for algorithm = 'tdr' only"}
     others = "for algorithm = 'mondrian' only" if algorithm == "tdr" else "not for algorithm = 'tree'"
     why |= dict.fromkeys(set(splitting) - set(CRITERIA), others)
     if algorithm == "tree":
@@ -99,7 +99,7 @@ def check_refining(spec: Spec, faults: Faults) -> None:
     for name in SPLITTING:
         if getattr(spec.method, name) != getattr(default, name):
             faults.add(f"method.{name} is for algorithm = 'mondrian' only; remove it.")
-    for name in ("denoise", "selections", "weights"):
+    for name in ("denoise", "selections", "weights", "features", "selected_by", "weights_from"):
         if getattr(spec.workload, name) != getattr(WorkloadSpec(), name):
             faults.add(f"workload.{name} steers algorithm = 'mondrian' only; remove it, or use that.")
     if len(spec.targets) != 1 and not faults.within("workload.targets") and not faults.unread:
@@ -115,7 +115,7 @@ def check_refining(spec: Spec, faults: Faults) -> None:
 def _check_mondrian(spec: Spec, faults: Faults) -> None:
     if spec.privacy.quasi_identifiers:
         faults.add("privacy.quasi_identifiers is for algorithm = 'tdr' only; remove it, or use that.")
-    for name in REFINING:
+    for name in REFINING[:-1]:  # exploring has a time budget too
         if getattr(spec.method, name) != getattr(MethodSpec(), name):
             faults.add(f"method.{name} is for algorithm = 'tdr' only; remove it, or use that.")
 

@@ -27,7 +27,9 @@ from anonfit.spec import (
     TargetSpec,
     WorkloadSpec,
 )
+from anonfit.spec_application import KEYS
 from anonfit.spec_diversity import distance_of
+from anonfit.spec_query_log import query_log_table
 from anonfit.tables.schema import Column, ColumnType, Schema
 
 __all__ = [
@@ -38,6 +40,7 @@ __all__ = [
     "spec_tables",
     "target_table",
     "to_toml",
+    "toml_value",
 ]
 
 BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
@@ -51,6 +54,8 @@ PUBLIC_METHOD = (
     "split_on",
     "weight_rule",
     "alpha",
+    "beta",
+    "gamma",
     "min_gain",
 )
 """What it says of the method: all but the seed."""
@@ -129,7 +134,11 @@ def _workload(workload: WorkloadSpec) -> dict[str, Any]:
         found["selections"] = [selection_table(selection) for selection in workload.selections]
     if workload.weights:
         found["weights"] = dict(workload.weights)
-    return found
+    if workload.rules:
+        found["rules"] = True
+    if workload.query_log is not None:
+        found["query_log"] = query_log_table(workload.query_log)
+    return found | _settings(workload, WorkloadSpec(), KEYS)
 
 
 def spec_tables(spec: Spec) -> dict[str, Any]:
@@ -236,14 +245,15 @@ def _public_workload(workload: WorkloadSpec) -> dict[str, Any]:
         public["targets"] = [
             target_table(target) | {"weight": target.weight, "scale": target.scale} for target in workload.targets
         ]
-    return public
+    return public | _settings(workload, WorkloadSpec(), KEYS)
 
 
 def _key(name: str) -> str:
-    return name if BARE_KEY.fullmatch(name) else _value(name)
+    return name if BARE_KEY.fullmatch(name) else toml_value(name)
 
 
-def _value(value: Any) -> str:
+def toml_value(value: Any) -> str:
+    """A plain value as TOML."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
@@ -251,9 +261,9 @@ def _value(value: Any) -> str:
     if isinstance(value, datetime | date):
         return value.isoformat()
     if isinstance(value, list):
-        return "[" + ", ".join(_value(item) for item in value) + "]"
+        return "[" + ", ".join(toml_value(item) for item in value) + "]"
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_key(name)} = {_value(item)}" for name, item in value.items()) + " }"
+        return "{ " + ", ".join(f"{_key(name)} = {toml_value(item)}" for name, item in value.items()) + " }"
     # TOML's basic strings are JSON's, but for DEL, which JSON leaves as it is.
     return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
 
@@ -265,12 +275,12 @@ def to_toml(spec: Spec) -> str:
         if section == "columns":
             for name, column in table.items():
                 lines += ["", f"[columns.{_key(name)}]"] + [
-                    f"{_key(key)} = {_value(value)}" for key, value in column.items()
+                    f"{_key(key)} = {toml_value(value)}" for key, value in column.items()
                 ]
         elif isinstance(table, Mapping):
             lines += _section(section, table)
         else:
-            lines.append(f"{section} = {_value(table)}")
+            lines.append(f"{section} = {toml_value(table)}")
     return "\n".join(lines) + "\n"
 
 
@@ -278,12 +288,12 @@ def _section(section: str, table: Mapping[str, Any]) -> Iterator[str]:
     """The lines of a section, and after them those of the tables inside it."""
     inner = {key: value for key, value in table.items() if isinstance(value, Mapping) or _are_tables(value)}
     yield from ("", f"[{section}]")
-    yield from (f"{_key(key)} = {_value(value)}" for key, value in table.items() if key not in inner)
+    yield from (f"{_key(key)} = {toml_value(value)}" for key, value in table.items() if key not in inner)
     for key, value in inner.items():
         for part in value if isinstance(value, list) else [value]:
             brackets = ("[[", "]]") if isinstance(value, list) else ("[", "]")
             yield from ("", f"{section}.{key}".join(brackets))
-            yield from (f"{_key(name)} = {_value(item)}" for name, item in part.items())
+            yield from (f"{_key(name)} = {toml_value(item)}" for name, item in part.items())
 
 
 def _are_tables(value: Any) -> bool:

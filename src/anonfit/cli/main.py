@@ -281,6 +281,36 @@ def tree(
         tree_of_spec(spec, out, settings=settings or [], replace=replace, as_json=as_json)
 
 
+@app.command(epilog="Example: anonfit workload queries.sql --spec spec.toml --dialect postgres --out learned.toml")
+def workload(
+    logs: Annotated[list[Path], typer.Argument(help="Query logs: files of SQL statements, which are never executed.")],
+    spec: Annotated[Path, typer.Option(help="The spec of the table that the queries are about.")],
+    out: Annotated[
+        Path | None, typer.Option(help="The spec to write; learned.toml beside the spec if not given.")
+    ] = None,
+    dialect: Annotated[
+        str | None, typer.Option(help="Of the SQL: postgres, mysql, tsql, snowflake, bigquery, duckdb and others.")
+    ] = None,
+    table: Annotated[
+        str | None, typer.Option(help="What queries call the table; without it any table that has its columns.")
+    ] = None,
+    selections: Annotated[int, typer.Option(help="Selections to keep at most.", min=0, max=1000)] = 50,
+    minterms: Annotated[
+        int, typer.Option(help="Keep so many min-terms at most in place of selections.", min=0, max=1000)
+    ] = 0,
+    replace: Annotated[bool, typer.Option("--replace", help="Overwrite a spec that is already there.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Learn selections and weights from a query log.
+
+    Writes a copy of the spec whose workload says what was learned, with the evidence for every line.
+    """
+    from anonfit.cli.workload import learn_workload
+
+    options = {"dialect": dialect, "table": table, "selections": selections, "minterms": minterms}
+    learn_workload(logs, spec, out, options=options, replace=replace, as_json=as_json)
+
+
 @app.command(epilog="Example: anonfit reproduce R16 R18 --quick")
 def reproduce(
     names: Annotated[

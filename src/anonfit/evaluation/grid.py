@@ -19,9 +19,10 @@ from anonfit.evaluation.result import COLUMNS, FIGURE_COLUMNS, Evaluation, frame
 from anonfit.evaluation.selecting import satisfied
 from anonfit.evaluation.store import Keys, Store
 from anonfit.evaluation.working import Progress, collected, pairs_of, work
-from anonfit.pipeline import read_source, source_of
+from anonfit.pipeline import persons_in, read_source, source_of
 from anonfit.spec import Spec
 from anonfit.spec_faults import is_whole
+from anonfit.spec_learning import with_query_log
 from anonfit.tables.schema import Role, Schema
 from anonfit.threads import thread_count
 
@@ -56,8 +57,9 @@ def evaluate(
     Args:
         data: A path or frame; or a spec, or the path of one, that names its own data.
         spec: The spec, where `data` is data: a `Spec` or the path of a spec file.
-        methods: `spec` (as the spec says), `median`, `infogain`, `infogain-subset-denoised`, `lsd`, `selection`, the
-            baselines `original` (raw rows) and `removed` (no quasi-identifiers), or objects with a `name` and `recode`.
+        methods: `spec` (as the spec says), `median`, `infogain`, `infogain-subset-denoised`, `lsd`, `selection`,
+            `weighted`, `naive`, `probabilistic`, `combined`, `clustering`, `explore`, the baselines
+            `original` (raw rows) and `removed` (no quasi-identifiers), or objects with a `name` and `recode`.
         ks: The demands; that of the spec if none is given.
         learners: Names, see `anonfit.evaluation.learners.LEARNERS`, or `Learner` objects; by default those of
             scikit-learn for the kinds of targets that there are.
@@ -121,7 +123,13 @@ def _setting(
     if encoding not in ENCODINGS:
         raise RequestError(f"there is no encoding '{encoding}'; {did_you_mean(encoding, ENCODINGS)}")
     schema, frame = _rows(spec, source, folds)
-    tasks = tasks_of(models or default_models(spec), spec, schema, frame)
+    spec, asked = with_query_log(spec, schema.columns, frame, persons_in(schema, frame))
+    spec = replace(spec, workload=replace(spec.workload, query_log=None))  # so that it is read once
+    for_clusters = spec.method.criterion == "clustering" or bool(spec.workload.features)
+    # Releases can be judged without a model.
+    is_asked = bool(asked or spec.workload.selections or spec.weights) or for_clusters
+    chosen = models or (() if is_asked and not spec.targets else default_models(spec))
+    tasks = tasks_of(chosen, spec, schema, frame)
     for task in tasks:
         _require_honest(task, protocol)
         if task.model.where:
@@ -136,6 +144,7 @@ def _setting(
         protocol=protocol,
         encoding=encoding,
         seed=seed,
+        asked=asked,
     )
 
 

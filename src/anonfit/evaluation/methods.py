@@ -110,6 +110,36 @@ def _selection(spec: Spec) -> Spec | None:
     return _with(spec, "selection") if spec.workload.selections else None
 
 
+def _weighted(rule: str) -> Callable[[Spec], Spec | None]:
+    """The spec's weights by a rule, without its targets."""
+
+    def variant(spec: Spec) -> Spec | None:
+        found = _with(spec, "weighted")
+        method = replace(found.method, weight_rule=rule, alpha=MethodSpec().alpha, min_gain=0.0)
+        return replace(found, method=method) if spec.weights or spec.workload.weights_from else None
+
+    return variant
+
+
+def _combined(spec: Spec) -> Spec | None:
+    if not spec.targets or not (spec.weights or spec.workload.weights_from):
+        return None
+    found = _with(spec, "auto")
+    return replace(found, method=replace(found.method, weight_rule="combined"))
+
+
+def _unguided(criterion: str) -> Callable[[Spec], Spec]:
+    """The spec's columns by a criterion that uses no targets."""
+
+    def variant(spec: Spec) -> Spec:
+        default, found = MethodSpec(), _with(spec, criterion)
+        kept = {name: getattr(default, name) for name in ("weight_rule", "alpha", "candidates", "min_gain")}
+        workload = replace(found.workload, weights_from=None)
+        return replace(found, method=replace(found.method, **kept), workload=workload)
+
+    return variant
+
+
 def _subset_denoised(spec: Spec) -> Spec | None:
     if not spec.targets:
         return None
@@ -147,5 +177,11 @@ METHODS = {
         SpecMethod("lsd", _lsd, "a numeric target"),
         SpecMethod("selection", _selection, "selections"),
         SpecMethod("tree", _tree, "one target with classes, rows that are persons, and no demand on sensitive columns"),
+        SpecMethod("weighted", _weighted("first"), "weights"),
+        SpecMethod("naive", _weighted("naive"), "weights"),
+        SpecMethod("probabilistic", _weighted("probabilistic"), "weights"),
+        SpecMethod("combined", _combined, "weights and a target"),
+        SpecMethod("clustering", _unguided("clustering")),
+        SpecMethod("explore", _unguided("explore")),
     )
 }

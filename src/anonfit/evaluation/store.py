@@ -66,6 +66,7 @@ class Keys:
             repr(setting.schema),
             _rows(setting.frame),
             setting.fold_of.tobytes(),
+            *([repr(setting.asked)] if setting.asked else []),
             *fitted,
         )
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from anonfit.algorithms.mondrian import Anonymized, SelectionAnswers
+from anonfit.report.columns import ColumnFigures, columns_compared, columns_compared_content
 from anonfit.report.disclosure import few, may_tell, told_number
 from anonfit.report.predicting import told_classes
 from anonfit.report.selections import told_together
@@ -47,11 +48,14 @@ class Comparison:
     asked: int
     """How many selections were asked for."""
     selections: tuple[SelectionAnswers, SelectionAnswers] | None
+    columns: tuple[ColumnFigures, ColumnFigures] | None = None
+    """What columns lost in both, where some matter more."""
 
 
 def has_purpose(workload: Workload) -> bool:
     """Whether there is something that regions made for the purpose could do better than blind ones."""
-    return not workload.is_blind and bool(workload.targets or workload.selections)
+    matters = workload.weights or workload.weights_from or workload.criterion == "clustering"
+    return not workload.is_blind and bool(workload.targets or workload.selections or matters)
 
 
 def compare(trial: Trial | None) -> Comparison | None:
@@ -81,6 +85,7 @@ def compare(trial: Trial | None) -> Comparison | None:
         contests=contests,
         asked=len(workload.selections),
         selections=None if answers[0] is None or answers[1] is None else (answers[0], answers[1]),
+        columns=columns_compared(blind, purpose, workload),
     )
 
 
@@ -102,6 +107,7 @@ def comparison_content(found: Comparison, least: int) -> dict[str, Any]:
         "groups": {"blind": found.groups[0], "purpose": found.groups[1]},
         "targets": lines,
         "selections": _selections(found, least),
+        "columns": None if found.columns is None else columns_compared_content(found.columns),
     }
 
 

@@ -16,6 +16,7 @@ from anonfit.criteria.targets import ClassTarget, NumberTarget, Target
 from anonfit.errors import DataError, SpecError
 from anonfit.tables.coded import CodedTable
 from anonfit.tables.schema import Column
+from anonfit.workload.features import feature_targets
 from anonfit.workload.request import TargetRequest, Workload
 from anonfit.workload.targets import code_target, number_target, predicted_target, share_target
 
@@ -24,7 +25,14 @@ if TYPE_CHECKING:
 
 __all__ = ["make_purpose", "masses_of"]
 
-RULES = {"first": WeightRule.FIRST, "product": WeightRule.PRODUCT, "blend": WeightRule.BLEND}
+RULES = {
+    "first": WeightRule.FIRST,
+    "product": WeightRule.PRODUCT,
+    "blend": WeightRule.BLEND,
+    "naive": WeightRule.NAIVE,
+    "probabilistic": WeightRule.CHANCE,
+    "combined": WeightRule.COMBINED,
+}
 MASS_BITS = 10
 """The mean sample weight is a whole number of about so many bits."""
 
@@ -80,9 +88,19 @@ def make_purpose(
         return BLIND if split_on is None else Purpose(split_on=split_on)
     counts = np.ones(table.rows, np.int64) if table.counts is None else table.counts.astype(np.int64)
     masses, unit = counts, 1.0
-    weighted = workload.sample_weight is not None and bool(workload.used_targets or workload.used_selections)
+    clusters = workload.criterion == "clustering"
+    steers = bool(workload.used_targets or workload.used_selections or clusters)
+    weighted = workload.sample_weight is not None and steers
     if weighted and workload.sample_weight is not None:
         masses, unit = _masses(frame[workload.sample_weight], counts)
+    if clusters:
+        return Purpose(
+            targets=feature_targets(workload, frame, table, masses=masses),
+            min_gain=workload.min_gain,
+            split_on=split_on,
+            masses=masses if weighted else None,
+            unit=unit,
+        )
     targets = _targets(workload, columns, frame, table, masses=masses, unit=unit, threads=threads)
     return Purpose(
         targets=targets,
@@ -91,6 +109,9 @@ def make_purpose(
         weights=tuple(float(workload.weights.get(name, 1.0)) for name in names) if workload.weights else (),
         rule=RULES[workload.weight_rule] if workload.weights else WeightRule.NONE,
         alpha=workload.alpha,
+        beta=workload.beta,
+        gamma=workload.gamma,
+        seed=workload.seed,
         min_gain=workload.min_gain,
         split_on=split_on,
         masses=masses if weighted else None,

@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.criteria.purpose import BLIND, Purpose
+from anonfit.criteria.chance import WORD, child_key, exponential, root_key
+from anonfit.criteria.purpose import BLIND, Purpose, WeightRule
 from anonfit.engines.memory import growing, guard, guide, layout
 from anonfit.engines.memory.counting import count_rows
 from anonfit.engines.memory.guard import Guarded
@@ -33,7 +34,7 @@ from anonfit.engines.memory.layout import (
     rows_of,
 )
 from anonfit.engines.memory.moving import count_parts, scatter
-from anonfit.engines.memory.scratch import SIZES, make_scratch
+from anonfit.engines.memory.scratch import CHANCE, SIZES, make_scratch
 from anonfit.engines.memory.selecting import Node, Selector, Shared, Split
 from anonfit.engines.memory.spans import child_span, child_tile
 from anonfit.engines.memory.splitting import choose_split
@@ -57,6 +58,11 @@ def _tiled(purpose: Purpose) -> set[SplitMode]:
     return modes if purpose.selections is None else {SplitMode.BINARY, SplitMode.SUBSET}
 
 
+def _signed(key: int) -> int:
+    """The bits of a key as kernels hold whole numbers."""
+    return key - WORD - 1 if key > WORD >> 1 else key
+
+
 class Grower:
     """Grows one tree: the top with all threads on one node at a time, then whole subtrees, one per thread."""
 
@@ -71,6 +77,7 @@ class Grower:
         self.guide = guide.make_guide(purpose, table, packing, guide_fields)
         self.guard = guard.make_guard(guarded, packing, guard_fields) if guarded else None
         self.k = k
+        self.seed, self.by_chance = purpose.seed, purpose.rule == WeightRule.CHANCE and bool(purpose.weights)
         self.rows = table.rows
         first = pack(packing, table.rows, entities=table.entities, threads=threads)
         self.buffers = (first, rows_of(np.empty_like(first.words)))
@@ -119,7 +126,8 @@ class Grower:
         span[FROM], span[TO] = 0, facts[SIZE] - 1
         span[LOW], span[HIGH], span[GAP] = facts[MISSING], facts[SIZE] - 1, facts[MISSING]
         tile = np.ones(self.columns.tile, np.uint8)
-        return Node(0, 0, self.rows, 0, span, tile, self.count(0, 0, self.rows), self.selector is not None)
+        selecting = self.selector is not None
+        return Node(0, 0, self.rows, 0, span, tile, self.count(0, 0, self.rows), selecting, root_key(self.seed))
 
     def partition(self, node: Node, split: Split) -> list[tuple[int, int]]:
         """Move a node's rows to their parts with two threads; the run of each part in the other buffer."""
@@ -152,6 +160,8 @@ class Grower:
             if found is not None:
                 return found
             node.selecting = False
+        if self.by_chance:
+            self.scratch.found[CHANCE] = [exponential(node.key, column) for column in range(len(self.scratch.found[0]))]
         chosen: Split = choose_split(
             rows,
             self.shared_columns,
@@ -223,7 +233,8 @@ class Grower:
             if part != largest:
                 histogram = self.count(1 - node.buffer, start, stop)
                 rest = rest - histogram
-            found.append(Node(first + part, start, stop, 1 - node.buffer, span, tile, histogram, node.selecting))
+            key = child_key(node.key, part)
+            found.append(Node(first + part, start, stop, 1 - node.buffer, span, tile, histogram, node.selecting, key))
         for child in found:
             if child.histogram is None:
                 child.histogram = rest
@@ -242,6 +253,7 @@ class Grower:
             node.start,
             node.stop,
             node.buffer,
+            _signed(node.key),
             node.histogram,
             node.span,
             node.tile,

@@ -11,13 +11,16 @@ from anonfit.experiments.reproduction.census_accuracy import CENSUS_ACCURACY
 from anonfit.experiments.reproduction.census_numbers import CENSUS_NUMBERS
 from anonfit.experiments.reproduction.contraceptives import CONTRACEPTIVES
 from anonfit.experiments.reproduction.credit import CREDIT_SCREENING, GERMAN_CREDIT
+from anonfit.experiments.reproduction.credit_weights import CREDIT_WEIGHTS
 from anonfit.experiments.reproduction.entropy_and_size import ENTROPY_AND_SIZE
 from anonfit.experiments.reproduction.forest_overfits import FOREST_OVERFITS
 from anonfit.experiments.reproduction.frame import Experiment
 from anonfit.experiments.reproduction.imprecision import IMPRECISION
 from anonfit.experiments.reproduction.interval_trees import INTERVAL_TREES
 from anonfit.experiments.reproduction.loss_metrics import LOSS_METRICS
+from anonfit.experiments.reproduction.metrics_and_tasks import METRICS_AND_TASKS
 from anonfit.experiments.reproduction.mortgage_customers import MORTGAGE_CUSTOMERS
+from anonfit.experiments.reproduction.one_weight import ONE_WEIGHT
 from anonfit.experiments.reproduction.paper_examples import PAPER_EXAMPLES
 from anonfit.experiments.reproduction.projection import PROJECTION
 from anonfit.experiments.reproduction.random_groups import RANDOM_GROUPS
@@ -58,6 +61,9 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     ANONYMOUS_C45,
     EXPOSED_CLASSES,
     CONFIDENCE_LIMITS,
+    ONE_WEIGHT,
+    CREDIT_WEIGHTS,
     FOREST_OVERFITS,
+    METRICS_AND_TASKS,
     INTERVAL_TREES,
 )
