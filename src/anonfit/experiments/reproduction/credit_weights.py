@@ -211,6 +211,6 @@ CREDIT_WEIGHTS = Experiment(
     _judge,
     lambda _: CRX,
     "653 complete applications of UCI CRX, their six columns of numbers, the class attached afterwards; numeric "
-    "targets in five ranges of equal width; columns ranked in ten ranges of equally many rows; case I for all 20 triples "
-    "of columns (quick: two); ten folds, five divisions (quick: one).",
+    "targets in five ranges of equal width; columns ranked in ten ranges of equally many rows; case I for all 20 "
+    "triples of columns (quick: two); ten folds, five divisions (quick: one).",
 )
