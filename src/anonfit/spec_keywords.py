@@ -91,7 +91,7 @@ def spec_of_keywords(data: Any, words: Mapping[str, Any]) -> Spec:
     tables["workload"]["selections"] = [_selection(given) for given in _several(words.get("selections"))]
     tables["privacy"]["diversity"] = _demands(words.get("sensitive"))
     if words.get("requirements") is not None:
-        tables["privacy"]["quasi_identifiers"] = [_requirement(one) for one in words["requirements"]]
+        tables["privacy"]["quasi_identifiers"] = [_requirement(one) for one in _requirements(words["requirements"])]
     return _with_models(spec_of({"version": VERSION, **tables}), _several(words.get("targets")))
 
 
@@ -170,6 +170,18 @@ def _selection(given: Any) -> Any:
     if isinstance(given, SelectionSpec):
         return selection_table(given)
     return {"where": given} if isinstance(given, str) else given
+
+
+def _requirements(given: Any) -> Iterable[Any]:
+    """Several quasi-identifiers; a name is none, nor a list of them."""
+    texts = [given] if isinstance(given, str) else [one for one in given if isinstance(one, str)]
+    if texts:
+        raise RequestError(
+            f"requirements is a list of quasi-identifiers, each a list of columns such as ['age', 'sex']; found "
+            f"'{texts[0]}'."
+        )
+    found: Iterable[Any] = given
+    return found
 
 
 def _requirement(given: Any) -> Any:

@@ -108,6 +108,11 @@ def check_refining(spec: Spec, faults: Faults) -> None:
     for name, column in spec.columns.items():
         if column.split == Split.BINARY:
             faults.add(f"columns.{name}.split = 'binary' is for algorithm = 'mondrian' only; use multiway or subset.")
+    if spec.output.regions == "observed" and spec.privacy.quasi_identifiers:
+        faults.add(
+            "output.regions = 'observed' tells what the groups of all columns together have, and several "
+            "quasi-identifiers do not protect those; use 'domain', or one quasi-identifier."
+        )
     _check_targets(spec, faults)
     _check_columns(spec, faults)
 

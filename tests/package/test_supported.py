@@ -329,6 +329,7 @@ def one_sentence(error: AnonfitError) -> None:
         {"suppression": "best_gain"},
         {"zero_gain": True},
         {"time_budget": 5},
+        {"start": "recoding.json"},
         {"algorithm": "tdr"},
         {"algorithm": "tdr", "targets": ["outcome", "second"]},
         {"algorithm": "tdr", "targets": ["cost"]},
@@ -344,6 +345,7 @@ def one_sentence(error: AnonfitError) -> None:
         {"algorithm": "tdr", "targets": ["outcome"], "requirements": [["age", "zone"]]},
         {"algorithm": "tdr", "targets": ["outcome"], "requirements": [{"columns": ["age"], "k": 0}]},
         {"algorithm": "tdr", "targets": ["outcome"], "time_budget": 0},
+        {"algorithm": "tdr", "targets": ["outcome"], "requirements": [["age"]], "regions": "observed", "consent": True},
     ],
     ids=str,
 )

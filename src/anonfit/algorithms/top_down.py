@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from anonfit.algorithms.refining import Suppression, refine
 from anonfit.algorithms.starting import start_of
 from anonfit.algorithms.told_refinements import told_refinements
 from anonfit.criteria.refinement import Average, Criterion
-from anonfit.errors import SpecError
+from anonfit.errors import DataError, SpecError
 from anonfit.interrupting import Stopping, unstoppable
 from anonfit.progress import Stage, silent
 from anonfit.recoding.building import build_grid, cells_of_codes
@@ -39,6 +39,8 @@ __all__ = ["Refining", "anonymize_top_down", "requirements_of"]
 
 PAUSE = 0.5
 """Seconds between two words on progress."""
+CELLS = 1 << 26
+"""Values of a column times classes of the target that are counted, eight bytes each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,7 @@ def anonymize_top_down(
     )
     start = None if refining.start is None else start_of(refining.start, domains)
     classes, _ = classes_of(target, column, frame[target.column])
+    _check_sizes(table, classes, target.column)
     stage("Refining")
     is_over = _clock(refining.seconds)
     with stopping() as is_stopped:
@@ -145,6 +148,17 @@ def _target(workload: Workload, schema: Schema, frame: pl.DataFrame) -> tuple[Ta
             ]
         )
     return target, column
+
+
+def _check_sizes(table: CodedTable, classes: NDArray[Any], target: str) -> None:
+    """Refuse a target of so many classes that counting them for every value of a column would take all memory."""
+    number = int(classes.max(initial=0)) + 1
+    largest = max(table.columns, key=lambda column: column.size)
+    if number * largest.size > CELLS:
+        raise DataError(
+            f"the target '{target}' has {number:,} classes and column '{largest.name}' {largest.size:,} values, too "
+            "many to be weighed together; give the target fewer classes, or the column a taxonomy or fewer values."
+        )
 
 
 def _coded(

@@ -72,12 +72,7 @@ def _judge(_: Settings, gave: Sequence[Measured]) -> Result:
     ends = [min(*several, *one), max(*several, *one)]
     lines = (
         Line("random requirements", several, one, style="TDS"),
-        Line(
-            "equal errors",
-            [ends[0] + (ends[1] - ends[0]) * n / 40 for n in range(41)],
-            [ends[0] + (ends[1] - ends[0]) * n / 40 for n in range(41)],
-            style="original",
-        ),
+        Line("equal errors", ends, ends, style="original", dashed=True),
     )
     panel = Panel("", "AE in %, several quasi-identifiers", "AE in %, all their columns as one", lines, "points")
     return Result(pl.DataFrame(rows), Figure(f"J48, generalized, k = {K}", (panel,)), checks)
