@@ -167,7 +167,7 @@ def _settled(spec: Spec, schema: Schema) -> Spec:
     unnamed = {name: ColumnSpec(Role.INSENSITIVE) for name in others}
     columns = {
         name: replace(column, taxonomy=read[name].taxonomy, release=True)
-        for name, column in (spec.columns | unnamed).items()
+        for name, column in {**spec.columns, **unnamed}.items()
         if name in read
     }
     return replace(spec, columns=columns, data=replace(spec.data, source=None))
