@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from evaluation_tables import SPEC, people, spec
 
+import anonfit as af
 from anonfit.errors import RequestError
 from anonfit.evaluation.methods import METHODS, method
 from anonfit.spec import SelectionSpec, WorkloadSpec
@@ -40,6 +41,28 @@ def test_the_paper_s_infogain_is_not_denoised_whatever_the_spec_says() -> None:
     found = method("infogain").spec(asked, 5)
     assert found is not None
     assert not found.workload.denoise
+
+
+@pytest.mark.parametrize("name", ["median", "infogain", "infogain-subset-denoised"])
+def test_named_methods_are_mondrian_s_whatever_the_algorithm_of_the_spec(name: str) -> None:
+    refined = spec(SPEC + "[method]\nalgorithm = 'tdr'\ncut_points = 'value'\ntime_budget = 60\n")
+    split = spec(SPEC + "[method]\ncut_points = 'value'\n")
+    frame = people(200)
+    found = method(name).recode(frame, refined, 20, 0)
+    assert found.to_json() == method(name).recode(frame, split, 20, 0).to_json()
+    assert found.to_json() != method("spec").recode(frame, refined, 20, 0).to_json()
+
+
+def test_methods_of_mondrian_have_one_quasi_identifier() -> None:
+    several = "[[privacy.quasi_identifiers]]\ncolumns = ['age']\n[[privacy.quasi_identifiers]]\ncolumns = ['job']\n"
+    asked = spec(SPEC + several + "[method]\nalgorithm = 'tdr'\n")
+    method("spec").recode(people(200), asked, 5, 0)
+    with pytest.raises(RequestError, match="'median' divides all columns together"):
+        method("median").recode(people(200), asked, 5, 0)
+    with pytest.raises(RequestError, match="evaluate spec, original and removed only"):
+        af.evaluate(people(200), asked)
+    found = af.evaluate(people(200), asked, methods=["spec", "removed"], learners=["tree"], folds=2, workers=1)
+    assert found.methods == ["spec", "removed"]
 
 
 def test_selection_needs_selections() -> None:

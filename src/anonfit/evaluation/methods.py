@@ -27,6 +27,7 @@ REMOVED = "removed"
 """Models learn from rows without their quasi-identifiers."""
 BASELINES = (ORIGINAL, REMOVED)
 DEFAULT_METHODS = ("spec", "median")
+MONDRIAN = "mondrian"
 
 
 class Method(Protocol):
@@ -54,11 +55,16 @@ class SpecMethod:
         found = self.variant(spec)
         return None if found is None else replace(found, privacy=replace(found.privacy, k=k))
 
-    def recode(self, frame: pl.DataFrame, spec: Spec, k: int, seed: int) -> Recoding:
-        """The recoding of the spec's variant."""
+    def required(self, spec: Spec, k: int) -> Spec:
+        """The spec that is run for a k; refused where there is none."""
         found = self.spec(spec, k)
         if found is None:
             raise RequestError(f"the method '{self.name}' needs {self.needs}, and the spec has not that.")
+        return found
+
+    def recode(self, frame: pl.DataFrame, spec: Spec, k: int, seed: int) -> Recoding:
+        """The recoding of the spec's variant."""
+        found = self.required(spec, k)
         found = replace(found, method=replace(found.method, seed=seed))
         return make(found, source=frame, threads=1).recoding
 
@@ -82,10 +88,17 @@ def method(name: str) -> SpecMethod:
 
 
 def _with(spec: Spec, criterion: str, *, denoise: bool = False) -> Spec:
-    """The spec with another criterion, in the way of the papers."""
+    """The spec with another criterion of Mondrian, in the way of the papers."""
+    if spec.privacy.quasi_identifiers:
+        raise RequestError(
+            f"the criterion '{criterion}' divides all columns together, and privacy.quasi_identifiers asks for several "
+            "quasi-identifiers; evaluate spec, original and removed only."
+        )
+    # What another algorithm was told means nothing to Mondrian.
+    settings = spec.method if spec.method.algorithm == MONDRIAN else MethodSpec(cut_points=spec.method.cut_points)
     return replace(
         spec,
-        method=replace(spec.method, criterion=criterion),
+        method=replace(settings, criterion=criterion),
         workload=replace(spec.workload, denoise=denoise),
     )
 

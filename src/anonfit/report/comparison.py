@@ -26,7 +26,6 @@ class Contest:
 
     column: str
     has_classes: bool
-    is_generalized: bool
     whole: Judged
     blind: Judged
     purpose: Judged
@@ -65,11 +64,13 @@ def compare(trial: Trial | None) -> Comparison | None:
     if trial is None or not has_purpose(trial.setting.workload):
         return None
     workload = trial.setting.workload
+    if not (trial.targets or workload.selections):
+        return None
     blind, purpose = trial.regions(replace(workload, criterion="median")), trial.regions(workload)
     if blind is None or purpose is None:
         return None
     contests = tuple(
-        Contest(target.column, target.has_classes, target.is_generalized, *judged)
+        Contest(target.column, target.has_classes, *judged)
         for target, *judged in zip(
             trial.targets, trial.judge(None), trial.judge(blind), trial.judge(purpose), strict=True
         )
@@ -95,17 +96,12 @@ def _groups(made: Anonymized) -> int:
 
 def comparison_content(found: Comparison, least: int) -> dict[str, Any]:
     """The comparison as it may be told."""
-    lines = [
-        _contest(contest, least)
-        for contest in found.contests
-        if found.rows_are_persons or not contest.is_generalized or not least
-    ]
     return {
         "known_rows": found.known,
         "held_out_rows": found.held_out,
         "sampled": found.known + found.held_out < found.of,
         "groups": {"blind": found.groups[0], "purpose": found.groups[1]},
-        "targets": lines,
+        "targets": [_contest(contest, least) for contest in found.contests],
         "selections": _selections(found, least),
         "columns": None if found.columns is None else columns_compared_content(found.columns),
     }

@@ -77,7 +77,9 @@ class Trial:
     known: pl.DataFrame
     others: pl.DataFrame
     targets: tuple[CodedTarget, ...]
-    """Of the known rows and then the others."""
+    """Of the known rows and then the others. None is a quasi-identifier: its own value would decide which region one of
+    the others is in, and the region would tell it.
+    """
 
     def regions(self, workload: Workload, k: int | None = None) -> Anonymized | None:
         """The regions of the known rows; None where these are too few for what was asked."""
@@ -164,7 +166,8 @@ def trial_of(setting: Setting) -> Trial | None:
     if len(order) < FEWEST or cut == len(order):
         return None
     chosen = frame[order]
-    return Trial(setting, chosen[:cut], chosen[cut:], coded_targets(workload, setting.schema, chosen))
+    targets = tuple(one for one in coded_targets(workload, setting.schema, chosen) if not one.is_generalized)
+    return Trial(setting, chosen[:cut], chosen[cut:], targets)
 
 
 def _drawn(setting: Setting, most: int) -> tuple[NDArray[np.int64], NDArray[np.uint32] | None]:
