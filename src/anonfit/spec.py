@@ -167,8 +167,6 @@ class MethodSpec:
     """The attributes that may be split; none named: all."""
     weight_rule: str = "first"
     alpha: float = 0.5
-    beta: float = 0.25
-    gamma: float = 0.25
     min_gain: float = 0.0
     average: str = "containing"
     suppression: str = "all"
@@ -177,6 +175,8 @@ class MethodSpec:
     """Seconds after which refining or exploring stops; None: when nothing is left to refine, or a fixed number of
     candidates was tried.
     """
+    beta: float = 0.25
+    gamma: float = 0.25
 
 
 @dataclass(frozen=True, slots=True)
