@@ -174,8 +174,6 @@ class MethodSpec:
     """The attributes that may be split; none named: all."""
     weight_rule: str = "first"
     alpha: float = 0.5
-    beta: float = 0.25
-    gamma: float = 0.25
     min_gain: float = 0.0
     average: str = "containing"
     suppression: str = "all"
@@ -184,6 +182,8 @@ class MethodSpec:
     """Seconds after which refining or exploring stops; None: when nothing is left to refine, or a fixed number of
     candidates was tried.
     """
+    beta: float = 0.25
+    gamma: float = 0.25
     variant: str = "c45"
     pruning: float | None = None
     """The confidence of a tree's pruning, 0 for none; None: as its variant has it."""

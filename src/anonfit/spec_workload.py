@@ -203,8 +203,8 @@ def _check_method(spec: Spec, faults: Faults) -> None:
     has_weights = bool(spec.weights or workload.weights_from or learns)
     if method.criterion == "weighted" and not has_weights:
         faults.add("method.criterion = 'weighted' needs weights: write them in [workload.weights].")
-    is_steered = spec.targets and method.criterion not in ("median", "weighted", "explore")
-    if method.min_gain > 0 and not is_steered and method.criterion != "clustering":
+    is_steered = spec.targets and method.criterion not in ("median", "weighted")
+    if method.min_gain > 0 and not is_steered and method.criterion not in ("clustering", "explore"):
         leaves_out = (
             f"criterion = '{method.criterion}' leaves targets out; remove min_gain, or choose another criterion."
         )

@@ -54,11 +54,11 @@ PUBLIC_METHOD = (
     "split_on",
     "weight_rule",
     "alpha",
-    "beta",
-    "gamma",
     "min_gain",
 )
 """What it says of the method: all but the seed."""
+PUBLIC_COMBINED = ("beta", "gamma")
+"""And of weights that are combined with gains."""
 PUBLIC_REFINING = ("average", "suppression", "zero_gain")
 """And of top-down refinement: all but how long it may take, which is the owner's."""
 PUBLIC_TREE = ("algorithm", "cut_points", "variant", "pruning")
@@ -212,7 +212,9 @@ def public_tables(spec: Spec, schema: Schema, *, types: Mapping[str, ColumnType]
 def _public_method(method: MethodSpec) -> tuple[str, ...]:
     if method.algorithm == "tree":
         return tuple(name for name in PUBLIC_TREE if getattr(method, name) is not None)
-    return (*PUBLIC_METHOD, *PUBLIC_REFINING) if method.algorithm == "tdr" else PUBLIC_METHOD
+    if method.algorithm == "tdr":
+        return (*PUBLIC_METHOD, *PUBLIC_REFINING)
+    return (*PUBLIC_METHOD, *PUBLIC_COMBINED) if method.weight_rule == "combined" else PUBLIC_METHOD
 
 
 def _public_demand(demand: DiversitySpec, column: Column, found: ColumnType | None) -> dict[str, Any]:

@@ -27,6 +27,12 @@ def test_methods_are_variants_of_the_spec() -> None:
         "lsd": "lsd",
         "selection": None,
         "tree": "auto",
+        "weighted": None,
+        "naive": None,
+        "probabilistic": None,
+        "combined": None,
+        "clustering": "clustering",
+        "explore": "explore",
     }
     assert {one.privacy.k for one in found.values() if one is not None} == {7}
     denoised = found["infogain-subset-denoised"]
@@ -91,3 +97,24 @@ def test_recodings_are_learned_from_the_rows_and_k_that_are_given() -> None:
 def test_an_unknown_method_is_refused_with_the_nearest_name() -> None:
     with pytest.raises(RequestError, match="no method 'medain'; did you mean 'median'"):
         method("medain")
+
+
+def test_weights_are_enforced_in_every_way() -> None:
+    asked = spec(SPEC + "weights = { age = 2.0 }\n[method]\nweight_rule = 'blend'\nalpha = 0.9\n")
+    rules = {"weighted": "first", "naive": "naive", "probabilistic": "probabilistic", "combined": "combined"}
+    for name, rule in rules.items():
+        found = method(name).spec(asked, 5)
+        assert found is not None
+        assert found.method.weight_rule == rule
+        assert method(name).recode(people(), asked, 20, seed=1).quasi_identifiers == ("age", "job")
+    clustering = method("clustering").spec(asked, 5)
+    assert clustering is not None
+    assert clustering.method.weight_rule == "first"
+    assert method("weighted").spec(spec(SPEC + "weights_from = 'accuracy'\n"), 5) is not None
+
+
+def test_the_seed_of_a_fold_is_that_of_what_is_drawn() -> None:
+    asked = spec(SPEC + "weights = { age = 2.0, job = 1.0 }\n")
+    one, again, other = (method("probabilistic").recode(people(), asked, 10, seed=seed) for seed in (1, 1, 2))
+    assert one.to_json() == again.to_json()
+    assert one.to_json() != other.to_json()

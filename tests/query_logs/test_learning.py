@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from anonfit.query_logs import merging
 from anonfit.query_logs.learning import Learned, LogRequest, learn
 from anonfit.query_logs.merging import merge, rectangles
 from anonfit.query_logs.minterms import minterms
@@ -138,3 +139,13 @@ def test_min_terms_are_bounded_and_of_enough_persons(tmp_path: Path) -> None:
     for one in found.selections:
         assert holds(predicate(one.where), FRAME).sum() >= 3
     assert found.is_minterms
+
+
+def test_a_kind_of_query_that_never_repeats_itself_is_kept_by_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(merging, "COMPARED", 20)
+    rare = {predicate(f"age >= {low} and age <= {low + width}"): 1 for low in range(20, 60) for width in (10, 15)}
+    counts = {**rare, predicate("town = 'a'"): 20}
+    merged = merge(counts, FRAME, most=8)
+    ages = [one for one in merged if "age" in predicate_text(one.predicate)]
+    assert len(ages) > 3
+    assert 50 <= sum(one.times for one in ages) <= len(rare)

@@ -12,7 +12,7 @@ import pytest
 from random_predicates import columns, random_frame, random_tree, truth, written
 
 from anonfit.errors import RequestError
-from anonfit.query_logs import parsing
+from anonfit.query_logs import parsing, tallies
 from anonfit.query_logs.filling import Columns
 from anonfit.query_logs.learning import columns_of
 from anonfit.query_logs.tallies import Tally, read_log
@@ -218,3 +218,18 @@ def test_a_hundred_thousand_lines_are_read_in_a_minute(tmp_path: Path) -> None:
     assert time.perf_counter() - begin < 60
     assert found.queries == 100_000
     assert found.selecting == 100_000
+
+
+def test_what_is_kept_of_a_log_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tallies, "MOST_CHARACTERS", 500)
+    lines = [f"select sex from people where age > {n}" for n in range(50)] + [
+        "select sex from people where age > 3"
+    ] * 5
+    found = tally(tmp_path, "\n".join(lines))
+    assert found.statements == 55
+    assert found.queries == 13 + 5
+    assert found.unread == 37
+    long = f"select 1 from people where age in ({', '.join(map(str, range(1001)))}) and sex = 'f'"
+    assert tally(tmp_path, "select 1").queries == 1
+    monkeypatch.undo()
+    assert tally(tmp_path, long).unusable["'age' is compared with more than 1,000 values"] == 1

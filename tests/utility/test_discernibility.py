@@ -23,8 +23,10 @@ from anonfit.utility.losses import ColumnLoss, Losses
 PEOPLE = pl.DataFrame({"first": ["a", "a", "a", "b"], "second": ["x", "x", "y", "y"]})
 
 
-def recoded(frame: pl.DataFrame, k: int = 1, **words: Any) -> tuple[Any, np.ndarray[Any, Any]]:
-    release = af.anonymize(frame, quasi_identifiers=frame.columns, k=k, **words)
+def recoded(frame: pl.DataFrame, k: int = 1) -> tuple[Any, np.ndarray[Any, Any]]:
+    """A release that tells every name, also where nothing more is to be divided."""
+    splits = dict.fromkeys(frame.columns, "multiway")
+    release = af.anonymize(frame, quasi_identifiers=frame.columns, k=k, splits=splits)
     return release.recoding, release.recoding.nodes(release.recoding.cells(frame))
 
 

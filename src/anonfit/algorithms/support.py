@@ -55,7 +55,17 @@ CRITERIA = (
     Choice("weighted, first", "weights", "the heaviest column that can be split; then the widest"),
     Choice("weighted, product", 'weights, weight_rule = "product"', "weight times width"),
     Choice("weighted, blend", 'weights, weight_rule = "blend"', "a mean of weight and width"),
+    Choice(
+        "weighted, naive", 'weights, weight_rule = "naive"', "the heaviest column; then the widest, also with targets"
+    ),
+    Choice("weighted, probabilistic", 'weights, weight_rule = "probabilistic"', "drawn by weight times width"),
     Choice("infogain, weighted", "weights and a target with classes", "a rule of weights over what is gained"),
+    Choice(
+        "infogain, combined", 'weights, a target, weight_rule = "combined"', "gain, weight times width and evenness"
+    ),
+    Choice("infogain, found weights", 'a target, weights_from = "accuracy"', "weights by single-column accuracy"),
+    Choice("clustering", 'criterion = "clustering"', "the least dispersion of the features is left"),
+    Choice("explore", 'criterion = "explore"', "several ways to weigh columns are tried, and one is published"),
     Choice("tdr, score", 'algorithm = "tdr"', "top-down refinement: information gain against anonymity loss"),
     Choice("tdr, infogain", 'algorithm = "tdr", criterion = "infogain"', "top-down refinement: information gain"),
 )
@@ -99,7 +109,6 @@ PERSONS = (
 """What is counted."""
 
 LATER = (
-    Choice("clustering", 'criterion = "clustering"', "not in this version"),
     Choice("duckdb", 'engine.name = "duckdb"', "not in this version"),
     Choice("spark", 'engine.name = "spark"', "not in this version"),
 )

@@ -25,6 +25,8 @@ from anonfit.workload.predicates import (
 __all__ = ["Columns", "Filled", "Filler", "Slots"]
 
 Slots = Sequence[Sequence[Written]]
+MOST_VALUES = 1_000
+"""Values of a condition; more are no rectangle that people would ask for again."""
 
 RELATIONS = {
     "=": Relation.IN,
@@ -123,13 +125,15 @@ class Filler:
         kind, relation = self.columns.kinds[name], RELATIONS[tree[0]]
         if relation.is_of_order and kind.type == ColumnType.NOMINAL:
             return self.unknown(f"'{name}' is nominal and compared by order")
+        written = [one for value in tree[2] for one in self.written(value, slots)]
+        if len(written) > MOST_VALUES:
+            return self.unknown(f"'{name}' is compared with more than {MOST_VALUES:,} values")
         found: list[Value] = []
-        for value in tree[2]:
-            for form, text in self.written(value, slots):
-                values = self.values(name, kind, form, text)
-                if isinstance(values, str):
-                    return self.unknown(values)
-                found += values
+        for form, text in written:
+            values = self.values(name, kind, form, text)
+            if isinstance(values, str):
+                return self.unknown(values)
+            found += values
         if relation.is_of_order and len(found) != 1:
             return self.unknown(f"'{name}' is compared by order with several values")
         values = tuple(dict.fromkeys(found))

@@ -10,7 +10,7 @@ columns are alike.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -29,7 +29,11 @@ __all__ = ["Merged", "merge", "rectangles"]
 SAMPLE = 1024
 """Rows on which predicates are compared."""
 COMPARED = 3_000
-"""Predicates that are compared, the most frequent ones."""
+"""Predicates that may be kept."""
+ASSIGNED = 50_000
+"""Others that may be like one of them; rarer ones are not counted."""
+IDENTICAL = 1.01
+"""Nothing is so much alike: all are kept."""
 ALIKE = (0.95, 0.9, 0.8, 0.7, 0.6, 0.5)
 """How alike predicates must be to become one: as much as it takes to keep few."""
 MOST_PARTS = 8
@@ -89,39 +93,87 @@ def merge(counts: Mapping[Predicate, int], frame: pl.DataFrame, *, most: int, se
         for part in rectangles(predicate):
             single[part] = single.get(part, 0) + times
     ranked = sorted(single, key=lambda one: (-single[one], repr(one)))
-    compared = ranked[:COMPARED]
-    seen = _seen(compared, frame, seed)
-    found: list[Merged] = []
-    for alike in ALIKE if len(compared) > most else (1.01,):
-        found = _led(compared, [single[one] for one in compared], seen, alike)
-        if len(found) <= most:
+    chosen, others = _chosen(ranked, single)
+    found = _Leaders(Rows(_sample(frame, seed)), 1.0)
+    for alike in ALIKE if len(ranked) > most else (IDENTICAL,):
+        found = _Leaders(found.rows, alike, found.seen)
+        for one in chosen:
+            found.add(one, single[one])
+        if len(found.merged) <= most:
             break
-    return sorted(found, key=lambda one: (-one.times, repr(one.predicate)))[:most]
+    for one in others:
+        found.add(one, single[one], may_lead=False)
+    return sorted(found.merged, key=lambda one: (-one.times, repr(one.predicate)))[:most]
 
 
-def _seen(predicates: Sequence[Predicate], frame: pl.DataFrame, seed: int) -> NDArray[np.uint8]:
-    """Which rows each predicate selects, as bits. (predicate, byte)"""
-    if len(frame) > SAMPLE:
-        frame = frame[np.sort(np.random.default_rng(seed).choice(len(frame), SAMPLE, replace=False))]
-    rows = Rows(frame)
-    truths = [np.packbits(rows.holds(one)) for one in predicates]
-    return np.stack(truths) if truths else np.zeros((0, 1), np.uint8)
+def _chosen(ranked: Sequence[Predicate], times: Mapping[Predicate, int]) -> tuple[list[Predicate], list[Predicate]]:
+    """The predicates that may be kept, and those that may only be like one of them: where there are many, of those over
+    the same columns as many as their queries are worth, from frequent to rare.
+    """
+    if len(ranked) <= COMPARED:
+        return list(ranked), []
+    groups: dict[frozenset[str], list[Predicate]] = {}
+    for one in ranked:
+        groups.setdefault(_columns(one), []).append(one)
+    whole = sum(times[one] for one in ranked)
+    taken: set[Predicate] = set()
+    for group in groups.values():
+        share = max(1, round(COMPARED * sum(times[one] for one in group) / whole))
+        places = np.linspace(0, len(group) - 1, min(share, len(group))).astype(int)
+        taken |= {group[place] for place in places.tolist()}
+    return [one for one in ranked if one in taken], [one for one in ranked if one not in taken][:ASSIGNED]
 
 
-def _led(predicates: Sequence[Predicate], times: Sequence[int], seen: NDArray[np.uint8], alike: float) -> list[Merged]:
-    """The predicates that are not like one before them, each with those that are."""
-    leaders: dict[frozenset[str], list[int]] = {}
-    total, others = list(times), [0] * len(predicates)
-    for place, predicate in enumerate(predicates):
-        known = leaders.setdefault(frozenset(one.column for one in conditions_of(predicate)), [])
-        nearest = _nearest(seen[known], seen[place], alike) if known else None
-        if nearest is None:
-            known.append(place)
-        else:
-            total[known[nearest]] += times[place]
-            others[known[nearest]] += 1
-    kept = [place for group in leaders.values() for place in group]
-    return [Merged(predicates[place], times[place], total[place], others[place]) for place in kept]
+def _columns(predicate: Predicate) -> frozenset[str]:
+    return frozenset(one.column for one in conditions_of(predicate))
+
+
+def _sample(frame: pl.DataFrame, seed: int) -> pl.DataFrame:
+    if len(frame) <= SAMPLE:
+        return frame
+    return frame[np.sort(np.random.default_rng(seed).choice(len(frame), SAMPLE, replace=False))]
+
+
+class _Leaders:
+    """Predicates that are not like one before them, each with those that are."""
+
+    def __init__(self, rows: Rows, alike: float, seen: dict[Predicate, NDArray[np.uint8]] | None = None) -> None:
+        self.rows = rows
+        self.alike = alike
+        self.seen = {} if seen is None else seen
+        self.merged: list[Merged] = []
+        self.places: dict[frozenset[str], list[int]] = {}
+        self.bits: dict[frozenset[str], NDArray[np.uint8]] = {}
+
+    def add(self, predicate: Predicate, times: int, *, may_lead: bool = True) -> None:
+        """Count a predicate with the one that it is most like, or let it lead."""
+        columns = _columns(predicate)
+        places = self.places.setdefault(columns, [])
+        bits = self._bits(predicate)
+        nearest = _nearest(self.bits[columns][: len(places)], bits, self.alike) if places else None
+        if nearest is not None:
+            at = places[nearest]
+            one = self.merged[at]
+            self.merged[at] = replace(one, times=one.times + times, alike=one.alike + 1)
+        elif may_lead:
+            self._lead(columns, bits)
+            places.append(len(self.merged))
+            self.merged.append(Merged(predicate, times, times, 0))
+
+    def _bits(self, predicate: Predicate) -> NDArray[np.uint8]:
+        """Which rows a predicate selects."""
+        if predicate not in self.seen:
+            self.seen[predicate] = np.packbits(self.rows.holds(predicate))
+        return self.seen[predicate]
+
+    def _lead(self, columns: frozenset[str], bits: NDArray[np.uint8]) -> None:
+        """Put the rows of one more leader beside the others; room is made for twice as many where there is none."""
+        count = len(self.places[columns])
+        known = self.bits.get(columns, np.zeros((8, len(bits)), np.uint8))
+        if count == len(known):
+            known = np.vstack([known, np.zeros_like(known)])
+        known[count] = bits
+        self.bits[columns] = known
 
 
 def _nearest(known: NDArray[np.uint8], one: NDArray[np.uint8], alike: float) -> int | None:

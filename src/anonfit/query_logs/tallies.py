@@ -20,6 +20,8 @@ __all__ = ["MOST_SHAPES", "Ask", "Tally", "Unread", "Uses", "read_log"]
 
 MOST_SHAPES = 10_000
 """Shapes that are parsed, the most frequent ones first."""
+MOST_CHARACTERS = 100_000_000
+"""Characters of different statements that are kept; the statements after them are counted and left out."""
 MOST_LISTED = 1_000
 """Statements that were not read of which more than their number is kept."""
 
@@ -139,6 +141,7 @@ def _by_shape(paths: Sequence[Path], dialect: str | None, tally: Tally) -> dict[
     quoting, text_quotes = dialect_quoting(dialect)
     shapes = shaper(quoting, text_quotes)
     found: dict[str, _Alike] = {}
+    kept = 0
     for statement in read_statements(paths, quoting):
         tally.statements += 1
         if statement.text is None:
@@ -149,12 +152,17 @@ def _by_shape(paths: Sequence[Path], dialect: str | None, tally: Tally) -> dict[
         except TooLarge as error:
             _not_read(tally, statement, 1, str(error), "")
             continue
-        if shape.text in found:
-            found[shape.text].times[shape.slots] += 1
-        elif shape.text:
-            found[shape.text] = _Alike(statement, Counter([shape.slots]))
-        else:
+        if not shape.text:
             tally.statements -= 1  # nothing but a comment
+            continue
+        group = found.get(shape.text)
+        if group is not None and shape.slots in group.times:
+            group.times[shape.slots] += 1
+        elif kept + len(statement.text) > MOST_CHARACTERS:
+            _not_read(tally, statement, 1, f"the log has more than {MOST_CHARACTERS:,} characters", "")
+        else:
+            kept += len(statement.text)
+            found.setdefault(shape.text, _Alike(statement)).times[shape.slots] += 1
     return found
 
 

@@ -16,7 +16,7 @@ from anonfit.criteria.targets import ClassTarget, NumberTarget, Target
 from anonfit.errors import DataError, SpecError
 from anonfit.tables.coded import CodedTable
 from anonfit.tables.schema import Column
-from anonfit.workload.features import feature_targets
+from anonfit.workload.features import feature_targets, feature_weights
 from anonfit.workload.request import TargetRequest, Workload
 from anonfit.workload.targets import code_target, number_target, predicted_target, share_target
 
@@ -94,8 +94,12 @@ def make_purpose(
     if weighted and workload.sample_weight is not None:
         masses, unit = _masses(frame[workload.sample_weight], counts)
     if clusters:
+        features = feature_weights(workload, names)
+        # Dividing another column makes rows alike too, but no label of a feature tells it: features come first.
         return Purpose(
             targets=feature_targets(workload, frame, table, masses=masses),
+            weights=tuple(float(name in features) for name in names),
+            rule=WeightRule.FIRST,
             min_gain=workload.min_gain,
             split_on=split_on,
             masses=masses if weighted else None,

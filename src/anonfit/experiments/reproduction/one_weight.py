@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from anonfit.experiments.datasets import ADULT
 from anonfit.experiments.datasets_adult import ADULT_TAXONOMIES, complete_adult
@@ -13,6 +13,9 @@ from anonfit.experiments.datasets_tables import fingerprint
 from anonfit.experiments.reproduction.figures import Figure, Line, Panel
 from anonfit.experiments.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
 from anonfit.experiments.reproduction.weighing import Released, released
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = ["MONDRIAN_COLUMNS", "ONE_WEIGHT", "adult_release", "one_at_a_time"]
 
@@ -31,12 +34,11 @@ def _scale(settings: Settings) -> tuple[int, tuple[int, ...]]:
     return settings.choose((2000, (5, 25)), (TRAINING, (5, 10, 25, 50, 100)))  # type: ignore[no-any-return]
 
 
-def adult_release(folder: Path, rows: int, k: int, weighted: str | None) -> Released:
-    """The first rows of Adult, made by the weight of one column alone, or by the width of all.
+def adult_release(frame: pl.DataFrame, k: int, weighted: str | None) -> Released:
+    """A release of records of Adult, made by the weight of one column alone, or by the width of all.
 
     Args:
-        folder: The data folder.
-        rows: How many of the complete records.
+        frame: The records.
         k: How many rows must share every region.
         weighted: The column whose weight is 1 while that of all others is 0; None: no weights.
     """
@@ -44,15 +46,16 @@ def adult_release(folder: Path, rows: int, k: int, weighted: str | None) -> Rele
     words = {"taxonomies": trees, "splits": dict.fromkeys(trees, "multiway"), "criterion": "median"}
     if weighted is not None:
         words |= {"criterion": "weighted", "weights": {name: float(name == weighted) for name in MONDRIAN_COLUMNS}}
-    return released(complete_adult(folder)[:rows], MONDRIAN_COLUMNS, k, **words)
+    return released(frame, MONDRIAN_COLUMNS, k, **words)
 
 
 def one_at_a_time(settings: Settings, rows: int, k: int) -> Measured:
     """NCP and WDM of every column, where nothing is weighted and where it alone is."""
     found: dict[str, dict[str, dict[str, float]]] = {}
-    blind = adult_release(settings.data, rows, k, None)
+    frame = complete_adult(settings.data)[:rows]
+    blind = adult_release(frame, k, None)
     for name in MONDRIAN_COLUMNS:
-        own = adult_release(settings.data, rows, k, name)
+        own = adult_release(frame, k, name)
         found[name] = {word: _of_column(one, name) for word, one in ((SPREAD, blind), (WEIGHT, own))}
     return dict(found)
 
