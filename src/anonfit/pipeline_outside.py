@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import weakref
 from contextlib import ExitStack
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,12 +29,14 @@ from anonfit.binding import (
     reading_of,
     refining_of,
     released_names,
+    start_recoding,
     workload_of,
 )
 from anonfit.engines.fitting import COMFORTABLE, available_memory, needed_memory
 from anonfit.engines.levels.growing import HAND_OVER
 from anonfit.engines.spilling import spill_folder
 from anonfit.errors import DataError, EngineError, SpecError
+from anonfit.interrupting import Stopping, unstoppable
 from anonfit.made import Later, Made, RowCounts
 from anonfit.progress import Stage, silent
 from anonfit.release.outside import placing_of
@@ -50,7 +53,7 @@ if TYPE_CHECKING:
     from anonfit.engines.duckdb.connection import Connection
     from anonfit.engines.duckdb.engine import DuckDBEngine
 
-__all__ = ["engine_for", "make_outside"]
+__all__ = ["engine_for", "make_outside", "refuse_only_memory"]
 
 
 LEAST_MEMORY = 256 * 2**20
@@ -83,23 +86,37 @@ def _not_outside(spec: Spec) -> list[str]:
         "models": any(target.model is not None for target in workload.used_targets),
         "observed": spec.output.regions == "observed",
         "original": spec.output.order == "original",
+        "tree": spec.method.algorithm == "tree",
+        "explore": spec.method.criterion == "explore",
+        "weights_from": workload.weights_from is not None and not workload.is_blind,
+        "query_log": spec.workload.query_log is not None,
     }
     return [f"{choice.asked} needs the engine 'memory'" for choice in ONLY_MEMORY if asked[choice.name]]
 
 
+def refuse_only_memory(spec: Spec) -> None:
+    """Refuse a spec that names an engine which cannot do what it asks."""
+    if spec.engine.name not in ("auto", "memory") and (faults := _not_outside(spec)):
+        raise SpecError([f"engine.name = '{spec.engine.name}': {fault}." for fault in faults])
+
+
 def make_outside(
-    spec: Spec, source: Any, *, reason: str | None = None, threads: int | None = None, stage: Stage = silent
+    spec: Spec,
+    source: Any,
+    *,
+    reason: str | None = None,
+    threads: int | None = None,
+    stage: Stage = silent,
+    stopping: Stopping = unstoppable,
 ) -> Made:
-    """Anonymize a source by the DuckDB engine."""
+    """Anonymize a source by the DuckDB engine; `stopping` says whether refining is to stop."""
     from anonfit.engines.duckdb.connection import connect
     from anonfit.warming import prepare
 
-    if faults := _not_outside(spec):
-        raise SpecError([f"engine.name = 'duckdb': {fault}." for fault in faults])
+    refuse_only_memory(spec)
     schema, options = reading_of(spec, source)
     check_bounds(spec, schema)
-    has_models = bool(spec.privacy.diversity) or spec.privacy.max_confidence < 1.0
-    prepare(stage, models=has_models, ahead=True)
+    prepare(stage, models=spec.privacy.has_models, refining=spec.method.algorithm == "tdr", ahead=True)
     workers = thread_count(threads)
     stack = ExitStack()
     with stack:
@@ -124,7 +141,8 @@ def make_outside(
                 hand_over = spec.engine.hand_over or HAND_OVER
                 result = anonymize_outside(engine, schema, hand_over=hand_over, **asked)
             else:
-                result = anonymize_top_down_outside(engine, schema, refining=refining, **asked)
+                refining = replace(refining, start=start_recoding(spec))
+                result = anonymize_top_down_outside(engine, schema, refining=refining, stopping=stopping, **asked)
             stage("Writing labels")
             placing, columns = placing_of(result, names, spec.output.values)
             written = engine.write(placing, columns, folder / f"data.{spec.output.format}", spec.output.format)

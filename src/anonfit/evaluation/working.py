@@ -53,11 +53,13 @@ def work(
 
 def _prepare(setting: Setting) -> None:
     """Compile once, so that no process has to."""
-    from anonfit.engines.memory.warming import is_compiled, warm_up
+    from anonfit.engines.memory.warming import is_compiled, warm_refining, warm_up
 
-    models = bool(setting.spec.privacy.diversity) or setting.spec.privacy.max_confidence < 1.0
+    models = setting.spec.privacy.has_models
     if not is_compiled(models=models):
         warm_up(models=models)
+    if setting.spec.method.algorithm == "tdr" and not is_compiled(models=models, refining=True):
+        warm_refining(models=models)
 
 
 def _left(job: Job, keys: Keys, kept: Store, tasks: Mapping[str, Task]) -> Job | None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from anonfit.engines.levels.shape import Layout
 from anonfit.engines.memory import growing
 from anonfit.engines.memory.counting import count_rows
+from anonfit.engines.memory.engine import signed_key
 from anonfit.engines.memory.guide import SLOTS
 from anonfit.engines.memory.layout import rows_of
 from anonfit.engines.memory.scratch import make_scratch
@@ -39,9 +40,9 @@ class Finisher:
         return self.own.scratch
 
     def grow(
-        self, values: Mapping[str, NDArray[Any]], rows: int, span: NDArray[np.int64], tile: NDArray[np.uint8]
+        self, values: Mapping[str, NDArray[Any]], rows: int, key: int, span: NDArray[np.int64], tile: NDArray[np.uint8]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The nodes below a node with these rows, and the members of their sets."""
+        """The nodes below the node of a key with these rows, and the members of their sets."""
         columns = self.layout.columns
         first = self.layout.pack(values, rows)
         buffers = shared(first), shared(rows_of(np.empty_like(first.words)))
@@ -57,6 +58,7 @@ class Finisher:
             0,
             rows,
             0,
+            signed_key(key),
             histogram,
             span,
             tile,
