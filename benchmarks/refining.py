@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import json
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -17,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from fresh import fresh_run
 
 from anonfit.algorithms.mondrian import persons_of
 from anonfit.algorithms.refinements import Requirement
@@ -153,16 +152,6 @@ def _over_rows(tables: dict[str, CodedTable], classes: Any, names: Sequence[str]
     return rows
 
 
-MEASURED = """
-import json, resource, sys, time
-from anonfit.api import run
-from anonfit.spec_reading import spec_of
-start = time.perf_counter()
-run(spec_of(json.loads(sys.argv[1])), sys.argv[2])
-print(json.dumps([time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20]))
-"""
-
-
 def _memory(frame: pl.DataFrame, names: Sequence[str]) -> list[Found]:
     """Seconds and peak memory (GiB) of fresh processes that make releases: refined, and split by InfoGain Mondrian."""
     columns: dict[str, dict[str, Any]] = {name: {"role": "quasi-identifier"} for name in names}
@@ -184,8 +173,7 @@ def _memory(frame: pl.DataFrame, names: Sequence[str]) -> list[Found]:
             roles = columns | (raw if "quasi_identifiers" in privacy else {})
             spec = {"version": 1, "data": {"source": str(source)}, "columns": roles, "method": method}
             asked = json.dumps({**spec, "privacy": privacy})
-            program = [sys.executable, "-c", MEASURED, asked, str(Path(place) / words)]
-            took, peak = json.loads(subprocess.run(program, check=True, capture_output=True, text=True).stdout)
+            took, peak = fresh_run(asked, Path(place) / words)
             found.append({"what": words, "seconds": took, "peak": peak})
     return found
 
