@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import json
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -17,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from fresh import fresh_run
 
 from anonfit.algorithms.mondrian import persons_of
 from anonfit.algorithms.refinements import Requirement
@@ -119,45 +118,38 @@ def _several(tables: dict[str, CodedTable], classes: Any, names: Sequence[str]) 
     """Random requirements as in section 5.1.1 of the paper."""
     rows = []
     for seed in range(REQUIREMENTS):
-        asked = _asked(names, seed)
-        row: Found = {"quasi-identifiers": len(asked), "length": len(asked[0].columns)}
+        sets = random_requirements(names, seed)
+        row: Found = {"quasi-identifiers": len(sets), "length": len(sets[0])}
         for word, table in tables.items():
+            part, asked = _asked(table, sets)
             start = time.perf_counter()
-            steps = refine(table, classes, asked).steps
+            steps = refine(part, classes, asked).steps
             row |= {word: time.perf_counter() - start, f"{word} steps": len(steps)}
         rows.append(row)
     return rows
 
 
-def _asked(names: Sequence[str], seed: int) -> list[Requirement]:
-    """A random requirement; attributes in none of its quasi-identifiers are one more."""
-    places = {name: place for place, name in enumerate(names)}
-    sets = [tuple(places[name] for name in one) for one in random_requirements(names, seed)]
-    rest = tuple(sorted(set(range(len(names))) - {place for one in sets for place in one}))
-    return [Requirement(one, K) for one in (*sets, *([rest] if rest else []))]
+def _asked(table: CodedTable, sets: Sequence[Sequence[str]]) -> tuple[CodedTable, list[Requirement]]:
+    """The columns of some quasi-identifiers, and these as requirements; other columns are released as they are."""
+    named = {name for one in sets for name in one}
+    kept = [place for place, column in enumerate(table.columns) if column.name in named]
+    part = CodedTable(tuple(table.columns[p] for p in kept), tuple(table.codes[p] for p in kept), table.rows)
+    places = {column.name: place for place, column in enumerate(part.columns)}
+    return part, [Requirement(tuple(places[name] for name in one), K) for one in sets]
 
 
 def _over_rows(tables: dict[str, CodedTable], classes: Any, names: Sequence[str]) -> list[Found]:
     rows = []
     for size in SIZES:
         table, hidden = (_head(tables[word], size) for word in ("generalized", "suppressed"))
+        part, asked = _asked(table, random_requirements(names, 0))
         ways: dict[str, Callable[[], object]] = {
             "one": lambda table=table, size=size: refine(table, classes[:size], _everything(table)),
             "suppressed": lambda hidden=hidden, size=size: refine(hidden, classes[:size], _everything(hidden)),
-            "several": lambda table=table, size=size: refine(table, classes[:size], _asked(names, 0)),
+            "several": lambda part=part, asked=asked, size=size: refine(part, classes[:size], asked),
         }
         rows.append({"rows": size, **_seconds(ways)})
     return rows
-
-
-MEASURED = """
-import json, resource, sys, time
-from anonfit.api import run
-from anonfit.spec_reading import spec_of
-start = time.perf_counter()
-run(spec_of(json.loads(sys.argv[1])), sys.argv[2])
-print(json.dumps([time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20]))
-"""
 
 
 def _memory(frame: pl.DataFrame, names: Sequence[str]) -> list[Found]:
@@ -166,7 +158,9 @@ def _memory(frame: pl.DataFrame, names: Sequence[str]) -> list[Found]:
     for name, tree in ADULT_TAXONOMIES.items():
         columns[name]["taxonomy"] = tree
     columns["class"] = {"role": "target"}
-    several = [{"columns": [names[place] for place in one.columns]} for one in _asked(names, 0)]
+    several = [{"columns": list(one)} for one in random_requirements(names, 0)]
+    named = {name for one in several for name in one["columns"]}
+    raw = {name: {"role": "insensitive", "release": True} for name in names if name not in named}
     found = []
     with tempfile.TemporaryDirectory() as place:
         source = Path(place) / "input.parquet"
@@ -176,10 +170,10 @@ def _memory(frame: pl.DataFrame, names: Sequence[str]) -> list[Found]:
             (f"{len(several)} quasi-identifiers", {"algorithm": "tdr"}, {"k": K, "quasi_identifiers": several}),
             ("InfoGain Mondrian", {"criterion": "infogain"}, {"k": K}),
         ):
-            spec = {"version": 1, "data": {"source": str(source)}, "columns": columns, "method": method}
+            roles = columns | (raw if "quasi_identifiers" in privacy else {})
+            spec = {"version": 1, "data": {"source": str(source)}, "columns": roles, "method": method}
             asked = json.dumps({**spec, "privacy": privacy})
-            program = [sys.executable, "-c", MEASURED, asked, str(Path(place) / words)]
-            took, peak = json.loads(subprocess.run(program, check=True, capture_output=True, text=True).stdout)
+            took, peak = fresh_run(asked, Path(place) / words)
             found.append({"what": words, "seconds": took, "peak": peak})
     return found
 

@@ -27,6 +27,7 @@ import polars as pl
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from decision_trees import decision_tree_section
+from fresh import fresh_run
 from growth import coded_table, growing_for_purposes, purpose_section, sklearn_tree
 from refining import HEADING, measure_refining, refining_section
 
@@ -110,16 +111,6 @@ def file_to_release(
     return {key: statistics.median(value) for key, value in times.items()}
 
 
-MEASURED = """
-import json, resource, sys, time
-from anonfit.api import run
-from anonfit.spec_reading import spec_of
-start = time.perf_counter()
-run(spec_of(json.loads(sys.argv[1])), sys.argv[2])
-print(json.dumps([time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20]))
-"""
-
-
 def peak_memory(names: tuple[str, ...], frame: pl.DataFrame, folder: Path, kind: str) -> tuple[float, float]:
     """Seconds and peak memory (GiB) of a fresh process that makes a release."""
     source = folder / f"input.{kind}"
@@ -127,11 +118,7 @@ def peak_memory(names: tuple[str, ...], frame: pl.DataFrame, folder: Path, kind:
         getattr(frame, f"write_{kind}")(source)
     shutil.rmtree(folder / "release", ignore_errors=True)
     spec = json.dumps(tables_of(names, frame, source, kind))
-    found = subprocess.run(
-        [sys.executable, "-c", MEASURED, spec, str(folder / "release")], check=True, capture_output=True, text=True
-    )
-    took, peak = json.loads(found.stdout)
-    return took, peak
+    return fresh_run(spec, folder / "release")
 
 
 def command(words: list[str], folder: Path, **environment: str) -> float:

@@ -176,6 +176,8 @@ def anonymize(
     features: Sequence[str] = (),
     selected_by: Sequence[str] = (),
     clusters: int = 5,
+    query_log: str | Path | Sequence[str | Path] | Mapping[str, Any] | None = None,
+    rules: bool = False,
     denoise: bool = False,
     algorithm: str = "mondrian",
     requirements: Sequence[Sequence[str] | Mapping[str, Any]] | None = None,
@@ -243,6 +245,9 @@ def anonymize(
         features: Columns that recipients will learn or cluster from; without weights they matter, others do not.
         selected_by: Columns that recipients will select rows by; likewise.
         clusters: How many clusters recipients will look for.
+        query_log: Files of SQL statements that recipients ran: what they select and use is learned from them, and the
+            report judges by them. Or a table such as `{"path": "queries.sql", "dialect": "postgres", "learn": False}`.
+        rules: Whether the report has the association rules that the release shows.
         denoise: Whether splits are judged by a model's predictions of the targets instead of their raw values.
         algorithm: `mondrian`; `tdr` (top-down refinement: every column by itself, for the classes of one target); or
             `tree` (the table that a k-anonymous decision tree for one target stands for).

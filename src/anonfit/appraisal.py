@@ -79,7 +79,9 @@ class Appraisal:
             "comparison": None if self.comparison is None else comparison_content(self.comparison, least),
             "curve": None if self.curve is None else curve_content(self.curve, least),
             "columns_lost": None if self.columns is None else columns_content(self.columns),
-            "clusters": None if self.clusters is None else clusters_content(self.clusters),
+            "clusters": None
+            if self.clusters is None
+            else clusters_content(self.clusters, least, rows_are_persons=self.rows_are_persons),
             "queries": self._queries(least) if self.queries else None,
             "rules": None
             if self.rules is None

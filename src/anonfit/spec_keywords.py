@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from anonfit.errors import RequestError, listed
@@ -19,7 +20,7 @@ __all__ = ["spec_of_keywords"]
 SECTIONS = {
     "data": ("table", "query", "missing", "missing_policy", "default_role"),
     "privacy": ("k", "max_confidence"),
-    "workload": ("denoise", "weights", "features", "selected_by", "weights_from", "clusters"),
+    "workload": ("denoise", "weights", "features", "selected_by", "weights_from", "clusters", "rules"),
     "method": (
         "algorithm",
         "criterion",
@@ -92,6 +93,8 @@ def spec_of_keywords(data: Any, words: Mapping[str, Any]) -> Spec:
     if targets:
         tables["workload"]["targets"] = targets
     tables["workload"]["selections"] = [_selection(given) for given in _several(words.get("selections"))]
+    if (log := words.get("query_log")) is not None:
+        tables["workload"]["query_log"] = log if isinstance(log, Mapping) else {"path": _paths(log)}
     tables["privacy"]["diversity"] = _demands(words.get("sensitive"))
     if words.get("requirements") is not None:
         tables["privacy"]["quasi_identifiers"] = [_requirement(one) for one in _requirements(words["requirements"])]
@@ -142,6 +145,11 @@ def _several(given: Any) -> Iterable[Any]:
     if given is None:
         return ()
     return [given] if isinstance(given, str | Mapping | TargetSpec | SelectionSpec) else given
+
+
+def _paths(given: Any) -> list[str]:
+    """Files; one may stand alone."""
+    return [str(given)] if isinstance(given, str | Path) else [str(one) for one in given]
 
 
 def _names(given: Any) -> list[str]:

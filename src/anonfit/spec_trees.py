@@ -46,7 +46,7 @@ def check_tree(spec: Spec, faults: Faults) -> None:
         for name in names:
             if getattr(spec.method, name) != getattr(default, name):
                 faults.add(f"method.{name} is for algorithm = '{owner}' only; remove it.")
-    for name in ("denoise", "selections", "weights"):
+    for name in ("denoise", "selections", "weights", "features", "selected_by", "weights_from"):
         if getattr(spec.workload, name) != getattr(WorkloadSpec(), name):
             faults.add(f"workload.{name} steers algorithm = 'mondrian' only; remove it, or use that.")
     if spec.privacy.quasi_identifiers:

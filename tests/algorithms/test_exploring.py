@@ -78,7 +78,7 @@ def test_without_a_time_budget_a_fixed_number_is_tried() -> None:
     assert len(found.tried) == CANDIDATES
     assert [one.candidate.number for one in found.tried] == list(range(CANDIDATES))
     assert found.chosen in found.front
-    assert found.result == found.candidate.workload(Workload(seed=3))  # the regions kept are those of the chosen one
+    assert found.result == found.candidate.workload(Workload(seed=3))  # the regions are those of the chosen one
     assert tried(None) == found
 
 

@@ -193,6 +193,9 @@ def test_figures_of_releases_are_counted_by_hand() -> None:
         "lm",
         "conditional_entropy",
         "classification_metric",
+        "column_ncp",
+        "column_together",
+        "weighted_discernibility",
     }
 
 
@@ -368,6 +371,22 @@ def test_columns_are_no_more_different_because_a_fold_has_fewer_rows(text: str) 
     frame = people(60).with_columns(hours=pl.Series([*range(48), *range(12)]))
     asked = af.parse_spec(text.replace("version = 1", "version = 1\ndata.default_role = 'insensitive'"))
     assert evaluated(frame, asked, folds=2).unmet == ()
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "model", "error"),
+    [
+        ("ill", None, {"target": "ill"}, "the target 'ill' has no value at all"),
+        ("age", 30, {"target": "ill", "where": "age > 30"}, "is for no row whose 'ill' is known"),
+        ("cost", float("inf"), {"target": "ill", "using": ["cost"]}, "column 'cost' holds numbers that are infinite"),
+        ("cost", -1e39, {"target": "cost"}, "column 'cost' holds numbers that are infinite or too large"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(column: str, value: Any, model: dict[str, Any], error: str) -> None:
+    frame = people(ROWS).with_columns(pl.lit(value).cast(people(1)[column].dtype).alias(column))
+    with pytest.raises(DataError, match=error):
+        evaluated(frame, models=[model], learners=[])
+    assert evaluated(frame, models=[{"target": "ill" if column != "ill" else "cost", "using": ["job"]}], learners=[])
 
 
 def test_too_few_rows_are_refused() -> None:

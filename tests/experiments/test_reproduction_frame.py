@@ -23,7 +23,7 @@ from anonfit.experiments.reproduction.store import Store
 from anonfit.experiments.reproduction.writing import write_result, write_summary
 
 QUICK = Settings(quick=True, folder=None)
-CLAIMS = {f"C{number}" for number in range(1, 11)} | {f"T{number}" for number in range(1, 12)}
+CLAIMS = {f"C{number}" for number in range(1, 11)} | {f"T{number}" for number in range(1, 12)} | {"W1", "W2", "W3"}
 
 
 def square(number: int, seen: list[int]) -> Measured:

@@ -153,20 +153,17 @@ def explore(
     end = None if seconds is None else monotonic() + seconds
     most = CANDIDATES if seconds is None else MOST
     tried: list[Tried] = []
-    seen: dict[int, Anonymized] = {}
     with stoppable() as stopped:
         while len(tried) < most and (len(tried) < 2 or not (stopped() or (end is not None and monotonic() >= end))):
             number = len(tried)
             stage(f"Trying way {number + 1} to weigh columns")
             one = candidate(number, asked.seed, stated)
-            seen[number] = make(one.workload(asked))
-            tried.append(Tried(one, measure(seen[number])))
-            kept = front([list(other.figures.values()) for other in tried])
-            seen = {place: made for place, made in seen.items() if place in kept}
+            tried.append(Tried(one, measure(make(one.workload(asked)))))
     figures = [list(one.figures.values()) for one in tried]
     kept = front(figures)
     chosen = kept[nearest([figures[place] for place in kept])]
-    return Explored(tuple(tried), tuple(kept), chosen, seen[chosen])
+    # Made again: the regions of a whole front would take much memory.
+    return Explored(tuple(tried), tuple(kept), chosen, make(tried[chosen].candidate.workload(asked)))
 
 
 def told(found: Explored, *, seconds: float | None, seed: int) -> dict[str, Any]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -157,12 +158,19 @@ def _show(found: Evaluation, out: Path | None) -> None:
     if told := disagreements_line(found):
         screen.print(Text(told), soft_wrap=True)
     for why in dict.fromkeys(one.why for one in found.unmet):
-        cells = dict.fromkeys(f"{one.method}, k = {one.k}" for one in found.unmet if one.why == why)
+        folds = Counter((one.method, one.k) for one in found.unmet if one.why == why)
+        cells = (_cell(*cell, number, found.folds) for cell, number in folds.items())
         screen.print(Text(f"not measured ({'; '.join(cells)}): {why}", style="yellow"), soft_wrap=True)
     if out is not None:
         screen.print(
             Text(f"all measures: {out / 'results.csv'}, {out / 'summary.csv'}, {out / 'figures.csv'}"), soft_wrap=True
         )
+
+
+def _cell(method: str, k: int | None, number: int, folds: int) -> str:
+    """A method and k, and in how many folds, if not in all."""
+    at = "" if k is None else f", k = {k}"
+    return f"{method}{at}{'' if number == folds else f', {number} of {folds} folds'}"
 
 
 WORDS = {

@@ -86,6 +86,9 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         zero_gain: For `tdr`; see `anonymize`.
         time_budget: For `tdr` and `explore`; see `anonymize`.
         start: For `tdr`; see `anonymize`.
+        variant: For `tree`; see `anonymize`.
+        pruning: For `tree`; see `anonymize`.
+        max_spans: For `tree`; see `anonymize`.
         max_confidence: How sure a region may make anybody of a target.
         seed: The seed of what is random.
 
@@ -141,6 +144,9 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         zero_gain: bool = False,
         time_budget: float | None = None,
         start: Any = None,
+        variant: str = "c45",
+        pruning: float | None = None,
+        max_spans: int = 1_000_000,
         max_confidence: float = 1.0,
         seed: int = 0,
     ) -> None:
@@ -183,6 +189,9 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.zero_gain = zero_gain
         self.time_budget = time_budget
         self.start = start
+        self.variant = variant
+        self.pruning = pruning
+        self.max_spans = max_spans
         self.max_confidence = max_confidence
         self.seed = seed
 

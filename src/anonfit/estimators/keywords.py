@@ -50,6 +50,9 @@ AS_IN_ANONYMIZE = (
     "zero_gain",
     "time_budget",
     "start",
+    "variant",
+    "pruning",
+    "max_spans",
     "max_confidence",
     "seed",
 )

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 __all__ = ["evaluate"]
 
+LARGEST = 1e38
+"""Some learners have numbers of single precision."""
+
 
 def _silent(_done: int, _all: int, _name: str) -> None:
     pass
@@ -104,8 +107,8 @@ def evaluate(
     jobs = list(jobs_of(ways, chosen_ks, folds, frozenset(pairs_of(setting))))
     kept, keys = Store(None if store is None else Path(store)), Keys(setting)
     unmet = work(setting, jobs, kept, keys, workers=thread_count(workers), progress=progress)
-    rows, figures = collected(setting, jobs, kept, keys)
-    return Evaluation(frame_of(rows, COLUMNS), frame_of(figures, FIGURE_COLUMNS), folds, protocol, tuple(unmet))
+    rows, figures, empty = collected(setting, jobs, kept, keys)
+    return Evaluation(frame_of(rows, COLUMNS), frame_of(figures, FIGURE_COLUMNS), folds, protocol, (*unmet, *empty))
 
 
 def _setting(
@@ -133,8 +136,7 @@ def _setting(
     tasks = tasks_of(chosen, spec, schema, frame)
     for task in tasks:
         _require_honest(task, protocol)
-        if task.model.where:
-            satisfied(task.model.where, schema, frame)
+        _require_rows(task, schema, frame)
     return Setting(
         spec=_settled(spec, schema),
         schema=schema,
@@ -237,6 +239,23 @@ def _require_honest(task: Task, protocol: str) -> None:
             f"the target '{task.labels.column.name}' is a quasi-identifier, so its value decides which region a test "
             f"row is in, and the region tells it; use the protocol '{RAW_TEST}', or leave the target out of the models."
         )
+
+
+def _require_rows(task: Task, schema: Schema, frame: pl.DataFrame) -> None:
+    """Refuse a model of which there is nothing to measure, and columns that no learner can take."""
+    where, target = task.model.where, task.labels.column.name
+    chosen = task.labels.raw(frame).is_not_null().to_numpy()
+    if not chosen.any():
+        raise DataError(f"the target '{target}' has no value at all; leave it out of the models.")
+    if where and not (chosen & satisfied(where, schema, frame)).any():
+        raise DataError(f"the model '{task.model.title}' is for no row whose '{target}' is known; ask for other rows.")
+    for name in (*task.using, target):
+        values = frame[name]
+        if values.dtype.is_float() and not (values.abs().fill_null(0.0) <= LARGEST).all():
+            raise DataError(
+                f"column '{name}' holds numbers that are infinite or too large to be learned from; mend them, or leave "
+                "the column out of the models."
+            )
 
 
 def _rows(spec: Spec, source: Any, folds: int) -> tuple[Schema, pl.DataFrame]:

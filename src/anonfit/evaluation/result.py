@@ -27,7 +27,9 @@ COMPARED = (ORIGINAL, REMOVED, "median")
 
 @dataclass(frozen=True, slots=True)
 class Unmet:
-    """A method that could not meet the demand for a k in some fold, and why."""
+    """A method that could not be measured for a k in some fold, and why: it could not meet the demand, or there were no
+    rows for a model.
+    """
 
     method: str
     k: int | None

@@ -53,8 +53,12 @@ class Comparison:
 
 def has_purpose(workload: Workload) -> bool:
     """Whether there is something that regions made for the purpose could do better than blind ones."""
-    matters = workload.weights or workload.weights_from or workload.criterion == "clustering"
-    return not workload.is_blind and bool(workload.targets or workload.selections or matters)
+    return not workload.is_blind and bool(workload.targets or workload.selections or _some_matter(workload))
+
+
+def _some_matter(workload: Workload) -> bool:
+    """Whether some columns matter more than others."""
+    return bool(workload.weights or workload.weights_from) or workload.criterion == "clustering"
 
 
 def compare(trial: Trial | None) -> Comparison | None:
@@ -64,7 +68,7 @@ def compare(trial: Trial | None) -> Comparison | None:
     if trial is None or not has_purpose(trial.setting.workload):
         return None
     workload = trial.setting.workload
-    if not (trial.targets or workload.selections):
+    if not (trial.targets or workload.selections or _some_matter(workload)):
         return None
     blind, purpose = trial.regions(replace(workload, criterion="median")), trial.regions(workload)
     if blind is None or purpose is None:

@@ -42,6 +42,8 @@ class ClusterFigures:
 
     clusters: int
     rows: int
+    of: int
+    """All rows; fewer are clustered where there are very many."""
     agreement: float
     """The adjusted Rand index of the two."""
     within_original: float
@@ -88,7 +90,8 @@ def cluster_figures(
     Returns:
         The figures; None where there are not two different rows.
     """
-    if len(frame) > ROWS:
+    everybody = len(frame)
+    if everybody > ROWS:
         drawn = np.sort(np.random.default_rng(seed).choice(len(frame), ROWS, replace=False))
         frame, nodes = frame[drawn], nodes[drawn]
     original, released = _points(recoding, frame, nodes, features)
@@ -99,7 +102,12 @@ def cluster_figures(
 
     own, theirs = (_clusters(points, found, seed) for points in (original, released))
     return ClusterFigures(
-        found, len(frame), float(adjusted_rand_score(own, theirs)), _within(original, own), _within(original, theirs)
+        found,
+        len(frame),
+        everybody,
+        float(adjusted_rand_score(own, theirs)),
+        _within(original, own),
+        _within(original, theirs),
     )
 
 
