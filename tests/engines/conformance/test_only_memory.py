@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -14,7 +13,7 @@ from anonfit import pipeline_outside
 from anonfit.algorithms.support import ONLY_MEMORY
 from anonfit.errors import SpecError
 from anonfit.pipeline import make
-from anonfit.spec import QueryLogSpec, Spec
+from anonfit.spec import Spec
 from anonfit.spec_keywords import spec_of_keywords
 from anonfit.tree_publishing import make_tree_of
 from engines import ENGINES
@@ -45,9 +44,7 @@ def _table() -> pl.DataFrame:
 
 def _spec(name: str, engine: str) -> Spec:
     words = {"quasi_identifiers": ["age"], "targets": ["ill"], "k": 2, "engine": engine} | ASKED[name]
-    log = words.pop("query_log", None)  # of spec files only
-    spec = spec_of_keywords(_table(), words)
-    return spec if log is None else replace(spec, workload=replace(spec.workload, query_log=QueryLogSpec((log,))))
+    return spec_of_keywords(_table(), words)
 
 
 def test_all_are_tried():
