@@ -139,7 +139,7 @@ def make_outside(
             refining = refining_of(spec)
             if refining is None:
                 hand_over = spec.engine.hand_over or HAND_OVER
-                result = anonymize_outside(engine, schema, hand_over=hand_over, **asked)
+                result = anonymize_outside(engine, schema, hand_over=hand_over, sample=spec.engine.sample, **asked)
             else:
                 refining = replace(refining, start=start_recoding(spec))
                 result = anonymize_top_down_outside(engine, schema, refining=refining, stopping=stopping, **asked)

@@ -207,6 +207,8 @@ class EngineSpec:
     """The folder in which it puts what does not fit; None: where the system keeps temporary files."""
     hand_over: int | None = None
     """Nodes of at most so many rows are finished in memory; None: what is usual. The release does not depend on it."""
+    sample: int | None = None
+    """Outside memory, the upper levels of regions are grown on a sample of about so many rows; None: on all rows."""
 
 
 @dataclass(frozen=True, slots=True)

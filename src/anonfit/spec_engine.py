@@ -18,7 +18,7 @@ UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 
 def read_engine(table: dict[str, Any], faults: Faults) -> EngineSpec:
     """Where rows are counted."""
-    faults.unknown(table, ("name", "memory", "spill", "hand_over"), "engine")
+    faults.unknown(table, ("name", "memory", "spill", "hand_over", "sample"), "engine")
     if table.get("name") == "spark":
         faults.add("engine.name = 'spark' is not supported by this version of anonfit; use 'auto' or 'duckdb'.")
         return EngineSpec()
@@ -26,8 +26,18 @@ def read_engine(table: dict[str, Any], faults: Faults) -> EngineSpec:
         name=faults.choice(table, "name", "engine", ("auto", "memory", "duckdb"), "auto"),
         memory=_bytes(table.get("memory"), faults),
         spill=faults.kind(table, "spill", "engine", str, "the path of a folder", None),
-        hand_over=faults.kind(table, "hand_over", "engine", int, "a whole number of rows", None),
+        hand_over=_rows(table, "hand_over", faults),
+        sample=_rows(table, "sample", faults),
     )
+
+
+def _rows(table: dict[str, Any], key: str, faults: Faults) -> int | None:
+    """A number of rows."""
+    found: int | None = faults.kind(table, key, "engine", int, "a whole number of rows", None)
+    if found is not None and found < 1:
+        faults.add(f"engine.{key} = {found} is no number of rows; write 1 or more.")
+        return None
+    return found
 
 
 def _bytes(given: Any, faults: Faults) -> int | None:

@@ -158,7 +158,7 @@ def spec_tables(spec: Spec) -> dict[str, Any]:
         "privacy": _privacy(spec.privacy),
         "workload": _workload(spec.workload),
         "method": _settings(spec.method, MethodSpec(), tuple(setting.name for setting in fields(MethodSpec))),
-        "engine": _settings(spec.engine, EngineSpec(), ("name", "memory", "spill", "hand_over")),
+        "engine": _settings(spec.engine, EngineSpec(), ("name", "memory", "spill", "hand_over", "sample")),
         "output": _settings(spec.output, OutputSpec(), tuple(setting.name for setting in fields(OutputSpec))),
     }
     return tables | {name: table for name, table in sections.items() if table}

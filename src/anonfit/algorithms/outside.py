@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from anonfit.algorithms.top_down import Refining, check_sizes, refined_recoding,
 from anonfit.criteria.targets import NumberTarget
 from anonfit.engines.contract import CountRequest, Engine
 from anonfit.engines.levels.growing import HAND_OVER, grow_by_levels
+from anonfit.engines.levels.planning import start_on_sample
 from anonfit.engines.levels.shape import MASS, PERSONS, Shape, code_name, sensitive_name, target_name
 from anonfit.engines.memory.guard import Guarded
 from anonfit.interrupting import Stopping, unstoppable
@@ -61,11 +63,12 @@ def anonymize_outside(
     cut_points: CutPoints,
     kept: Sequence[str],
     hand_over: int = HAND_OVER,
+    sample: int | None = None,
     threads: int | None = None,
     stage: Stage = silent,
 ) -> AnonymizedOutside:
     """Make a recoding of an engine's rows, which are coded and routed on the way; the raw columns `kept` stay beside
-    their codes.
+    their codes. `sample`: upper levels are grown on about so many rows.
     """
     stage("Finding values")
     count = _count_column(schema)
@@ -79,7 +82,10 @@ def anonymize_outside(
     shape = Shape(coded, purpose, tuple(guarded), count is not None)
     stage("Coding")
     engine.code(table.fields, kept)
-    grown = grow_by_levels(engine, shape, demands.k, hand_over=hand_over, threads=threads, told=_told(stage))
+    start = None if sample is None else partial(start_on_sample, rows=sample)
+    grown = grow_by_levels(
+        engine, shape, demands.k, hand_over=hand_over, threads=threads, told=_told(stage), start=start
+    )
     recoding = build_recoding(grown.tree, domains, points=cut_points)
     targets = () if workload.criterion == "clustering" else purpose.targets
     steered = {target.name: isinstance(target, NumberTarget) for target in targets}

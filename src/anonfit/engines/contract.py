@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["CountRequest", "Counted", "Engine", "Field", "Move", "Placing", "Written"]
+__all__ = ["CountRequest", "Counted", "Counting", "Draw", "Engine", "Field", "Move", "Placing", "Written"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,22 @@ class Move:
         return len(self.starts) if self.members is None else 2
 
 
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """Rows that are drawn by what their fields hold, the same in every engine: with x the sum of fields times factors,
+    modulo MODULUS, those whose ((x² + ADDED) mod MODULUS)² mod MODULUS is less than `below`.
+
+    No number on the way needs more than 63 bits: fields have at most 32, factors 24, the modulus 31.
+    """
+
+    MODULUS: ClassVar[int] = 2**31 - 1
+    ADDED: ClassVar[int] = 12_345
+
+    fields: tuple[str, ...]
+    factors: tuple[int, ...]
+    below: int
+
+
 class Placing(Protocol):
     """Where rows are released: the rank of each row's region among all regions, by what they say. It can be pickled."""
 
@@ -95,17 +111,30 @@ class Written:
     rows: int
 
 
-class Engine(Protocol):
-    """Where the rows of one table live. Methods are called in the order they stand here, counting and routing in
-    turns.
-    """
-
-    name: str
-    """As a spec names it."""
+class Counting(Protocol):
+    """Coded rows that can be counted and routed."""
 
     @property
     def rows(self) -> int:
         """How many rows there are."""
+
+    def count(self, requests: Sequence[CountRequest]) -> list[Counted]:
+        """Count a batch of nodes."""
+
+    def route(self, moves: Sequence[Move], finished: Collection[int]) -> dict[int, int]:
+        """Send the rows of nodes to the parts of their splits, and put aside those of `finished` nodes, which will not
+        be counted again; how many rows each part got. Nodes that are in neither have no rows. Moves are made one
+        after another: rows go on where the move of a part stands after that of its node.
+        """
+
+
+class Engine(Counting, Protocol):
+    """Where the rows of one table live: values are found, then rows are coded, perhaps drawn, counted and routed in
+    turns, taken, and written.
+    """
+
+    name: str
+    """As a spec names it."""
 
     @property
     def schema(self) -> Mapping[str, pl.DataType]:
@@ -119,13 +148,8 @@ class Engine(Protocol):
         node 0.
         """
 
-    def count(self, requests: Sequence[CountRequest]) -> list[Counted]:
-        """Count a batch of nodes."""
-
-    def route(self, moves: Sequence[Move], finished: Collection[int]) -> dict[int, int]:
-        """Send the rows of nodes to the parts of their splits, and put aside those of `finished` nodes, which will not
-        be counted again; how many rows each part got. Nodes that are in neither have no rows.
-        """
+    def sample(self, draw: Draw, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+        """The fields `names` of the rows that are drawn, in any order."""
 
     def take(self, nodes: Mapping[int, int], names: Sequence[str]) -> Iterator[tuple[int, dict[str, NDArray[Any]]]]:
         """The fields `names` of the rows of finished nodes, node after node in any order; `nodes` has their sizes."""

@@ -10,9 +10,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.engines.contract import Counted, CountRequest, Field, Move, Placing, Written
+from anonfit.engines.contract import Counted, CountRequest, Draw, Field, Move, Placing, Written
 from anonfit.engines.duckdb.connection import Connection
-from anonfit.engines.duckdb.sql import NODE, count_query, node_list, quoted, routed_node, sql_type, text
+from anonfit.engines.duckdb.sql import (
+    NODE,
+    count_query,
+    drawn,
+    node_list,
+    quoted,
+    routed_node,
+    sql_type,
+    text,
+)
 from anonfit.engines.duckdb.writing import RawColumn, write_sorted
 from anonfit.errors import EngineError
 
@@ -153,6 +162,11 @@ class DuckDBEngine:
         values = self.distinct([name])[0][name]
         return values.sort(nulls_last=False) if len(values) <= FEW_TEXTS else None
 
+    def sample(self, draw: Draw, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+        """The fields of the rows that are drawn."""
+        query = f"SELECT {', '.join(names)} FROM {ACTIVE} WHERE {drawn(draw)}"  # noqa: S608 - our names
+        return dict(zip(names, map(np.asarray, self.connection.columns(query)), strict=True))
+
     def count(self, requests: Sequence[CountRequest]) -> list[Counted]:
         """Count a batch of nodes, one grouped scan a request."""
         found = []
@@ -195,10 +209,10 @@ class DuckDBEngine:
             self.connection.run(f"DROP TABLE {ACTIVE}")
             self.active_nodes = set()
             return {}
-        where = node_list([move.node for move in moves])
+        moved = self.active_nodes & {move.node for move in moves}
         self.connection.run(
-            f"CREATE TABLE {NEXT} AS SELECT {everything}, ({routed_node(moves)})::UINTEGER AS {NODE} "  # noqa: S608
-            f"FROM {ACTIVE} WHERE {where}"
+            f"CREATE TABLE {NEXT} AS SELECT {everything}, ({routed_node(moves, moved)})::UINTEGER AS {NODE} "  # noqa: S608
+            f"FROM {ACTIVE} WHERE {node_list(moved)}"
         )
         self.connection.run(f"DROP TABLE {ACTIVE}")
         self.connection.run(f"ALTER TABLE {NEXT} RENAME TO {ACTIVE}")

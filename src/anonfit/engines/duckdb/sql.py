@@ -8,9 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.engines.contract import CountRequest, Move
+from anonfit.engines.contract import CountRequest, Draw, Move
 
-__all__ = ["count_query", "node_list", "part_of", "quoted", "routed_node", "sql_type", "text"]
+__all__ = [
+    "count_query",
+    "drawn",
+    "node_list",
+    "part_of",
+    "quoted",
+    "routed_node",
+    "sql_type",
+    "text",
+]
 
 NODE = "node"
 TYPES = {"u1": "UTINYINT", "u2": "USMALLINT", "u4": "UINTEGER", "i4": "INTEGER", "i8": "BIGINT"}
@@ -86,11 +95,27 @@ def _between(column: str, starts: Sequence[int], parts: Sequence[str]) -> str:
     return f"CASE WHEN {column} < {starts[middle]} THEN {low} ELSE {high} END"
 
 
-def routed_node(moves: Sequence[Move]) -> str:
-    """The expression for the node that a row of one of these nodes goes to: the node is found by binary search."""
-    ordered = sorted(moves, key=lambda move: move.node)
-    parts = [
-        part_of(move.field, move.starts, move.members, [str(move.first + part) for part in range(move.parts)])
-        for move in ordered
-    ]
-    return _between(NODE, [move.node for move in ordered], parts)
+def routed_node(moves: Sequence[Move], nodes: Collection[int]) -> str:
+    """The expression for the node that a row of one of these nodes goes to by moves that are made one after another:
+    its own node is found by binary search.
+    """
+    at = {move.node: place for place, move in enumerate(moves)}
+
+    def goal(node: int, before: int) -> str:
+        place = at.get(node, -1)
+        if place <= before:  # no move, or one that was made before the row came here
+            return str(node)
+        move = moves[place]
+        parts = [goal(move.first + part, place) for part in range(move.parts)]
+        return part_of(move.field, move.starts, move.members, parts)
+
+    first = sorted(nodes)
+    return _between(NODE, first, [goal(node, -1) for node in first])
+
+
+def drawn(draw: Draw) -> str:
+    """The condition that a row is drawn."""
+    products = " + ".join(f"{name}::BIGINT * {factor}" for name, factor in zip(draw.fields, draw.factors, strict=True))
+    first = f"(({products}) % {Draw.MODULUS})"
+    second = f"(({first} * {first} + {Draw.ADDED}) % {Draw.MODULUS})"
+    return f"({second} * {second}) % {Draw.MODULUS} < {draw.below}"

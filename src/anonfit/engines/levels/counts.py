@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from anonfit.counts.measures import Sums
 from anonfit.criteria.targets import ClassTarget, NameTarget
-from anonfit.engines.contract import CountRequest, Engine
+from anonfit.engines.contract import Counting, CountRequest
 from anonfit.engines.levels.shape import Layout, Shape, code_name, target_name
 from anonfit.engines.memory.guide import LEAN, SLOT, SLOTS, Whole
 from anonfit.engines.memory.layout import BIN
@@ -19,11 +19,11 @@ from anonfit.engines.memory.layout import BIN
 __all__ = ["Histograms", "count_nodes", "whole_table"]
 
 
-def whole_table(engine: Engine, shape: Shape) -> Whole:
+def whole_table(counting: Counting, shape: Shape) -> Whole:
     """What a purpose is told of the whole table."""
     targets = shape.purpose.targets
     if not targets:
-        return Whole(len(shape.columns), engine.rows, 0, ())
+        return Whole(len(shape.columns), counting.rows, 0, ())
     requests = [CountRequest((0,), (), (shape.mass,))]
     for index, target in enumerate(targets):
         name = target_name(index)
@@ -31,7 +31,7 @@ def whole_table(engine: Engine, shape: Shape) -> Whole:
             requests.append(CountRequest((0,), (name,), (shape.mass,)))
         else:
             requests.append(CountRequest((0,), (), ((*shape.mass, name), (*shape.mass, name, name))))
-    first, *others = engine.count(requests)
+    first, *others = counting.count(requests)
     mass = int(first.sums[0].sum())
     sums: list[Sums] = []
     for target, counted in zip(targets, others, strict=True):
@@ -41,7 +41,7 @@ def whole_table(engine: Engine, shape: Shape) -> Whole:
             sums.append(found)
         else:
             sums.append(np.array([mass, *counted.sums.sum(axis=1)], np.int64))
-    return Whole(len(shape.columns), engine.rows, mass, tuple(sums))
+    return Whole(len(shape.columns), counting.rows, mass, tuple(sums))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +64,12 @@ class Histograms:
         return found
 
 
-def count_nodes(engine: Engine, layout: Layout, nodes: Sequence[int]) -> Histograms:
+def count_nodes(counting: Counting, layout: Layout, nodes: Sequence[int]) -> Histograms:
     """The histograms of a batch of nodes."""
     asked = _asked(layout, tuple(nodes))
     slots = int(layout.guide.settings[SLOTS])
     of_node, places, values = [], [], []
-    for one, counted in zip(asked, engine.count([one.request for one in asked]), strict=True):
+    for one, counted in zip(asked, counting.count([one.request for one in asked]), strict=True):
         place = (layout.columns.facts[BIN, one.column] + counted.by[0]) * slots
         if len(one.request.by) > 1:
             place = place + counted.by[1]  # a class

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Splitting the nodes of a level: rows are counted where they are, and the kernels choose from the counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.criteria.chance import child_key, root_key
+from anonfit.engines.contract import Counting, CountRequest, Move
+from anonfit.engines.levels.counts import count_nodes, whole_table
+from anonfit.engines.levels.shape import PERSONS, Layout, Shape, code_name, sensitive_name
+from anonfit.engines.memory import growing
+from anonfit.engines.memory.engine import draw_by_key, root_span
+from anonfit.engines.memory.guard import ABSENT
+from anonfit.engines.memory.layout import SIZE, Rows, rows_of
+from anonfit.engines.memory.scratch import PARTS, SIZES, make_scratch
+from anonfit.engines.memory.selecting import Split
+from anonfit.engines.memory.spans import child_span, child_tile
+from anonfit.engines.memory.splitting import choose_split
+from anonfit.engines.memory.structs import shared
+
+__all__ = ["LevelSplitter", "Node"]
+
+
+@dataclass(slots=True)
+class Node:
+    """A node that waits to be split or handed over."""
+
+    number: int
+    rows: int
+    span: NDArray[np.int64]
+    tile: NDArray[np.uint8]
+    key: int
+    """What chance depends on."""
+    taken: dict[int, Rows] = field(default_factory=dict)
+    """For columns that models were asked of, the groups of codes and sensitive values that stand for the rows."""
+
+
+class LevelSplitter:
+    """Splits the nodes of one tree, level by level."""
+
+    def __init__(self, counting: Counting, shape: Shape, k: int, hand_over: int) -> None:
+        self.counting, self.shape, self.k, self.hand_over = counting, shape, k, hand_over
+        self.whole = whole_table(counting, shape)
+        self.layout = Layout.make(shape, self.whole, counted=True)
+        self.columns, self.guide = shared(self.layout.columns), shared(self.layout.guide)
+        self.guard = None if self.layout.guard is None else shared(self.layout.guard)
+        self.rows = self.layout.pack({}, 1)
+        self._make_scratch(1)
+        self.nodes, self.used = growing.new_nodes(), 1
+        self.members, self.filled = np.empty(64, np.int64), 0
+
+    def _make_scratch(self, rows: int) -> None:
+        self.scratch = make_scratch(self.layout.columns, self.layout.guide, self.layout.guard, rows)
+        self.scratch_rows, self.shared_scratch = rows, shared(self.scratch)
+
+    def root(self) -> Node:
+        """The node of all rows."""
+        span, tile = root_span(self.layout.columns)
+        return Node(0, self.counting.rows, span, tile, root_key(self.shape.purpose.seed))
+
+    def split_level(self, waiting: list[Node]) -> tuple[list[Move], list[Node], list[int]]:
+        """Split the nodes of a level: what engines do for it, the parts that have rows, and nodes that stay whole."""
+        histograms = count_nodes(self.counting, self.layout, [node.number for node in waiting])
+        moves: list[Move] = []
+        children: list[Node] = []
+        regions: list[int] = []
+        while waiting:
+            asking: dict[int, list[Node]] = {}
+            for node in waiting:
+                histogram = histograms.of(node.number)
+                split = self.choose(node, histogram)
+                if split[0] <= ABSENT:
+                    asking.setdefault(ABSENT - split[0], []).append(node)
+                elif split[0] < 0:
+                    self._end(node, histogram)
+                    regions.append(node.number)
+                else:
+                    move, parts = self.attach(node, split)
+                    moves.append(move)
+                    children += parts
+            self._take_groups(asking)
+            waiting = [node for nodes in asking.values() for node in nodes]
+        return moves, children, regions
+
+    def choose(self, node: Node, histogram: NDArray[np.int64]) -> Split:
+        """A node's split from its counts."""
+        rows = self.rows
+        if self.layout.guard is not None:
+            taken = self.layout.guard.taken
+            taken[:] = ABSENT
+            blocks, used = [self.rows.words], 1
+            for column, groups in node.taken.items():
+                taken[:, column] = used, used + len(groups.words)
+                blocks.append(groups.words)
+                used += len(groups.words)
+            if used > self.scratch_rows:
+                self._make_scratch(used)
+            rows = rows_of(np.concatenate(blocks))
+        if self.shape.purpose.by_chance:
+            draw_by_key(node.key, self.scratch)
+        given = shared(rows)  # held while the kernel runs
+        chosen: Split = choose_split(
+            given,
+            self.columns,
+            self.guide,
+            self.k,
+            self.guard,
+            0,
+            0,
+            histogram,
+            node.span,
+            node.tile,
+            self.shared_scratch,
+        )
+        return chosen
+
+    def _take_groups(self, asking: dict[int, list[Node]]) -> None:
+        """Get the groups that models must be asked of, for each column and the nodes that need them."""
+        names = tuple(sensitive_name(one) for one in range(len(self.shape.guarded)))
+        columns = list(asking)
+        requests = [
+            CountRequest(
+                tuple(node.number for node in asking[column]), (code_name(column), *names), (self.shape.persons,)
+            )
+            for column in columns
+        ]
+        for column, request, counted in zip(columns, requests, self.counting.count(requests), strict=True):
+            order = np.argsort(counted.nodes, kind="stable")
+            edges = np.searchsorted(counted.nodes[order], [request.nodes, [one + 1 for one in request.nodes]])
+            for index, node in enumerate(asking[column]):
+                chosen = order[edges[0, index] : edges[1, index]]
+                values: dict[str, NDArray[Any]] = dict(zip(request.by, counted.by[:, chosen], strict=True))
+                values[PERSONS] = counted.sums[0, chosen]
+                node.taken[column] = self.layout.pack(values, len(chosen))
+
+    def _end(self, node: Node, histogram: NDArray[np.int64]) -> None:
+        """Make a node a region."""
+        self.nodes, self.used = growing.finish(
+            self.nodes,
+            self.used,
+            node.number,
+            shared(self.rows),
+            self.columns,
+            self.guide,
+            0,
+            node.rows,
+            0,
+            histogram,
+            node.span,
+            node.tile,
+        )
+
+    def attach(self, node: Node, split: Split) -> tuple[Move, list[Node]]:
+        """Write a chosen split into the tree."""
+        column, parts, before, by_set = split
+        lists, side = self.scratch.lists, self.scratch.side
+        sizes = lists[SIZES, :parts].copy()
+        self.nodes, self.used, first, self.members, self.filled = growing.attach(
+            self.nodes,
+            self.used,
+            node.number,
+            self.columns,
+            column,
+            parts,
+            before,
+            by_set,
+            self.members,
+            self.filled,
+            node.span,
+            node.tile,
+            self.shared_scratch,
+        )
+        children = []
+        for part in range(parts):
+            if sizes[part] == 0:
+                continue
+            span, tile = np.empty_like(node.span), node.tile.copy()
+            if by_set:
+                child_tile(self.columns, node.span, node.tile, column, part, side, span, tile)
+            else:
+                child_span(self.columns, node.span, node.tile, column, part, parts, lists, span, tile)
+            children.append(Node(int(first) + part, 0, span, tile, child_key(node.key, part)))
+        return self._move(node.number, split, int(first)), children
+
+    def _move(self, number: int, split: Split, first: int) -> Move:
+        column, parts, _, by_set = (int(one) for one in split)
+        if by_set:
+            size = int(self.layout.columns.facts[SIZE, column])
+            members = np.flatnonzero(self.scratch.side[:size] == 0).tolist()
+            return Move(number, code_name(column), first, members=tuple(members))
+        return Move(number, code_name(column), first, tuple(self.scratch.lists[PARTS, :parts].tolist()))
