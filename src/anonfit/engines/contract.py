@@ -94,6 +94,16 @@ class Written:
     schema: Mapping[str, pl.DataType]
     rows: int
 
+    def scan(self) -> pl.LazyFrame:
+        """The table; text files have forgotten the types of their columns."""
+        import polars as pl
+
+        if self.kind == "parquet":
+            return pl.scan_parquet(self.path, glob=False)
+        if self.kind == "csv":
+            return pl.scan_csv(self.path, schema=pl.Schema(self.schema), glob=False)
+        return pl.scan_ipc(self.path, glob=False).cast(dict(self.schema))  # type: ignore[arg-type]
+
 
 class Engine(Protocol):
     """Where the rows of one table live. Methods are called in the order they stand here, counting and routing in
