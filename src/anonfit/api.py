@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from anonfit.errors import RequestError, did_you_mean
 from anonfit.interrupting import stoppable
+from anonfit.large_tables import released_table
 from anonfit.pipeline import Made, RowCounts, extend, make, schema_of
 from anonfit.progress import Stage, silent
 from anonfit.publishing import audit_made, public_report, publish_made, require_passed
@@ -144,9 +145,14 @@ class Release:
 
 def _released(made: Made, source: Any) -> Release:
     """A release whose table has been audited as it stands in memory."""
-    audit = audit_made(made, made.table)
+    audit = audit_made(made, released_table(made))
     require_passed(audit)
-    return Release(like(source, made.table, index=False), made.recoding, public_report(made, audit), made)
+    return Release(_data(made, source), made.recoding, public_report(made, audit), made)
+
+
+def _data(made: Made, source: Any) -> Any:
+    """The released table as a frame of the kind that came in; a large one as a lazy frame of its file."""
+    return released_table(made) if made.is_large else like(source, made.table, index=False)
 
 
 def anonymize(
@@ -338,7 +344,7 @@ def run(
     ks = read_ks(curve) if curve else ()
     made = make(spec, stage=stage, stopping=stoppable)
     report = publish_made(made, Path(out), replace=replace, ks=ks, stage=stage)
-    return Release(like(spec.data.source, made.table, index=False), made.recoding, report, made)
+    return Release(_data(made, spec.data.source), made.recoding, report, made)
 
 
 def load(path: str | Path) -> Release:

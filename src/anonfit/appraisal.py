@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.errors import RequestError
+from anonfit.large_tables import LargeTable, drawn_content
 from anonfit.pipeline import Made, demands_of, make, persons_in, refining_of, tree_of, workload_of
 from anonfit.report.aiming import coded_targets
 from anonfit.report.columns import ColumnFigures, clusters_content, column_figures, columns_content
@@ -67,6 +68,8 @@ class Appraisal:
     rules: tuple[Rule, ...] | None = None
     columns: ColumnFigures | None = None
     clusters: ClusterFigures | None = None
+    drawn: tuple[int, int] | None = None
+    """Rows that predictions, rules, clusters and the comparison were measured on, and all rows; None: on all."""
 
     def content(self, least: int) -> dict[str, Any]:
         """The figures as they may be told: to everybody with k, to the owner of the data with 0."""
@@ -86,6 +89,7 @@ class Appraisal:
             "rules": None
             if self.rules is None
             else rules_content(self.rules, least, rows_are_persons=self.rows_are_persons),
+            **({} if self.drawn is None else {"measured_on": drawn_content(*self.drawn)}),
         }
 
     def _queries(self, least: int) -> dict[str, Any]:
@@ -128,8 +132,10 @@ def _persons_of(made: Made, used: NDArray[np.int64], sizes: NDArray[np.int64]) -
     return persons_in(made.schema, _released(made)).of_groups(nodes, int(used.max(initial=0)) + 1)[used]
 
 
-def appraise(made: Made) -> Appraisal:
+def appraise(made: Made, *, large: LargeTable | None = None) -> Appraisal:
     """Measure what costs little: what regions leave of the columns and tell of the targets."""
+    if large is not None:
+        return _of_all(made, large, appraise(large.drawn))
     assert made.source is not None
     assert made.nodes is not None
     used, sizes = _held(made, made.nodes)
@@ -142,6 +148,20 @@ def appraise(made: Made) -> Appraisal:
         predictions=predictions(targets, made.nodes, made.recoding.node_count),
         rows_are_persons=_column(made, Role.ENTITY) is None,
         columns=column_figures(made.recoding, used, _weights(made), counts=sizes),
+    )
+
+
+def _of_all(made: Made, large: LargeTable, found: Appraisal) -> Appraisal:
+    """Figures of regions that were drawn, with those that rest on all regions' sizes."""
+    shares = details(made.recoding, large.used, large.sizes)
+    return replace(
+        found,
+        bins=group_bins(large.sizes),
+        details=shares,
+        partition=partition_content(made.recoding, large.used, large.sizes, [detail.shares for detail in shares]),
+        columns=column_figures(made.recoding, large.used, _weights(made), counts=large.sizes),
+        comparison=None if found.comparison is None else replace(found.comparison, of=made.rows.released),
+        drawn=(large.drawn_rows, made.rows.released),
     )
 
 
@@ -183,12 +203,14 @@ def _setting(made: Made) -> Setting:
     )
 
 
-def appraise_thoroughly(made: Made, *, ks: Sequence[int] = ()) -> Appraisal:
+def appraise_thoroughly(made: Made, *, ks: Sequence[int] = (), large: LargeTable | None = None) -> Appraisal:
     """Measure also the risk before, what the purpose gained on rows that were put aside, and, if any k are given, what
     other k would be worth.
 
     The gain is measured of what a release was made for, so not where new rows went through an earlier recoding.
     """
+    if large is not None:
+        return replace(_of_all(made, large, appraise_thoroughly(large.drawn, ks=ks)), initial=large.initial)
     # Counting raw combinations leaves a core to the rest.
     with ThreadPoolExecutor(1) as pool:
         risk = pool.submit(

@@ -14,6 +14,7 @@ from anonfit.algorithms.refinements import redundant
 from anonfit.algorithms.top_down import requirements_of
 from anonfit.appraisal import Appraisal, appraise, appraise_thoroughly
 from anonfit.errors import AuditFailed
+from anonfit.large_tables import LargeTable, raw_columns, read_large, released_table
 from anonfit.pipeline import Made, demands_of, persons_in, refining_of, tree_of, workload_of
 from anonfit.recoding.values import Values
 from anonfit.report.asking import Asked, aims_of, asked_content
@@ -24,6 +25,7 @@ from anonfit.report.selections import internal_selections, public_selections
 from anonfit.spec import Spec
 from anonfit.spec_writing import public_tables, quasi_identifier_table, target_table
 from anonfit.tables.codebook import column_type
+from anonfit.tables.scanned import RawColumns
 from anonfit.tables.schema import ColumnType, Role, Schema
 from anonfit.trees.growing import Variant
 from anonfit.workload.request import TargetRequest
@@ -47,19 +49,21 @@ __all__ = [
 ]
 
 
-def audit_made(made: Made, data: Any) -> Audit:
+def audit_made(made: Made, data: Any, *, rows_at_once: int | None = None) -> Audit:
     """Audit the released table, as a file or a frame, against what was asked and the rows it was made from."""
-    from anonfit.auditing import audit
+    from anonfit.auditing import ROWS_AT_ONCE, audit
 
     spec, schema = made.spec, made.schema
     written = json.loads(made.recoding.to_json())
     with_labels = spec.output.values != Values.REPRESENTATIVE
+    columns = raw_columns(made)
+    rows_at_once = ROWS_AT_ONCE if rows_at_once is None and made.is_large else rows_at_once
     return audit(
         data,
         quasi_identifiers=made.recoding.quasi_identifiers,
         sensitive=[column.name for column in schema.of_role(Role.SENSITIVE)],
-        diversity=audited_demands(spec, schema, _rows(made)),
-        targets=audited_targets(spec, schema, _rows(made)),
+        diversity=audited_demands(spec, schema, columns),
+        targets=audited_targets(spec, schema, columns),
         max_confidence=spec.privacy.max_confidence if spec.privacy.max_confidence < 1 else None,
         k=spec.privacy.k,
         quasi_identifier_sets=[quasi_identifier_table(one) for one in spec.privacy.quasi_identifiers],
@@ -67,12 +71,13 @@ def audit_made(made: Made, data: Any) -> Audit:
         count=next((column.name for column in schema.of_role(Role.COUNT)), None),
         columns=_meanings(made, written["columns"]),
         **_shape(made, written),
-        source=_rows(made),
+        source=made.scan if made.is_large else _rows(made),
         withheld=made.rows.withheld - made.rows.unknown,
         order="sorted" if spec.output.order == "sorted" else None,
         expected_columns=list(made.dtypes),
         regions="observed" if spec.output.regions == "observed" else ("domain" if with_labels else "any"),
         missing=spec.data.missing,
+        rows_at_once=rows_at_once,
     )
 
 
@@ -92,7 +97,7 @@ def _meanings(made: Made, columns: list[dict[str, Any]]) -> dict[str, Any]:
     return {column["name"]: column for column in columns}
 
 
-def audited_demands(spec: Spec, schema: Schema, rows: pl.DataFrame) -> list[dict[str, Any]]:
+def audited_demands(spec: Spec, schema: Schema, rows: RawColumns) -> list[dict[str, Any]]:
     """The demands on sensitive columns, with all that is declared of these, as `auditing.audit` reads them."""
     types = _types(schema, rows)
     formats = {column.name: column.date_format for column in schema.columns}
@@ -102,7 +107,7 @@ def audited_demands(spec: Spec, schema: Schema, rows: pl.DataFrame) -> list[dict
     ]
 
 
-def audited_targets(spec: Spec, schema: Schema, rows: pl.DataFrame) -> list[dict[str, Any]]:
+def audited_targets(spec: Spec, schema: Schema, rows: RawColumns) -> list[dict[str, Any]]:
     """The targets, with what they are: classes, also where these are written as numbers, or numbers."""
     types = _target_types(spec, schema, rows)
     return [
@@ -127,13 +132,13 @@ def _rows(made: Made) -> pl.DataFrame:
     return made.source
 
 
-def _types(schema: Schema, rows: pl.DataFrame) -> dict[str, ColumnType]:
+def _types(schema: Schema, rows: RawColumns) -> dict[str, ColumnType]:
     """The types of sensitive columns and targets, from the data where they are not declared."""
     columns = schema.of_role(Role.SENSITIVE, Role.TARGET)
-    return {column.name: column_type(column, rows[column.name].dtype) for column in columns}
+    return {column.name: column_type(column, rows.schema[column.name]) for column in columns}
 
 
-def _target_types(spec: Spec, schema: Schema, rows: pl.DataFrame) -> dict[str, ColumnType]:
+def _target_types(spec: Spec, schema: Schema, rows: RawColumns) -> dict[str, ColumnType]:
     """The types of the targets that are released as they are: nominal, unless they are numbers or classes of such."""
     types = _types(schema, rows)
     columns = {column.name: column for column in schema.of_role(Role.TARGET)}
@@ -149,9 +154,10 @@ def _target_types(spec: Spec, schema: Schema, rows: pl.DataFrame) -> dict[str, C
 
 def manifest_spec(made: Made) -> dict[str, Any]:
     """The spec as everybody may know it. It says of which type the targets are: new data must not be read otherwise."""
-    found = _target_types(made.spec, made.schema, _rows(made))
+    rows = raw_columns(made)
+    found = _target_types(made.spec, made.schema, rows)
     columns = (replace(column, type=found.get(column.name, column.type)) for column in made.schema.columns)
-    return public_tables(made.spec, Schema(tuple(columns)), types=_types(made.schema, _rows(made)))
+    return public_tables(made.spec, Schema(tuple(columns)), types=_types(made.schema, rows))
 
 
 def _asked(made: Made) -> dict[str, Any]:
@@ -166,7 +172,7 @@ def _asked(made: Made) -> dict[str, Any]:
             demands=manifest_spec(made)["privacy"]["diversity"],
             max_confidence=spec.privacy.max_confidence,
             workload=workload,
-            aims=aims_of(workload, made.schema, _rows(made), steered=made.steered),
+            aims=aims_of(workload, made.schema, raw_columns(made), steered=made.steered),
             capped=_capped(made),
             refined_by=_refined_by(made),
             grown_by=_grown_by(made),
@@ -223,6 +229,8 @@ def _several(made: Made) -> list[dict[str, Any]]:
 def _total(made: Made) -> int:
     """All that selections count: rows, or persons where rows stand for several."""
     count = next((column.name for column in made.schema.of_role(Role.COUNT)), None)
+    if made.is_large:
+        return made.rows.released  # of selections, which only rows in memory answer
     return len(_rows(made)) if count is None else int(_rows(made)[count].sum())
 
 
@@ -257,18 +265,29 @@ def attack_made(made: Made) -> Attack | None:
     )
 
 
+def _attack(made: Made, large: LargeTable | None) -> Attack | None:
+    """The same; of a large table, persons of the regions that were drawn."""
+    if large is None:
+        return attack_made(made)
+    found, persons = attack_made(large.drawn), int(large.sizes.sum())
+    return None if found is None else replace(found, released=persons, blind_chance=1 / persons)
+
+
 def public_report(made: Made, audit: Audit) -> dict[str, Any]:
     """The report that anybody may read, without what takes long to measure."""
-    return _report(made, audit, appraise(made), least=made.spec.privacy.k, attack=attack_made(made), asked=_asked(made))
+    large = read_large(made) if made.is_large else None
+    appraisal, attack = appraise(made, large=large), _attack(made, large)
+    return _report(made, audit, appraisal, least=made.spec.privacy.k, attack=attack, asked=_asked(made))
 
 
 def both_reports(made: Made, audit: Audit, *, ks: Sequence[int] = ()) -> tuple[dict[str, Any], dict[str, Any]]:
     """The report that anybody may read, and the same for the owner of the data, from whom nothing is hidden; `ks` asks
     for a curve over these k.
     """
+    large = read_large(made) if made.is_large else None
     with ThreadPoolExecutor(1) as pool:
-        attacking = pool.submit(attack_made, made)
-        appraisal, asked = appraise_thoroughly(made, ks=ks), _asked(made)
+        attacking = pool.submit(_attack, made, large)
+        appraisal, asked = appraise_thoroughly(made, ks=ks, large=large), _asked(made)
         attack = attacking.result()
     public, internal = (
         _report(made, audit, appraisal, least=least, attack=attack, asked=asked) for least in (made.spec.privacy.k, 0)
@@ -291,7 +310,8 @@ def _report(
         Facts(
             schema=made.schema,
             recoding=made.recoding,
-            table=made.table,
+            table=released_table(made),
+            released=made.released,
             read=rows.read,
             dropped=disclosed(rows.dropped, rows.dropped_persons, least),
             withheld=disclosed(rows.withheld, rows.withheld_persons, least),

@@ -27,6 +27,9 @@ __all__ = ["Later", "Made", "RowCounts"]
 
 Held = TypeVar("Held")
 
+MANY_ROWS = 1 << 22
+"""A table outside of memory that has more rows is never read as a whole."""
+
 
 @dataclass(frozen=True, slots=True)
 class RowCounts:
@@ -97,6 +100,13 @@ class Made:
     engine_reason: str | None = None
     """Why it was this one, where that was left to us."""
     stored: Written | None = field(default=None, repr=False)
+    scan: pl.LazyFrame | None = field(default=None, repr=False)
+    """The raw rows, where they live outside of memory."""
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the table is only read some rows at a time."""
+        return self.scan is not None and self.rows.read > MANY_ROWS
 
     @property
     def table(self) -> pl.DataFrame:

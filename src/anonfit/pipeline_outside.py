@@ -41,7 +41,7 @@ from anonfit.made import Later, Made, RowCounts
 from anonfit.progress import Stage, silent
 from anonfit.release.outside import placing_of
 from anonfit.spec import Spec
-from anonfit.tables.ingesting import ingest
+from anonfit.tables.ingesting import ingest, scan_of
 from anonfit.tables.reading import ReadOptions
 from anonfit.tables.schema import Role, Schema
 from anonfit.threads import thread_count
@@ -124,7 +124,7 @@ def make_outside(
         stage("Reading")
         memory = spec.engine.memory or max(available_memory() // 2, LEAST_MEMORY)
         with connect(folder / "duckdb", memory=memory, threads=workers) as connection:
-            engine, left_out = _engine(spec, schema, source, options, connection, folder)
+            engine, left_out, scan = _engine(spec, schema, source, options, connection, folder)
             _check_raw(engine, schema)
             names = released_names(schema)
             kept = [name for name in names if name not in {column.name for column in schema.quasi_identifiers}]
@@ -147,7 +147,7 @@ def make_outside(
             placing, columns = placing_of(result, names, spec.output.values)
             written = engine.write(placing, columns, folder / f"data.{spec.output.format}", spec.output.format)
         rows = RowCounts(engine.read, engine.read - engine.rows, 0, dropped_persons=left_out)
-        made = _made(spec, schema, source, result, written, rows, reason)
+        made = _made(spec, schema, source, result, written, rows, reason, scan)
         # The written table stays until what was made of it is gone.
         weakref.finalize(written, stack.pop_all().close)
     return made
@@ -160,8 +160,10 @@ def _spill_place(spec: Spec) -> Path | None:
 
 def _engine(
     spec: Spec, schema: Schema, source: Any, options: ReadOptions, connection: Connection, folder: Path
-) -> tuple[DuckDBEngine, int]:
-    """The engine with the source's rows that the missing policy lets through, and how many persons it leaves out."""
+) -> tuple[DuckDBEngine, int, pl.LazyFrame]:
+    """The engine with the source's rows that the missing policy lets through, how many persons it leaves out, and the
+    rows as a lazy frame.
+    """
     from anonfit.engines.duckdb.engine import DuckDBEngine
 
     try:
@@ -180,7 +182,7 @@ def _engine(
     if spec.data.missing_policy == "error" and (gaps := engine.missing(names)):
         raise DataError(missing_refused(gaps))
     count = next((column.name for column in schema.of_role(Role.COUNT)), None)
-    return engine, engine.left_out(count)
+    return engine, engine.left_out(count), scan_of(found, missing_texts=texts, without_missing=dropping)
 
 
 def _check_raw(engine: DuckDBEngine, schema: Schema) -> None:
@@ -208,6 +210,7 @@ def _made(
     written: Written,
     rows: RowCounts,
     reason: str | None,
+    scan: pl.LazyFrame,
 ) -> Made:
     recoding = result.recoding
     raw: Later[pl.DataFrame] = Later(lambda: read_rows(spec, schema, source))
@@ -218,7 +221,7 @@ def _made(
     return Made(
         spec,
         schema,
-        Later(lambda: _table(written)),
+        Later(lambda: written.scan().collect()),
         recoding,
         rows,
         raw,
@@ -229,15 +232,5 @@ def _made(
         engine="duckdb",
         engine_reason=reason,
         stored=written,
+        scan=scan,
     )
-
-
-def _table(written: Written) -> pl.DataFrame:
-    """The written table; text files have forgotten the types of their columns."""
-    import polars as pl
-
-    if written.kind == "parquet":
-        return pl.read_parquet(written.path)
-    if written.kind == "csv":
-        return pl.read_csv(written.path, schema=pl.Schema(written.schema))
-    return pl.read_ipc(written.path).cast(dict(written.schema))  # type: ignore[arg-type]

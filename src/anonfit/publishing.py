@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -55,6 +56,11 @@ def _audit_file(made: Made, data: Path) -> Audit:
 def _write(made: Made, data: Path, kind: str) -> None:
     """The released table as a file: what is one already is moved there."""
     if made.stored is not None and made.stored.kind == kind and made.stored.path.exists():
+        try:
+            os.link(made.stored.path, data)
+            return
+        except OSError:  # on another disk, or one that knows no links
+            pass
         try:
             shutil.copyfile(made.stored.path, data)
         except OSError as error:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from anonfit.auditing.api import audit as audit
+    from anonfit.auditing.batch_audit import ROWS_AT_ONCE as ROWS_AT_ONCE
     from anonfit.auditing.release_folder import audit_data as audit_data
     from anonfit.auditing.release_folder import audit_release as audit_release
     from anonfit.auditing.result import Audit as Audit
@@ -18,9 +19,20 @@ if TYPE_CHECKING:
     from anonfit.auditing.tree_result import TreeAudit as TreeAudit
     from anonfit.auditing.trees import audit_tree as audit_tree
 
-__all__ = ["THRESHOLDS", "Audit", "Finding", "TreeAudit", "audit", "audit_data", "audit_release", "audit_tree"]
+__all__ = [
+    "ROWS_AT_ONCE",
+    "THRESHOLDS",
+    "Audit",
+    "Finding",
+    "TreeAudit",
+    "audit",
+    "audit_data",
+    "audit_release",
+    "audit_tree",
+]
 
 _HOMES = {
+    "ROWS_AT_ONCE": "batch_audit",
     "THRESHOLDS": "risk",
     "Audit": "result",
     "Finding": "result",

@@ -15,7 +15,18 @@ from anonfit.auditing.coding import as_numbers
 from anonfit.auditing.numbering import Hashes, IntArray, dictionary
 from anonfit.auditing.placing import as_moments
 
-__all__ = ["Align", "Hashes", "Side", "add_hashes", "aligned", "aligned_texts", "mixed", "parts_of", "side_of"]
+__all__ = [
+    "Align",
+    "Hashes",
+    "Side",
+    "add_hashes",
+    "aligned",
+    "aligned_texts",
+    "mixed",
+    "parts_of",
+    "plain_values",
+    "side_of",
+]
 
 Pair = tuple[pl.Series, pl.Series]
 Align = Callable[[pl.Series, pl.Series], Pair]
@@ -29,7 +40,7 @@ _LONG_WHOLE = r"^-?\d{16,}$"  # 15 digits are exact in every one
 
 def aligned(one: pl.Series, other: pl.Series) -> Pair:
     """Two columns with the same type, so that equal values are equal; texts are equal if all their signs are."""
-    pair = (_plain(one), _plain(other))
+    pair = (plain_values(one), plain_values(other))
     texts = [series.dtype == pl.String for series in pair]
     if texts == [True, False]:
         pair = _read_like(*pair)
@@ -40,7 +51,7 @@ def aligned(one: pl.Series, other: pl.Series) -> Pair:
 
 def aligned_texts(one: pl.Series, other: pl.Series) -> Pair:
     """As `aligned`, but two columns of texts are equal if the numbers are that both hold: text files have no types."""
-    pair = (_plain(one), _plain(other))
+    pair = (plain_values(one), plain_values(other))
     if pair[0].dtype != pl.String or pair[1].dtype != pl.String:
         return aligned(*pair)
     numbers = tuple(as_numbers(series) for series in pair)
@@ -60,7 +71,7 @@ def _written(text: pl.Series, numbers: pl.Series) -> pl.Series:
     return pl.select(spelled).to_series()
 
 
-def _plain(series: pl.Series) -> pl.Series:
+def plain_values(series: pl.Series) -> pl.Series:
     """Few types instead of many: text, truth value, number, time."""
     kind = series.dtype
     if isinstance(kind, (pl.Categorical, pl.Enum)):

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from anonfit.auditing.batch_audit import audit_request
 from anonfit.auditing.demands import read_demand, read_sensitive, read_targets
 from anonfit.auditing.meanings import Meaning, read_meaning
-from anonfit.auditing.measuring import run_audit
 from anonfit.auditing.region_grid import RegionGrid, read_region_grid
 from anonfit.auditing.region_tree import RegionTree, read_region_tree
 from anonfit.auditing.released import Regions
@@ -48,6 +48,7 @@ def audit(
     nodes: Mapping[str, Any] | None = None,
     parts: Mapping[str, Any] | None = None,
     missing: Sequence[str] = ("",),
+    rows_at_once: int | None = None,
 ) -> Audit:
     """Recount a file or frame and say what it really protects.
 
@@ -84,6 +85,9 @@ def audit(
             are "observed". It counts `columns` in their order, so these must be all quasi-identifiers.
         parts: The parts of every column, as "parts" of recoding.json, in place of a tree.
         missing: Texts that mean missing, in every table.
+        rows_at_once: Read so many rows at a time, for tables that do not fit in memory (data and source may then be
+            lazy frames). What is found is the same; entities, another release, a population and labels whose meaning is
+            to be guessed need the whole table.
 
     Returns:
         What was found; `passed` says whether every demand is met: one that could not be checked is not.
@@ -100,7 +104,7 @@ def audit(
         raise DataError("The quasi-identifiers are a list of columns.")
     names, demands = read_sensitive(sensitive)
     meanings = None if columns is None else {name: read_meaning(name, entry) for name, entry in columns.items()}
-    return run_audit(
+    return audit_request(
         Request(
             data=data,
             quasi_identifiers=tuple(quasi_identifiers),
@@ -125,6 +129,7 @@ def audit(
             regions=regions,
             tree=None if regions == "observed" else _regions(nodes, parts, quasi_identifiers, meanings),
             missing=tuple(missing),
+            rows_at_once=rows_at_once,
         )
     )
 

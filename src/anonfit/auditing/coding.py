@@ -22,6 +22,7 @@ __all__ = [
     "integers",
     "is_text",
     "join_codes",
+    "many_values",
 ]
 
 _KEY_LIMIT = 2**62
@@ -73,10 +74,12 @@ def coded_in_order(series: pl.Series) -> Coded:
     return _ranked(series) if whole is None else _offset(whole, series)
 
 
-def coded_values(series: pl.Series) -> Coded:
-    """The codes of a raw column; texts of many different numbers are equal if the numbers are."""
+def coded_values(series: pl.Series, *, measured: bool | None = None) -> Coded:
+    """The codes of a raw column; texts of many different numbers are equal if the numbers are. Whether they are many is
+    seen from the first ones, unless it is said.
+    """
     if is_text(series):
-        return _coded_texts(series)
+        return _coded_texts(series, many_values(series) if measured is None else measured)
     if series.dtype.is_float():
         cents = _as_cents(series)
         series = series if cents is None else cents
@@ -88,9 +91,9 @@ def is_text(series: pl.Series) -> bool:
     return isinstance(series.dtype, (pl.String, pl.Categorical, pl.Enum))
 
 
-def _coded_texts(series: pl.Series) -> Coded:
+def _coded_texts(series: pl.Series, measured: bool) -> Coded:
     texts = dictionary(series)
-    numbers = as_numbers(texts.values) if _many_values(series) else texts.values
+    numbers = as_numbers(texts.values) if measured else texts.values
     if is_text(numbers):
         return Coded(texts.codes, len(numbers) + 1)
     known = coded_values(numbers)
@@ -140,7 +143,7 @@ def integers(series: pl.Series) -> IntArray | None:
     return found
 
 
-def _many_values(series: pl.Series) -> bool:
+def many_values(series: pl.Series) -> bool:
     """Whether a text column seems to hold so many values that they are measurements rather than names."""
     head = series.head(_SAMPLE)
     return len(head) == _SAMPLE and head.n_unique() > _SAMPLE // 2

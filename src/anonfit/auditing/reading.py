@@ -18,7 +18,7 @@ from polars.exceptions import PolarsError
 from anonfit.auditing.numbering import as_pointers, few_texts
 from anonfit.errors import DataError, did_you_mean
 
-__all__ = ["Table", "open_table", "require_columns"]
+__all__ = ["Table", "open_table", "require_columns", "unreadable"]
 
 _DELIMITERS = (",", ";", "\t", "|")
 _PACKED = (".gz", ".zst")
@@ -105,13 +105,17 @@ def require_columns(table: Table, names: Iterable[str], *, purpose: str) -> None
             raise DataError(f"{_begin(table.label)} has no column '{name}' ({purpose}): {hint}")
 
 
-def open_table(data: object, *, missing: Sequence[str] = ("",), label: str = "the data") -> Table:
-    """A path (csv, parquet, arrow; csv also packed) or a polars, pandas or Arrow frame as a `Table`."""
+def open_table(data: object, *, missing: Sequence[str] = ("",), label: str = "the data", lazily: bool = False) -> Table:
+    """A path (csv, parquet, arrow; csv also packed) or a polars, pandas or Arrow frame as a `Table`; a lazy frame is
+    collected, unless it is to be read `lazily`.
+    """
     kind: Literal["text", "typed"] = "typed"
     scan = None
     if isinstance(data, (str, Path)):
         lazy, cells, scan, label = _scan(Path(data), missing)
         kind = "text" if scan else "typed"
+    elif lazily and isinstance(data, pl.LazyFrame):
+        lazy, cells = data, 0
     else:
         lazy, cells = _frame(data, label).lazy(), 0
     schema = _schema(lazy, label)
@@ -176,17 +180,18 @@ def _schema(lazy: pl.LazyFrame, label: str) -> dict[str, pl.DataType]:
     try:
         return dict(lazy.collect_schema())
     except (PolarsError, OSError):
-        raise _unreadable(label) from None
+        raise unreadable(label) from None
 
 
 def _collected(lazy: pl.LazyFrame, label: str) -> pl.DataFrame:
     try:
         return lazy.collect(engine="streaming")
     except (PolarsError, OSError):  # their text may quote a record
-        raise _unreadable(label) from None
+        raise unreadable(label) from None
 
 
-def _unreadable(label: str) -> DataError:
+def unreadable(label: str) -> DataError:
+    """A table that cannot be read."""
     return DataError(
         f"{label} cannot be read: it is empty, cut short, not UTF-8 text, or not of the kind its name says."
     )
@@ -243,13 +248,13 @@ def _first_lines(path: Path, label: str) -> list[str]:
         with path.open("rb") as file:
             lines = file.read(1 << 16).decode("utf-8-sig", errors="replace").splitlines()[:20]
         if not lines:
-            raise _unreadable(label)
+            raise unreadable(label)
         return lines
     head = pl.scan_csv(
         path, separator="\x1f", has_header=False, quote_char=None, infer_schema=False, n_rows=20, glob=False
     )
     if not _schema(head, label):
-        raise _unreadable(label)
+        raise unreadable(label)
     return [line or "" for line in _collected(head, label).to_series().to_list()]
 
 

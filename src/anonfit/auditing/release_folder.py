@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from anonfit.auditing.api import read_other
+from anonfit.auditing.batch_audit import audit_request
 from anonfit.auditing.folder import check_files, open_folder
 from anonfit.auditing.meanings import Meaning
-from anonfit.auditing.measuring import run_audit
 from anonfit.auditing.promises import RAW_ROLES, Promise, read_promise
 from anonfit.auditing.reading import open_table
 from anonfit.auditing.recoded import Recoded, read_recoding
@@ -35,6 +35,7 @@ def audit_release(
     attacker: Attacker = "prosecutor",
     thresholds: Sequence[str | float | Threshold] = THRESHOLDS,
     missing: Sequence[str] | None = None,
+    rows_at_once: int | None = None,
 ) -> Audit:
     """Audit a release folder against its own manifest, recoding and spec.
 
@@ -48,6 +49,7 @@ def audit_release(
         attacker: Whose risk `max_risk` is about.
         thresholds: The shares of persons above these are reported.
         missing: Texts that mean missing in the source, if the spec in the manifest does not say.
+        rows_at_once: Read so many rows at a time, as for `audit`.
 
     Returns:
         What was found; `passed` says whether the folder holds what its manifest says.
@@ -70,6 +72,7 @@ def audit_release(
         attacker=attacker,
         thresholds=thresholds,
         missing=missing,
+        rows_at_once=rows_at_once,
         findings=check_files(opened),
     )
 
@@ -91,6 +94,7 @@ def audit_data(
     attacker: Attacker = "prosecutor",
     thresholds: Sequence[str | float | Threshold] = THRESHOLDS,
     missing: Sequence[str] | None = None,
+    rows_at_once: int | None = None,
     findings: Sequence[Finding] = (),
 ) -> Audit:
     """Audit written data against a spec and a recoding, given as the mappings of manifest.json and recoding.json.
@@ -107,7 +111,7 @@ def audit_data(
     asked = _request(data, promise, recoded, names=names, columns=columns)
     noticed = [*findings, *_stated(data, names, columns=columns, released=released)]
     noticed += [*_roles(promise, recoded), *_consent(promise), *_beyond(promise, source)]
-    return run_audit(
+    return audit_request(
         replace(
             asked,
             entity=None if source is None else asked.entity,
@@ -121,6 +125,7 @@ def audit_data(
             population=population,
             sampling_fraction=sampling_fraction,
             missing=lost,
+            rows_at_once=rows_at_once,
             findings=tuple(noticed),
         )
     )

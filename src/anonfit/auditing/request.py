@@ -68,6 +68,7 @@ class Request:
     representatives: bool = False  # they stand in place of labels, so nothing is asked of regions
     drops_missing: bool = False  # rows with a missing quasi-identifier were left out on purpose
     missing: tuple[str, ...] = ("",)
+    rows_at_once: int | None = None  # read so many rows at a time; None: tables fit in memory
     findings: tuple[Finding, ...] = ()  # made before the audit proper, by the checks of a release folder
 
 

@@ -15,7 +15,7 @@ from anonfit.auditing.coding import IntArray, as_numbers, coded_in_order
 from anonfit.auditing.numbering import dictionary
 from anonfit.auditing.released import Released
 
-__all__ = ["rows_are_sorted"]
+__all__ = ["Truths", "equal_neighbours", "falling", "orders", "rows_are_sorted", "sorted_by"]
 
 Truths = npt.NDArray[np.bool_]
 Order = npt.NDArray[Any] | pl.Series
@@ -28,14 +28,12 @@ def rows_are_sorted(released: Released) -> bool:
         return False
     keys = [name for name in table.names if name in released.heads.columns]
     others = [name for name in table.names if name not in keys]
-    if not _sorted_rows(
-        [[released.heads[name] for name in keys]], np.ones(max(0, released.grouping.count - 1), np.bool_)
-    ):
+    if not sorted_by([[released.heads[name] for name in keys]], np.ones(max(0, released.grouping.count - 1), np.bool_)):
         return False
-    return _sorted_rows(table.columns(others), groups[1:] == groups[:-1])
+    return sorted_by(table.columns(others), groups[1:] == groups[:-1])
 
 
-def _sorted_rows(chunks: Iterable[list[pl.Series]], tied: Truths) -> bool:
+def sorted_by(chunks: Iterable[list[pl.Series]], tied: Truths) -> bool:
     """Whether rows are sorted by columns; `tied` are the rows that only these columns tell from the next row."""
     rows: IntArray | None = None  # the tied rows, once they are few
     for series in itertools.chain.from_iterable(chunks):
@@ -47,9 +45,9 @@ def _sorted_rows(chunks: Iterable[list[pl.Series]], tied: Truths) -> bool:
             here, after, known = slice(0, len(rows)), slice(len(rows), None), np.ones(len(rows), np.bool_)
             series = series.gather(np.concatenate([rows, rows + 1]))
         equal: Truths | None = None
-        for order in _orders(series):
-            equal = _equal(order[here], order[after]) if equal is None else equal
-            if not (_falls(order[here], order[after]) & known).any():
+        for order in orders(series):
+            equal = equal_neighbours(order[here], order[after]) if equal is None else equal
+            if not (falling(order[here], order[after]) & known).any():
                 break
         else:
             return False
@@ -57,7 +55,7 @@ def _sorted_rows(chunks: Iterable[list[pl.Series]], tied: Truths) -> bool:
     return True
 
 
-def _orders(series: pl.Series) -> Iterator[Order]:
+def orders(series: pl.Series) -> Iterator[Order]:
     """A column as something that has an order, missing being the lowest; texts of numbers may be in either order."""
     if isinstance(series.dtype, (pl.Categorical, pl.Enum)):
         texts = dictionary(series)
@@ -83,7 +81,7 @@ def _on_line(series: pl.Series) -> npt.NDArray[Any]:
     return series.to_numpy() if plain else coded_in_order(series).codes
 
 
-def _falls(here: Any, after: Any) -> Truths:
+def falling(here: Any, after: Any) -> Truths:
     """Where a value is below its forerunner."""
     falls = after < here
     if not isinstance(here, np.ndarray):
@@ -92,6 +90,7 @@ def _falls(here: Any, after: Any) -> Truths:
     return found
 
 
-def _equal(here: Any, after: Any) -> Truths:
+def equal_neighbours(here: Any, after: Any) -> Truths:
+    """Where a value equals its forerunner."""
     equal: Truths = here == after if isinstance(here, np.ndarray) else here.eq_missing(after).to_numpy()
     return equal

@@ -22,7 +22,7 @@ from anonfit.auditing.reading import Table, require_columns
 from anonfit.auditing.released import Released
 from anonfit.auditing.result import SourceCheck
 
-__all__ = ["Located", "check_source", "locate_source", "raw_hashes"]
+__all__ = ["Located", "check_source", "locate_source", "raw_hashes", "row_keys"]
 
 Keys = tuple[IntArray, Hashes]
 """The group of every row (-1: none), and a hash of its values."""
@@ -124,14 +124,14 @@ def _differences(one: Keys, other: Keys) -> tuple[int, int]:
     with ThreadPoolExecutor(2) as pool:
         if operator.eq(*pool.map(_total, (one, other))):
             return 0, 0
-        counted = [np.unique(keys, return_counts=True) for keys in pool.map(_keys, (one, other))]
+        counted = [np.unique(keys, return_counts=True) for keys in pool.map(row_keys, (one, other))]
     (keys, numbers), (other_keys, other_numbers) = counted
     _, mine, theirs = np.intersect1d(keys, other_keys, assume_unique=True, return_indices=True)
     common = int(np.minimum(numbers[mine], other_numbers[theirs]).sum())
     return int(numbers.sum()) - common, int(other_numbers.sum()) - common
 
 
-def _keys(rows: Keys) -> Hashes:
+def row_keys(rows: Keys) -> Hashes:
     """A hash of every row that is in some group, out of its group and the hash of its values."""
     groups, hashes = rows
     if groups.min(initial=0) < 0:
@@ -141,5 +141,5 @@ def _keys(rows: Keys) -> Hashes:
 
 def _total(rows: Keys) -> tuple[int, int]:
     """How many rows are in some group, and the sum of their hashes."""
-    found = [_keys((rows[0][part], rows[1][part])) for part in parts_of(rows[0])]
+    found = [row_keys((rows[0][part], rows[1][part])) for part in parts_of(rows[0])]
     return sum(map(len, found)), sum(int(keys.sum()) for keys in found) % 2**64

@@ -110,6 +110,16 @@ class Written:
     schema: Mapping[str, pl.DataType]
     rows: int
 
+    def scan(self) -> pl.LazyFrame:
+        """The table; text files have forgotten the types of their columns."""
+        import polars as pl
+
+        if self.kind == "parquet":
+            return pl.scan_parquet(self.path, glob=False)
+        if self.kind == "csv":
+            return pl.scan_csv(self.path, schema=pl.Schema(self.schema), glob=False)
+        return pl.scan_ipc(self.path, glob=False).cast(dict(self.schema))  # type: ignore[arg-type]
+
 
 class Counting(Protocol):
     """Coded rows that can be counted and routed."""

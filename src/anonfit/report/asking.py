@@ -5,17 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from anonfit.errors import listed
 from anonfit.privacy.catalogue import MODELS
+from anonfit.tables.scanned import RawColumns
 from anonfit.tables.schema import Role, Schema
 from anonfit.workload.features import feature_weights
 from anonfit.workload.request import TargetRequest, Workload
 from anonfit.workload.targets import is_numeric
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = ["Aim", "Asked", "aims_of", "asked_content", "method_name"]
 
@@ -63,7 +61,7 @@ class Asked:
 
 
 def aims_of(
-    workload: Workload, schema: Schema, frame: pl.DataFrame, *, steered: Mapping[str, bool] | None = None
+    workload: Workload, schema: Schema, frame: RawColumns, *, steered: Mapping[str, bool] | None = None
 ) -> tuple[Aim, ...]:
     """The targets of a workload; `frame` has their raw values. `steered` has those that steered splits, and whether as
     numbers; without it, that is what their values and the criterion say.

@@ -87,7 +87,8 @@ class Facts:
 
     schema: Schema
     recoding: Recoding
-    table: pl.DataFrame
+    table: pl.DataFrame | pl.LazyFrame
+    released: int
     read: int
     dropped: Disclosed
     withheld: Disclosed
@@ -140,14 +141,18 @@ def _columns(facts: Facts) -> list[dict[str, Any]]:
     return lines
 
 
-def _different(table: pl.DataFrame, name: str) -> int | None:
+def _different(table: pl.DataFrame | pl.LazyFrame, name: str) -> int | None:
     """How many different labels a released column has; None where it is released as bounds."""
     import polars as pl
 
-    if name not in table.columns:
+    dtype = table.collect_schema().get(name)
+    if dtype is None:
         return None
-    dtype = table[name].dtype
-    return len(dtype.categories) if isinstance(dtype, pl.Enum) else table[name].n_unique()
+    if isinstance(dtype, pl.Enum):
+        return len(dtype.categories)
+    if isinstance(table, pl.DataFrame):
+        return table[name].n_unique()
+    return int(table.select(pl.col(name).n_unique()).collect(engine="streaming").item())
 
 
 def report_content(facts: Facts) -> dict[str, Any]:
@@ -160,8 +165,8 @@ def report_content(facts: Facts) -> dict[str, Any]:
         "attacker": ATTACKER_OF_ONE if facts.asked.get("several_quasi_identifiers") else ATTACKER,
         "not_covered": _not_covered(facts),
         "rows": {
-            "released": len(facts.table),
-            "read": f"{len(facts.table)} or slightly more" if small else facts.read,
+            "released": facts.released,
+            "read": f"{facts.released} or slightly more" if small else facts.read,
             "dropped": facts.dropped,
             "withheld": facts.withheld,
         },

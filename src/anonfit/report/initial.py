@@ -3,18 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anonfit.report.disclosure import few, may_tell, told_number, told_share
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["InitialRisk", "initial_content", "initial_risk"]
+__all__ = ["CombinationCounter", "InitialRisk", "initial_content", "initial_risk"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +56,49 @@ def initial_risk(
         what = pl.col("persons").n_unique() if entity is not None else pl.col("persons").cast(pl.Int64).sum()
         rows = pl.DataFrame({"combination": hashes, "persons": frame[entity or count or ""]})
         sizes = rows.group_by("combination").agg(what)["persons"].to_numpy().astype(np.int64)
-    return InitialRisk(
-        persons=int(sizes.sum()),
-        combinations=len(sizes),
-        smallest=int(sizes.min()),
-        alone=int(np.count_nonzero(sizes == 1)),
-        below_k=int(sizes[sizes < k].sum()),
-    )
+    return _risk([sizes], k)
+
+
+def _risk(parts: Iterable[NDArray[np.int64]], k: int) -> InitialRisk:
+    """The risk from the persons of combinations, which may come in parts."""
+    persons = combinations = alone = below_k = 0
+    smallest: int | None = None
+    for sizes in parts:
+        if not len(sizes):
+            continue
+        persons += int(sizes.sum())
+        combinations += len(sizes)
+        alone += int(np.count_nonzero(sizes == 1))
+        below_k += int(sizes[sizes < k].sum())
+        smallest = int(sizes.min()) if smallest is None else min(smallest, int(sizes.min()))
+    return InitialRisk(persons, combinations, smallest or 0, alone, below_k)
+
+
+class CombinationCounter:
+    """Counts the persons of raw combinations of rows that come in batches; no entity has several of these."""
+
+    def __init__(self, *, has_counts: bool) -> None:
+        """With `has_counts`, rows stand for several persons."""
+        from anonfit.auditing.shards import Shards
+
+        self.shards = Shards(2 if has_counts else 1)
+
+    def add(self, frame: pl.DataFrame, persons: NDArray[np.int64] | None) -> None:
+        """Some more rows: their raw quasi-identifiers, and how many persons each stands for."""
+        hashes = frame.hash_rows(seed=0).to_numpy()
+        self.shards.add(hashes, *([] if persons is None else [persons.astype(np.uint64)]))
+
+    def risk(self, k: int) -> InitialRisk:
+        """The risk of all rows."""
+        return _risk((_sizes(*part) for part in self.shards.each()), k)
+
+
+def _sizes(hashes: NDArray[np.uint64], persons: NDArray[np.uint64] | None = None) -> NDArray[np.int64]:
+    """The persons of every combination, each told by a hash."""
+    if persons is None:
+        return np.unique(hashes, return_counts=True)[1]
+    _, places = np.unique(hashes, return_inverse=True)
+    return np.bincount(places, weights=persons).astype(np.int64)
 
 
 def initial_content(risk: InitialRisk, least: int) -> dict[str, Any]:

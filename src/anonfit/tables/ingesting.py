@@ -30,7 +30,7 @@ from anonfit.tables.sniffing import CsvShape, has_even_lines
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Ingested", "ingest"]
+__all__ = ["Ingested", "ingest", "scan_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,25 @@ def ingest(source: Any, options: ReadOptions, folder: Path) -> Ingested:
         files.append(folder / f"source-{number}.parquet")
         scan.select(wanted).sink_parquet(files[-1])
     return Ingested(tuple(files), {name: schemas[0][name] for name in wanted}, cleaned=False)
+
+
+def scan_of(
+    found: Ingested, *, missing_texts: Mapping[str, Sequence[str]], without_missing: Sequence[str]
+) -> pl.LazyFrame:
+    """The rows of files as they are when a source is read into memory: in columns of `missing_texts` some texts mean a
+    missing value, and rows without a value of a column of `without_missing` are left out.
+    """
+    import polars as pl
+
+    rows = pl.concat([pl.scan_parquet(path, glob=False).select(list(found.schema)) for path in found.files])
+    floats = [name for name, dtype in found.schema.items() if dtype.is_float()]
+    clean = [pl.col(name).fill_nan(None) for name in floats]
+    for name, texts in missing_texts.items():
+        if texts and isinstance(found.schema[name], pl.String | pl.Categorical | pl.Enum):
+            column = pl.col(name)
+            clean.append(pl.when(~column.cast(pl.String).is_in(list(texts))).then(column).alias(name))
+    rows = rows.with_columns(clean) if clean else rows
+    return rows.drop_nulls(list(without_missing)) if without_missing else rows
 
 
 def _from_database(source: DatabaseSource, options: ReadOptions, folder: Path) -> Ingested:

@@ -37,6 +37,8 @@ GROUP_TIMES = 3
 """How often groups are held while they are counted and used."""
 FEW_TEXTS = 1 << 16
 """Texts of a raw column that are kept as their ranks: these are faster to copy and to sort."""
+LEAST_SHARE = 8
+"""Nodes with less than one in so many rows are counted alone."""
 TAKEN_ROWS = 1 << 22
 """Rows that are handed over in one go."""
 
@@ -77,7 +79,7 @@ class DuckDBEngine:
         self.columns: list[str] = []
         self.dictionaries: dict[str, pl.Series] = {}
         self.kept: list[str] = []
-        self.active_nodes: set[int] = {0}
+        self.active = {0: self.rows}
 
     def missing(self, names: Sequence[str]) -> dict[str, int]:
         """How many values are missing in columns that have missing values."""
@@ -171,11 +173,15 @@ class DuckDBEngine:
         """Count a batch of nodes, one grouped scan a request."""
         found = []
         for request in requests:
-            every = set(request.nodes) == self.active_nodes
+            exactly = set(request.nodes) == set(self.active)
+            every = exactly or self._are_many(request)
             if len(request.by) > FEW_FIELDS:
                 self._refuse_many(request, every=every)
             columns = self.connection.columns(count_query(request, ACTIVE, every=every))
             numbers = [np.asarray(column).astype(np.int64) for column in columns]
+            if every and not exactly:
+                chosen = np.isin(numbers[0], request.nodes)
+                numbers = [column[chosen] for column in numbers]
             by = 1 + len(request.by)
             count = len(numbers[0])
             found.append(
@@ -186,6 +192,11 @@ class DuckDBEngine:
                 )
             )
         return found
+
+    def _are_many(self, request: CountRequest) -> bool:
+        """Whether the nodes of a request have so many of the rows that counting all is faster than leaving some out."""
+        rows = sum(self.active.get(node, 0) for node in request.nodes)
+        return len(request.by) < FEW_FIELDS and LEAST_SHARE * rows > sum(self.active.values())
 
     def _refuse_many(self, request: CountRequest, *, every: bool) -> None:
         """Refuse to count groups that do not fit in memory."""
@@ -207,7 +218,7 @@ class DuckDBEngine:
             )
         if not moves:
             self.connection.run(f"DROP TABLE {ACTIVE}")
-            self.active_nodes = set()
+            self.active = {}
             return {}
         moved = self.active_nodes & {move.node for move in moves}
         self.connection.run(
@@ -218,8 +229,8 @@ class DuckDBEngine:
         self.connection.run(f"ALTER TABLE {NEXT} RENAME TO {ACTIVE}")
         nodes, sizes = self.connection.columns(f"SELECT {NODE}, count(*) FROM {ACTIVE} GROUP BY {NODE}")  # noqa: S608
         found = dict(zip(nodes.tolist(), sizes.tolist(), strict=True))
-        self.active_nodes = set(found)
-        return found
+        self.active = found
+        return dict(found)
 
     def take(self, nodes: Mapping[int, int], names: Sequence[str]) -> Iterator[tuple[int, dict[str, NDArray[Any]]]]:
         """Fetch the rows of several nodes in one scan, and part them here."""

@@ -22,6 +22,8 @@ __all__ = [
 ]
 
 NODE = "node"
+BITS = 63
+"""Bits of a whole number that is not negative."""
 TYPES = {"u1": "UTINYINT", "u2": "USMALLINT", "u4": "UINTEGER", "i4": "INTEGER", "i8": "BIGINT"}
 
 
@@ -41,8 +43,14 @@ def sql_type(dtype: np.dtype[Any]) -> str:
 
 
 def node_list(nodes: Collection[int]) -> str:
-    """The condition that a row is in one of some nodes."""
-    return f"{NODE} IN ({', '.join(str(node) for node in sorted(nodes))})" if nodes else "false"
+    """The condition that a row is in one of some nodes: a bit of one number tells it fastest, if they are near."""
+    if not nodes:
+        return "false"
+    low, high = min(nodes), max(nodes)
+    if high - low >= BITS:
+        return f"{NODE} IN ({', '.join(str(node) for node in sorted(nodes))})"
+    bits = sum(1 << (node - low) for node in set(nodes))
+    return f"{NODE} BETWEEN {low} AND {high} AND ({bits}::BIGINT >> ({NODE} - {low})::BIGINT) & 1 = 1"
 
 
 def _sum(factors: tuple[str, ...]) -> str:

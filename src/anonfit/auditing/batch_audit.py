@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The audit of tables that do not fit in memory: they are read some rows at a time, and what is kept are groups, counts
+of pairs of a group and a value, and sums of hashes. It finds what the audit in memory finds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import polars as pl
+
+from anonfit.auditing.alignment import Align, aligned, aligned_texts
+from anonfit.auditing.batch_order import Order, heads_are_sorted
+from anonfit.auditing.batch_source import Tally, hashers
+from anonfit.auditing.batch_values import HEAD, ColumnCounts
+from anonfit.auditing.batches import Runs, batches_of, group_batches, persons_of
+from anonfit.auditing.boxes import Boxes
+from anonfit.auditing.coding import IntArray
+from anonfit.auditing.diversity import generalized_target
+from anonfit.auditing.evidence import Evidence, Space
+from anonfit.auditing.figures import Figure, Share
+from anonfit.auditing.findings import all_findings
+from anonfit.auditing.groups import Persons
+from anonfit.auditing.measuring import _journalist, _notes, _sensitive, _sets, run_audit
+from anonfit.auditing.reading import Table, open_table, require_columns
+from anonfit.auditing.released import Released, boxes_of, check_labels, read_columns
+from anonfit.auditing.request import Request, check_request
+from anonfit.auditing.result import UNKNOWN_PERSONS, Audit, Diversity, RawColumn, SourceCheck
+from anonfit.auditing.risk import marketer_risk, prosecutor_risk
+from anonfit.auditing.shards import differing
+from anonfit.auditing.sizes import group_sizes
+from anonfit.auditing.source import locate_source
+from anonfit.errors import DataError
+
+__all__ = ["ROWS_AT_ONCE", "audit_request"]
+
+ROWS_AT_ONCE = 1 << 21
+"""Rows that are read at once, unless it is said."""
+
+
+def audit_request(request: Request) -> Audit:
+    """Audit one table: as a whole, or some rows at a time if that is asked."""
+    return run_audit(request) if request.rows_at_once is None else _run_in_batches(request, request.rows_at_once)
+
+
+def _can_read_in_batches(request: Request) -> bool:
+    """Whether all that is asked can be found from some rows at a time."""
+    guessing = request.source is not None and request.meanings is None
+    return request.entity is None and request.other is None and request.population is None and not guessing
+
+
+@dataclass(slots=True)
+class _Place:
+    """Where the raw rows lie."""
+
+    rows: int = 0
+    beyond: int = 0
+    unknown: int = 0
+    several: int = 0
+    outside: int = 0
+
+
+@dataclass(slots=True)
+class _Tables:
+    """What is audited: the file, its groups, and its source."""
+
+    request: Request
+    released: Released
+    runs: Runs
+    rows_at_once: int
+    raw: tuple[str, ...]
+    source: Table | None
+    boxes: Boxes | None = None
+    place: _Place = field(default_factory=_Place)
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """The raw columns that the source has, too."""
+        return () if self.source is None else tuple(name for name in self.raw if name in self.source.schema)
+
+    def file_batches(self) -> Iterator[tuple[Table, IntArray]]:
+        """The raw columns of the file, and the group of every row."""
+        begin, table = 0, self.released.table
+        names = [*self.raw, *(() if self.raw else table.names[:1])]
+        for batch in batches_of(table, names, self.rows_at_once):
+            end = begin + batch.height()
+            yield batch.shortened(), self.runs.of_rows(begin, end)
+            begin = end
+
+    def source_batches(self) -> Iterator[tuple[Table, IntArray]]:
+        """The source, and the group of every row (-1: none); without labels that can be read all are in one."""
+        assert self.source is not None
+        self.place = place = _Place()
+        for batch in batches_of(self.source, self.source.names, self.rows_at_once):
+            rows = batch.height()
+            place.rows += rows
+            groups = np.zeros(rows, np.int64)
+            if self.boxes is not None:
+                located = locate_source(self.boxes, batch, quasi_identifiers=list(self.released.columns))
+                groups = located.found.group
+                if self.request.drops_missing:
+                    groups = np.where(located.missing, -1, groups)
+                place.beyond += located.beyond
+                place.unknown += located.unknown
+                place.several += int(np.count_nonzero(located.found.others))
+            place.outside += int(np.count_nonzero(groups < 0))
+            yield batch.shortened(), groups
+
+
+def _run_in_batches(request: Request, rows_at_once: int) -> Audit:
+    """Audit one table, reading so many rows at a time."""
+    check_request(request)
+    if not _can_read_in_batches(request):
+        raise DataError(
+            "An audit that reads some rows at a time counts rows or a count column, knows what labels mean, and "
+            "compares with no other release and no population."
+        )
+    table = open_table(request.data, missing=request.missing, lazily=True)
+    require_columns(table, request.sensitive, purpose="a sensitive column")
+    require_columns(table, [request.count] if request.count else [], purpose="the count column")
+    released, runs = group_batches(table, request.quasi_identifiers, rows_at_once)
+    raw = tuple(name for name in table.names if name not in released.heads.columns)
+    source = _open_source(released, request, raw)
+    space = _read_space(released, request)
+    tables = _Tables(request, released, runs, rows_at_once, raw, source, space.boxes)
+    tally = _tally_of(tables)
+    sizes, columns, is_sorted = _read_file(tables, None if tally is None else tally[0])
+    evidence = _evidence(tables, sizes)
+    raw_columns, diversity = _measured(tables, columns, evidence)
+    journalist, population = _journalist(released, request, sizes=sizes, boxes=space.boxes)
+    compared = None if tally is None else _compared(tables, *tally)
+    counted = "rows" if request.count is None else "count column"
+    audit = Audit(
+        rows=runs.rows,
+        persons=int(sizes.sum()),
+        counted=UNKNOWN_PERSONS if request.entities_lost else counted,
+        quasi_identifiers=request.quasi_identifiers,
+        sizes=group_sizes(sizes, request.k),
+        suppressed_rows=_suppressed(tables),
+        sets=_sets(released, request, evidence=evidence),
+        diversity=tuple(diversity),
+        prosecutor=prosecutor_risk(sizes, request.thresholds),
+        journalist=journalist,
+        marketer=marketer_risk(sizes, population),
+        raw_columns=tuple(raw_columns),
+        labels=space.labels,
+        source=compared,
+        joint=None,
+        sorted=is_sorted,
+        findings=(),
+        notes=_notes(request, evidence=evidence),
+    )
+    return replace(audit, findings=tuple(all_findings(audit, request, names=table.names)))
+
+
+def _open_source(released: Released, request: Request, raw: tuple[str, ...]) -> Table | None:
+    """The source, reduced to the columns the audit needs."""
+    if request.source is None:
+        return None
+    source = open_table(request.source, missing=request.missing, label="the source", lazily=True)
+    require_columns(source, released.columns, purpose="a quasi-identifier")
+    return source.only([*released.columns, *raw])
+
+
+def _read_space(released: Released, request: Request) -> Space:
+    """The labels, as far as they have a meaning, as boxes."""
+    if request.meanings is None or (request.regions == "any" and request.tree is None and request.source is None):
+        return Space()
+    columns = read_columns(released, request.meanings)
+    boxes = boxes_of(released, columns)
+    groups, tree = released.grouping.count, request.tree
+    return Space(check_labels(columns, boxes, regions=request.regions, tree=tree, groups=groups), boxes)
+
+
+def _tally_of(tables: _Tables, align: Align = aligned, *, keep: bool = False) -> tuple[Tally, Tally] | None:
+    """Two empty tallies, of the file and of the source."""
+    if tables.source is None:
+        return None
+    one, other = hashers(tables.released.table, tables.source, tables.compared, align=align)
+    return Tally(one, keep=keep), Tally(other, keep=keep)
+
+
+def _read_file(tables: _Tables, tally: Tally | None) -> tuple[IntArray, list[ColumnCounts], bool | None]:
+    """One reading of the file: the persons of groups, the counts of raw columns, and whether rows are sorted."""
+    request, released, together = tables.request, tables.released, tables.runs.are_groups
+    columns = _columns(tables)
+    order = Order(tables.raw) if request.order is not None and together and heads_are_sorted(released) else None
+    sizes = np.zeros(released.grouping.count, np.int64)
+    for batch, groups in tables.file_batches():
+        persons = persons_of(batch, request.count)
+        frame = batch.frame(tables.raw)
+        for column in columns:
+            column.add(groups, frame[column.name], persons)
+        if request.count is not None:
+            sizes += np.bincount(groups, weights=persons.numbers, minlength=len(sizes)).astype(np.int64)
+        if order is not None:
+            order.add(groups, frame)
+        if tally is not None:
+            tally.add(batch, groups if tables.boxes is not None else np.zeros_like(groups))
+    if request.count is None:
+        sizes = tables.runs.sizes(len(sizes))
+    is_sorted = None if request.order is None else order is not None and order.is_sorted
+    return sizes, columns, is_sorted
+
+
+def _columns(tables: _Tables) -> list[ColumnCounts]:
+    """The counts of every raw column, empty."""
+    request, table = tables.request, tables.released.table
+    sensitive = _sensitive(request)
+    demands = [*sensitive, *(demand for demand in request.targets if demand.column not in request.quasi_identifiers)]
+    unknown = [demand.column for demand in demands if demand.column not in tables.raw]
+    if unknown:
+        raise DataError(f"Something is asked of '{unknown[0]}', which is no raw column of the data and the source.")
+    head = replace(table, lazy=table.lazy.head(HEAD)).frame(tables.raw)
+    return [
+        ColumnCounts(
+            series,
+            demands=[demand for demand in demands if demand.column == series.name],
+            together=tables.runs.are_groups,
+            sensitive=series.name in {demand.column for demand in sensitive},
+            text_file=table.is_text,
+        )
+        for series in head.get_columns()
+    ]
+
+
+def _evidence(tables: _Tables, sizes: IntArray) -> Evidence:
+    """Groups as rows that stand for so many persons."""
+    unknown = tables.request.entities_lost
+    return Evidence(
+        tables.released.grouping,
+        Persons(sizes),
+        sizes,
+        tables.raw,
+        tables.released.table.columns,
+        tables.released.table.is_text,
+        persons_unknown=unknown,
+    )
+
+
+def _measured(
+    tables: _Tables, columns: list[ColumnCounts], evidence: Evidence
+) -> tuple[list[RawColumn], list[Diversity]]:
+    """The figures of every raw column, one after the other: their counts may be many."""
+    request, found = tables.request, []
+    while columns:
+        found.append(columns.pop(0).measure(evidence, request, tables.released))
+    generalized = [demand for demand in request.targets if demand.column in request.quasi_identifiers]
+    diversity = [one for _, several in found for one in several]
+    return [one for one, _ in found], [*diversity, *map(generalized_target, generalized)]
+
+
+def _suppressed(tables: _Tables) -> Share:
+    """Rows with a star in every quasi-identifier."""
+    heads, rows = tables.released.heads, tables.runs.rows
+    if not heads.width:
+        return Share(0, rows)
+    stars = heads.select(pl.all_horizontal(pl.all().cast(pl.String).eq_missing("*"))).to_series().to_numpy()
+    return Share(int(tables.runs.sizes(len(heads))[stars].sum()), rows)
+
+
+def _compared(tables: _Tables, file: Tally, source: Tally) -> SourceCheck:
+    """Compare (group, raw values) of released and raw rows as multisets; raw values alone without labels."""
+    assert tables.source is not None
+    for batch, groups in tables.source_batches():
+        source.add(batch, groups)
+    unmatched = absent_inside = 0
+    if not file.equals(source):
+        unmatched, absent_inside = _differences(tables, aligned)
+        if tables.released.table.is_text or tables.source.is_text:
+            # Texts of text files that differ may still be the same numbers.
+            unmatched, absent_inside = _differences(tables, aligned_texts)
+    place = tables.place
+    absent = absent_inside + place.outside
+    return SourceCheck(
+        by_labels=tables.boxes is not None,
+        compared=tables.compared,
+        not_in_source=tuple(name for name in tables.raw if name not in tables.source.schema),
+        rows=Figure(place.rows, place.rows, rest=absent),
+        unmatched=Share(unmatched, tables.runs.rows),
+        absent=Share(absent, place.rows),
+        absent_inside=Share(absent_inside, place.rows),
+        in_several=Share(place.several, place.rows),
+        beyond_domain=place.beyond,
+        unknown_values=place.unknown,
+    )
+
+
+def _differences(tables: _Tables, align: Align) -> tuple[int, int]:
+    """Released rows that no source row explains, and source rows inside labels that are not released."""
+    tallies = _tally_of(tables, align, keep=True)
+    assert tallies is not None
+    for batch, groups in tables.file_batches():
+        tallies[0].add(batch, groups if tables.boxes is not None else np.zeros_like(groups))
+    for batch, groups in tables.source_batches():
+        tallies[1].add(batch, groups)
+    assert tallies[0].keys is not None
+    assert tallies[1].keys is not None
+    return differing(tallies[0].keys, tallies[1].keys)
