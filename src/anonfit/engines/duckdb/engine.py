@@ -220,7 +220,7 @@ class DuckDBEngine:
             self.connection.run(f"DROP TABLE {ACTIVE}")
             self.active = {}
             return {}
-        moved = self.active_nodes & {move.node for move in moves}
+        moved = {move.node for move in moves} & set(self.active)
         self.connection.run(
             f"CREATE TABLE {NEXT} AS SELECT {everything}, ({routed_node(moves, moved)})::UINTEGER AS {NODE} "  # noqa: S608
             f"FROM {ACTIVE} WHERE {node_list(moved)}"
