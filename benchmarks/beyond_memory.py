@@ -58,13 +58,15 @@ def measured(source: Path, engine: str, out: Path, memory: str | None, hand_over
 
     def stage(name: str) -> None:
         stages.append((time.perf_counter() - begun, name))
-        print(f"{stages[-1][0]:9.1f} s  {name}", file=sys.stderr, flush=True)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        figures = f"{stages[-1][0]:9.1f} s {time.process_time():8.1f} s of a core, peak {peak:.2f} GiB"
+        print(f"{figures}  {name}", file=sys.stderr, flush=True)
 
     made = make(spec, stage=stage)
     grown = time.perf_counter() - begun
     peak_made = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     publish_made(made, out, stage=stage, replace=True)
-    stages.append((time.perf_counter() - begun, "done"))
+    stage("done")
     levels = [
         after - before for (before, name), (after, _) in pairwise(stages) if name.startswith("Growing regions: level")
     ]
@@ -72,6 +74,7 @@ def measured(source: Path, engine: str, out: Path, memory: str | None, hand_over
         "engine": engine,
         "seconds": stages[-1][0],
         "made": grown,
+        "core_seconds": time.process_time(),
         "levels": levels[:-1],  # the last stage also finishes the nodes that were handed over
         "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         "peak_made": peak_made,
@@ -105,8 +108,9 @@ def main() -> None:
         levels = ", ".join(f"{seconds:.1f}" for seconds in found["levels"])
         peaks = [f"{found[name] / 2**30:.2f} GiB" for name in ("peak", "peak_made")]
         print(
-            f"{engine}: {found['seconds']:.1f} s from file to release ({found['made']:.1f} s to make it), levels "
-            f"{levels or 'none'} s, peak {peaks[0]} ({peaks[1]} to make the table), {found['regions']} regions"
+            f"{engine}: {found['seconds']:.1f} s from file to release ({found['made']:.1f} s to make it, "
+            f"{found['core_seconds']:.1f} s of a core in all), levels {levels or 'none'} s, peak {peaks[0]} ({peaks[1]} "
+            f"to make the table), {found['regions']} regions"
         )
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,9 +26,14 @@ from anonfit.spec_reading import public_spec, read_spec
 from anonfit.tables.frames import like
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from anonfit.tables.taxonomy import Taxonomy
 
 __all__ = ["Release", "anonymize", "load", "run"]
+
+ROWS_AT_ONCE = 1 << 17
+"""Rows that are written to a database at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +94,7 @@ class Release:
         """
         from anonfit.tables.database_writing import write_to_database
 
-        frames = self._made.table.iter_slices(1 << 17)
-        write_to_database(address, table, frames, self._made.table.schema, replace=replace)
+        write_to_database(address, table, _frames(self._made), self._made.dtypes, replace=replace)
 
     def extend(self, data: Any, *, unseen: str = "suppress", recoding: Recoding | None = None) -> Release:
         """A release of new data by the same recoding: audited, with regions below the demand withheld.
@@ -148,6 +152,13 @@ def _released(made: Made, source: Any) -> Release:
     audit = audit_made(made, released_table(made))
     require_passed(audit)
     return Release(_data(made, source), made.recoding, public_report(made, audit), made)
+
+
+def _frames(made: Made) -> Iterator[pl.DataFrame]:
+    """The released table, some rows at a time."""
+    if made.stored is None or not made.is_large:
+        return made.table.iter_slices(ROWS_AT_ONCE)
+    return made.stored.scan().collect_batches(chunk_size=ROWS_AT_ONCE, maintain_order=True)
 
 
 def _data(made: Made, source: Any) -> Any:

@@ -13,7 +13,7 @@ import pytest
 from audit_folders import Folder
 from test_audit_planted_faults import IN_THE_FILE, NEEDS_SOURCE
 
-from anonfit.auditing import audit, audit_release, batch_values
+from anonfit.auditing import audit, audit_release, batch_audit, batch_values, reading
 from anonfit.errors import AnonfitError, DataError
 
 
@@ -153,3 +153,16 @@ def test_what_needs_the_whole_table_is_refused() -> None:
     for words in ({"entity": "who"}, {"source": table}, {"population": table}):
         with pytest.raises(DataError, match="some rows at a time"):
             audit(table, quasi_identifiers=["age"], rows_at_once=2, **words)
+
+
+def test_a_file_of_very_many_rows_is_read_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = Folder(tmp_path / "release")
+    folder.write()
+    folder.raw.write_parquet(tmp_path / "source.parquet")
+    expected = audit_release(folder.path, source=tmp_path / "source.parquet").to_dict()
+    monkeypatch.setattr(batch_audit, "run_audit", lambda _: pytest.fail("read as a whole"))
+    monkeypatch.setattr(batch_audit, "_MANY_ROWS", 10)
+    monkeypatch.setitem(reading._CELLS, "typed", 100)
+    assert audit_release(folder.path, source=tmp_path / "source.parquet").to_dict() == expected
+    with pytest.raises(pytest.fail.Exception):
+        audit_release(folder.path, source=folder.raw)

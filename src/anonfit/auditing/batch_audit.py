@@ -4,8 +4,8 @@ of pairs of a group and a value, and sums of hashes. It finds what the audit in 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -13,9 +13,9 @@ import polars as pl
 from anonfit.auditing.alignment import Align, aligned, aligned_texts
 from anonfit.auditing.batch_order import Order, heads_are_sorted
 from anonfit.auditing.batch_source import Tally, hashers
+from anonfit.auditing.batch_tables import Tables
 from anonfit.auditing.batch_values import HEAD, ColumnCounts
-from anonfit.auditing.batches import Runs, batches_of, group_batches, persons_of
-from anonfit.auditing.boxes import Boxes
+from anonfit.auditing.batches import group_batches, persons_of
 from anonfit.auditing.coding import IntArray
 from anonfit.auditing.diversity import generalized_target
 from anonfit.auditing.evidence import Evidence, Space
@@ -30,82 +30,35 @@ from anonfit.auditing.result import UNKNOWN_PERSONS, Audit, Diversity, RawColumn
 from anonfit.auditing.risk import marketer_risk, prosecutor_risk
 from anonfit.auditing.shards import differing
 from anonfit.auditing.sizes import group_sizes
-from anonfit.auditing.source import locate_source
 from anonfit.errors import DataError
 
 __all__ = ["ROWS_AT_ONCE", "audit_request"]
 
 ROWS_AT_ONCE = 1 << 21
 """Rows that are read at once, unless it is said."""
+_MANY_ROWS = 1 << 24
 
 
 def audit_request(request: Request) -> Audit:
-    """Audit one table: as a whole, or some rows at a time if that is asked."""
-    return run_audit(request) if request.rows_at_once is None else _run_in_batches(request, request.rows_at_once)
+    """Audit one table: as a whole, or some rows at a time if that is asked, or if it is a file of very many."""
+    if request.rows_at_once is not None:
+        return _run_in_batches(request, request.rows_at_once)
+    return _run_in_batches(request, ROWS_AT_ONCE) if _is_large(request) else run_audit(request)
+
+
+def _is_large(request: Request) -> bool:
+    """Whether the data is a file that had better not be read as a whole; a frame is in memory already."""
+    files = [data for data in (request.data, request.source) if data is not None]
+    if not all(isinstance(data, (str, Path)) for data in files) or not _can_read_in_batches(request):
+        return False
+    table = open_table(request.data, missing=request.missing)
+    return not table.is_text and table.width < len(table.schema) and table.height() > _MANY_ROWS
 
 
 def _can_read_in_batches(request: Request) -> bool:
     """Whether all that is asked can be found from some rows at a time."""
     guessing = request.source is not None and request.meanings is None
     return request.entity is None and request.other is None and request.population is None and not guessing
-
-
-@dataclass(slots=True)
-class _Place:
-    """Where the raw rows lie."""
-
-    rows: int = 0
-    beyond: int = 0
-    unknown: int = 0
-    several: int = 0
-    outside: int = 0
-
-
-@dataclass(slots=True)
-class _Tables:
-    """What is audited: the file, its groups, and its source."""
-
-    request: Request
-    released: Released
-    runs: Runs
-    rows_at_once: int
-    raw: tuple[str, ...]
-    source: Table | None
-    boxes: Boxes | None = None
-    place: _Place = field(default_factory=_Place)
-
-    @property
-    def compared(self) -> tuple[str, ...]:
-        """The raw columns that the source has, too."""
-        return () if self.source is None else tuple(name for name in self.raw if name in self.source.schema)
-
-    def file_batches(self) -> Iterator[tuple[Table, IntArray]]:
-        """The raw columns of the file, and the group of every row."""
-        begin, table = 0, self.released.table
-        names = [*self.raw, *(() if self.raw else table.names[:1])]
-        for batch in batches_of(table, names, self.rows_at_once):
-            end = begin + batch.height()
-            yield batch.shortened(), self.runs.of_rows(begin, end)
-            begin = end
-
-    def source_batches(self) -> Iterator[tuple[Table, IntArray]]:
-        """The source, and the group of every row (-1: none); without labels that can be read all are in one."""
-        assert self.source is not None
-        self.place = place = _Place()
-        for batch in batches_of(self.source, self.source.names, self.rows_at_once):
-            rows = batch.height()
-            place.rows += rows
-            groups = np.zeros(rows, np.int64)
-            if self.boxes is not None:
-                located = locate_source(self.boxes, batch, quasi_identifiers=list(self.released.columns))
-                groups = located.found.group
-                if self.request.drops_missing:
-                    groups = np.where(located.missing, -1, groups)
-                place.beyond += located.beyond
-                place.unknown += located.unknown
-                place.several += int(np.count_nonzero(located.found.others))
-            place.outside += int(np.count_nonzero(groups < 0))
-            yield batch.shortened(), groups
 
 
 def _run_in_batches(request: Request, rows_at_once: int) -> Audit:
@@ -123,7 +76,7 @@ def _run_in_batches(request: Request, rows_at_once: int) -> Audit:
     raw = tuple(name for name in table.names if name not in released.heads.columns)
     source = _open_source(released, request, raw)
     space = _read_space(released, request)
-    tables = _Tables(request, released, runs, rows_at_once, raw, source, space.boxes)
+    tables = Tables(request, released, runs, rows_at_once, raw, source, space.boxes)
     tally = _tally_of(tables)
     sizes, columns, is_sorted = _read_file(tables, None if tally is None else tally[0])
     evidence = _evidence(tables, sizes)
@@ -173,7 +126,7 @@ def _read_space(released: Released, request: Request) -> Space:
     return Space(check_labels(columns, boxes, regions=request.regions, tree=tree, groups=groups), boxes)
 
 
-def _tally_of(tables: _Tables, align: Align = aligned, *, keep: bool = False) -> tuple[Tally, Tally] | None:
+def _tally_of(tables: Tables, align: Align = aligned, *, keep: bool = False) -> tuple[Tally, Tally] | None:
     """Two empty tallies, of the file and of the source."""
     if tables.source is None:
         return None
@@ -181,7 +134,7 @@ def _tally_of(tables: _Tables, align: Align = aligned, *, keep: bool = False) ->
     return Tally(one, keep=keep), Tally(other, keep=keep)
 
 
-def _read_file(tables: _Tables, tally: Tally | None) -> tuple[IntArray, list[ColumnCounts], bool | None]:
+def _read_file(tables: Tables, tally: Tally | None) -> tuple[IntArray, list[ColumnCounts], bool | None]:
     """One reading of the file: the persons of groups, the counts of raw columns, and whether rows are sorted."""
     request, released, together = tables.request, tables.released, tables.runs.are_groups
     columns = _columns(tables)
@@ -204,7 +157,7 @@ def _read_file(tables: _Tables, tally: Tally | None) -> tuple[IntArray, list[Col
     return sizes, columns, is_sorted
 
 
-def _columns(tables: _Tables) -> list[ColumnCounts]:
+def _columns(tables: Tables) -> list[ColumnCounts]:
     """The counts of every raw column, empty."""
     request, table = tables.request, tables.released.table
     sensitive = _sensitive(request)
@@ -225,7 +178,7 @@ def _columns(tables: _Tables) -> list[ColumnCounts]:
     ]
 
 
-def _evidence(tables: _Tables, sizes: IntArray) -> Evidence:
+def _evidence(tables: Tables, sizes: IntArray) -> Evidence:
     """Groups as rows that stand for so many persons."""
     unknown = tables.request.entities_lost
     return Evidence(
@@ -240,7 +193,7 @@ def _evidence(tables: _Tables, sizes: IntArray) -> Evidence:
 
 
 def _measured(
-    tables: _Tables, columns: list[ColumnCounts], evidence: Evidence
+    tables: Tables, columns: list[ColumnCounts], evidence: Evidence
 ) -> tuple[list[RawColumn], list[Diversity]]:
     """The figures of every raw column, one after the other: their counts may be many."""
     request, found = tables.request, []
@@ -251,7 +204,7 @@ def _measured(
     return [one for one, _ in found], [*diversity, *map(generalized_target, generalized)]
 
 
-def _suppressed(tables: _Tables) -> Share:
+def _suppressed(tables: Tables) -> Share:
     """Rows with a star in every quasi-identifier."""
     heads, rows = tables.released.heads, tables.runs.rows
     if not heads.width:
@@ -260,7 +213,7 @@ def _suppressed(tables: _Tables) -> Share:
     return Share(int(tables.runs.sizes(len(heads))[stars].sum()), rows)
 
 
-def _compared(tables: _Tables, file: Tally, source: Tally) -> SourceCheck:
+def _compared(tables: Tables, file: Tally, source: Tally) -> SourceCheck:
     """Compare (group, raw values) of released and raw rows as multisets; raw values alone without labels."""
     assert tables.source is not None
     for batch, groups in tables.source_batches():
@@ -287,7 +240,7 @@ def _compared(tables: _Tables, file: Tally, source: Tally) -> SourceCheck:
     )
 
 
-def _differences(tables: _Tables, align: Align) -> tuple[int, int]:
+def _differences(tables: Tables, align: Align) -> tuple[int, int]:
     """Released rows that no source row explains, and source rows inside labels that are not released."""
     tallies = _tally_of(tables, align, keep=True)
     assert tallies is not None

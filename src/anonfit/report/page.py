@@ -110,6 +110,8 @@ def _header(report: Report, kind: str) -> Markup:
         paragraph(_verdict(report), f"verdict {'good' if audit['passed'] else 'bad'}"),
         definitions(facts, "facts"),
     ]
+    if drawn := report.get("measured_on"):
+        parts.append(paragraph(drawn["sentence"], "soft"))
     return element("header", together(parts))
 
 
