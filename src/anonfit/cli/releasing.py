@@ -117,7 +117,7 @@ def run_spec(
     refinements = release.refinements
     more = {} if refinements is None else {"stopped": refinements["stopped"]}
     show_release(release.report, folder, as_json=as_json, more=more | ({"refinements": refinements} if steps else {}))
-    if more.get("stopped") and not as_json:
+    if refinements is not None and refinements["stopped"] and not as_json:
         console().print(
             f"  Refining was stopped after {len(refinements['steps']):,} refinements; more were possible.",
             style="yellow",
