@@ -280,6 +280,7 @@ def test_k_above_the_rows_is_refused() -> None:
     ("requirements", "told"),
     [
         ([["age", "town", "school"]], "'hours' is in none of them"),
+        ([["age", "town"]], "'school', 'hours' are in none of them"),
         ([[*NAMES, "outcome"]], "names 'outcome'"),
         ([[*NAMES, "twon"]], "did you mean 'town'"),
         ([], "is empty"),
@@ -298,6 +299,21 @@ def test_quasi_identifiers_that_cannot_be_are_refused(requirements: list[Any], t
 def test_a_name_is_no_quasi_identifier(requirements: Any) -> None:
     with pytest.raises(RequestError, match=r"each a list of columns such as \['age', 'sex'\]; found 'age'"):
         released(requirements=requirements)
+
+
+@pytest.mark.parametrize(
+    ("requirements", "told"), [(5, "found int"), ([NAMES, 5], "found int"), ([NAMES, None], "NoneType")]
+)
+def test_what_is_no_list_is_no_quasi_identifier(requirements: Any, told: str) -> None:
+    with pytest.raises(RequestError, match=told):
+        released(requirements=requirements)
+
+
+def test_any_collection_names_quasi_identifiers() -> None:
+    found = released(
+        requirements=(one for one in [("age", "town"), dict.fromkeys(["school"]).keys(), frozenset(["hours"])])
+    )
+    assert [list(one["columns"]) for one in found.report["audit"]["sets"]] == [["age", "town"], ["school"], ["hours"]]
 
 
 def test_observed_regions_are_of_one_quasi_identifier() -> None:
