@@ -32,6 +32,11 @@ def test_rows_that_were_left_out_are_told_by_the_largest_k(tmp_path: Path, k: in
     assert json.loads((tmp_path / "release.internal.json").read_text())["rows"]["dropped"] == 7
 
 
+def test_a_release_names_every_quasi_identifier_with_its_k() -> None:
+    found = released(k=5, requirements=[*APART[:2], ["school"]])
+    assert repr(found) == "Release(k=30 of age, hours; k=25 of town; k=5 of school; rows=900)"
+
+
 @pytest.mark.parametrize("k", [1, 300])
 def test_groups_of_a_quasi_identifier_are_told_by_its_own_k(k: int) -> None:
     words: dict[str, Any] = {"sensitive": {"illness": {"model": "entropy-l", "l": 1.5}}}
