@@ -32,6 +32,17 @@ def test_rows_that_were_left_out_are_told_by_the_largest_k(tmp_path: Path, k: in
     assert json.loads((tmp_path / "release.internal.json").read_text())["rows"]["dropped"] == 7
 
 
+def test_a_name_that_is_too_rare_for_one_quasi_identifier_is_told_nowhere(tmp_path: Path) -> None:
+    frame = people().with_columns(
+        town=pl.when(pl.int_range(pl.len()) < 12).then(pl.lit("Smallville")).otherwise("town")
+    )
+    for most, is_told in ((20, False), (12, True)):
+        sets: list[Any] = [{"columns": ["town", "hours"], "k": 5}, {"columns": ["town", "age", "school"], "k": most}]
+        folder = released(frame, k=5, requirements=sets).save(tmp_path / f"release{most}", format="csv")
+        told = [file.name for file in folder.iterdir() if "Smallville" in file.read_text()]
+        assert ("recoding.json" in told) if is_told else (told == [])
+
+
 def test_a_release_names_every_quasi_identifier_with_its_k() -> None:
     found = released(k=5, requirements=[*APART[:2], ["school"]])
     assert repr(found) == "Release(k=30 of age, hours; k=25 of town; k=5 of school; rows=900)"
