@@ -362,6 +362,20 @@ def test_values_are_written_as_asked(values: str) -> None:
     assert released(values=values).report["audit"]["passed"]
 
 
+def test_sample_weights_count_in_gains_and_not_in_k() -> None:
+    # By weight the classes are 9 to 1 on one side and 1 to 9 on the other; by rows they are the same on both.
+    frame = pl.DataFrame({"age": [20, 20, 60, 60] * 5, "outcome": ["no", "yes"] * 10, "weight": [9, 1, 1, 9] * 5})
+    words: dict[str, Any] = {"quasi_identifiers": ["age"], "targets": ["outcome"], "algorithm": "tdr", "k": 10}
+    plain = af.anonymize(frame, insensitive=["weight"], **words)
+    weighed = af.anonymize(frame, sample_weight="weight", **words)
+    assert plain.refinements is not None
+    assert weighed.refinements is not None
+    assert plain.refinements["steps"] == []
+    (step,) = weighed.refinements["steps"]
+    assert step["gain"] == pytest.approx(1 + 0.9 * np.log2(0.9) + 0.1 * np.log2(0.1))
+    assert (step["loss"], weighed.refinements["anonymity"]) == (10, [10])
+
+
 @st.composite
 def tables(draw: st.DrawFn) -> tuple[pl.DataFrame, list[Any]]:
     """A small table with missing values, and quasi-identifiers over its columns."""
