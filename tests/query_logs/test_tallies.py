@@ -19,6 +19,7 @@ from anonfit.query_logs.tallies import Tally, read_log
 from anonfit.tables.schema import Column, Role
 from anonfit.workload.predicates import kinds_of
 from anonfit.workload.truth import holds
+from anonfit.workload.wording import predicate_text
 
 ROLES = {
     "age": Role.QUASI_IDENTIFIER,
@@ -117,6 +118,39 @@ def test_other_tables_are_told_apart_by_name(tmp_path: Path) -> None:
 def test_numbers_in_quotes_are_numbers_in_a_column_of_numbers(tmp_path: Path) -> None:
     found = tally(tmp_path, "select 1 from people where age > '30';\nselect 1 from people where age > 30;\n")
     assert list(found.predicates.values()) == [2]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text"),
+    [
+        ("tsql", "select [AGE] from [dbo].[people] where [Town] = N'a' and [age] > 30\nGO\nselect 1\nGO\n"),
+        (
+            "mysql",
+            "# User@Host: it's me\nset t = 1;\nselect `age` from people where Town = \"a\" # it's\n and age > 30;",
+        ),
+        ("snowflake", "select age from people // it's\n where Town = 'a' and age > 30;"),
+        ("bigquery", 'select `people`.`age` from `x.y.people` where Town = "a" and age > 30'),
+        ("postgres", "select age from people where \"Town\" = 'a'::text and age > 30"),
+        ("oracle", "SELECT AGE FROM PEOPLE WHERE TOWN = 'a' AND AGE > 30"),
+    ],
+)
+def test_names_texts_and_comments_are_those_of_the_dialect(tmp_path: Path, dialect: str, text: str) -> None:
+    found = tally(tmp_path, text, dialect=dialect)
+    assert found.unread == 0
+    assert [predicate_text(one) for one in found.predicates] == ["Town = 'a' and age > 30"]
+    assert (found.uses["age"].shown, found.uses["age"].filtered, found.uses["Town"].filtered) == (1, 1, 1)
+
+
+@pytest.mark.parametrize("sign", ["?", ":x", "@x", "$1"])
+def test_a_parameter_is_no_column_to_join_by(tmp_path: Path, sign: str) -> None:
+    found = tally(tmp_path, f"select * from people where age = {sign} and sex = 'f'")
+    assert (found.uses["age"].filtered, found.uses["age"].joined) == (1, 0)
+    assert found.unusable == {"has a parameter in place of a value": 1}
+
+
+def test_values_that_are_the_same_number_are_the_same(tmp_path: Path) -> None:
+    for said, selects in (("1 = 1", 1), ("1 = 1.0", 1), ("1 <> 1.0", 0), ("1 = 2", 0), ("'a' = 'b'", 0)):
+        assert len(tally(tmp_path, f"select * from people where {said} and age > 30").predicates) == selects
 
 
 def test_a_dialect_that_is_not_known_is_refused(tmp_path: Path) -> None:

@@ -102,8 +102,9 @@ class Filler:
         if kind == "truth":
             return EVERYTHING if tree[1] != negated else NOTHING
         if kind == "same":
-            first, second = (self.written(value, slots)[0] for value in tree[1])
-            return EVERYTHING if (first[1] == second[1]) != negated else NOTHING
+            first, second = (self.written(value, slots)[0][1] for value in tree[1])
+            is_same = first == second or (number_in(first) is not None and number_in(first) == number_in(second))
+            return EVERYTHING if is_same != negated else NOTHING
         if kind == "?":
             return self.unknown(tree[1])
         return self.condition(tree, slots, negated=negated)

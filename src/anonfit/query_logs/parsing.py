@@ -54,12 +54,18 @@ def dialect_quoting(name: str | None) -> tuple[Quoting, str]:
     """How a dialect quotes, and which of the quotes hold texts."""
     from sqlglot import Dialect
 
-    tokenizer = Dialect.get_or_raise(name).tokenizer_class
-    texts = {quote for quote in tokenizer.QUOTES if isinstance(quote, str) and len(quote) == 1}
-    names = {(one, one) if isinstance(one, str) else tuple(one) for one in tokenizer.IDENTIFIERS}
-    closing = {quote: quote for quote in sorted(texts)}
-    closing |= {opening: closed for opening, closed in sorted(names) if opening != "["}
-    return Quoting(closing, "\\" in tokenizer.STRING_ESCAPES), "".join(sorted(texts))
+    kind = Dialect.get_or_raise(name)
+    tokenizer = kind.tokenizer_class
+    names = dict((one, one) if isinstance(one, str) else one for one in tokenizer.IDENTIFIERS)
+    # What may be both is a name for sqlglot.
+    texts = {quote for quote in tokenizer.QUOTES if isinstance(quote, str) and len(quote) == 1 and quote not in names}
+    remarks = tuple(one for one in tokenizer.COMMENTS if isinstance(one, str))
+    return Quoting(
+        {quote: quote for quote in sorted(texts)} | dict(sorted(names.items())),
+        "\\" in tokenizer.STRING_ESCAPES,
+        remarks,
+        has_go=isinstance(kind, Dialect.get_or_raise("tsql").__class__),
+    ), "".join(sorted(texts))
 
 
 def parse_statements(texts: Sequence[str], dialect: str | None, *, seconds: float = SECONDS) -> Iterator[Parsed]:

@@ -99,7 +99,7 @@ class _Shaper:
         ]
         self.backslash = quoting.backslash
         number = r"\d++(?:\.\d*+)?+(?:[eE][+-]?\d++)?+(?![\w])|\.\d++(?![\w])"
-        comment = r"--[^\n]*+|/\*(?:[\s\S]*?\*/|[\s\S]*+)"
+        comment = rf"(?:{quoting.remark})[^\n]*+|/\*(?:[\s\S]*?\*/|[\s\S]*+)"
         self.values = re.compile(rf"({'|'.join([*texts, *names])}|{comment}|(?<![\w.@:$#])(?:{number}))")
         self.text_quotes = text_quotes
         self.plans: dict[str, _Plan | TooLarge] = {}
@@ -138,22 +138,26 @@ class _Shaper:
         """The plan of a statement, which has these values."""
         words: list[str] = []
         slots: list[list[int]] = []
-        nesting, at, kept = _Nesting(), -1, []
+        nesting, at, kept, end = _Nesting(), -1, [], -1
         for found in self.pattern.finditer(text):
             kind, word = found.lastgroup, found.group()
             if kind == "skip":
                 continue
+            mark = ""  # the letter before a quote that says what the text is; N says nothing more
+            if kind == "text" and end == found.start() and len(words[-1]) == 1:
+                mark = words.pop().lower().replace("n", "")
+            end = found.end() if kind == "word" else -1
             if kind in ("text", "number"):
                 nesting.chain, at = 0, at + 1
                 if at >= len(values) or values[at] != word:
                     return TooLarge("its quotes cannot be told apart")
-                if self.joins_list(words, slots, values, at):
+                if not mark and self.joins_list(words, slots, values, at):
                     continue
-                if _is_value(words) and len(slots) < MOST_WORDS:
+                if not mark and _is_value(words) and len(slots) < MOST_WORDS:
                     words.append(_slot(len(slots), is_text=kind == "text"))
                     slots.append([at])
                     continue
-                word = KEPT
+                word = mark + KEPT
                 kept.append(at)
             elif not nesting.passes(word):
                 return TooLarge(f"it is nested more than {DEEPEST} deep")
