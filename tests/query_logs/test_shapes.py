@@ -76,6 +76,11 @@ def test_comments_and_names_are_those_of_the_dialect() -> None:
     assert values(shape("select 1 from #t where b = 6", "tsql")) == [["6"]]
 
 
+def test_an_outline_has_no_values() -> None:
+    found = shape("selec 'Marker7', 8 frm t wher a = 'Marker8' and b in (1, 2) or c ike 'Marker9' limit 3 -- Marker6")
+    assert found.outline == "selec … , … frm t wher a = … and b in ( … ) or c ike … limit …"
+
+
 def test_slots_stand_for_themselves_only() -> None:
     assert slot_of("86753090012") == 12
     assert slot_of("⟨3⟩") == 3

@@ -148,6 +148,13 @@ def test_a_parameter_is_no_column_to_join_by(tmp_path: Path, sign: str) -> None:
     assert found.unusable == {"has a parameter in place of a value": 1}
 
 
+@pytest.mark.parametrize("number", ["1e400", "-1e399", f"{'9' * 390}.5", f"{'9' * 500}"])
+def test_numbers_that_no_spec_can_hold_are_not_learned(tmp_path: Path, number: str) -> None:
+    found = tally(tmp_path, f"select * from people where age <> {number} and income > 0.1")
+    assert [predicate_text(one) for one in found.predicates] == ["income > 0.1"]
+    assert found.unusable == {"'age' is compared with a value that it cannot have": 1}
+
+
 def test_values_that_are_the_same_number_are_the_same(tmp_path: Path) -> None:
     for said, selects in (("1 = 1", 1), ("1 = 1.0", 1), ("1 <> 1.0", 0), ("1 = 2", 0), ("'a' = 'b'", 0)):
         assert len(tally(tmp_path, f"select * from people where {said} and age > 30").predicates) == selects

@@ -29,6 +29,8 @@ DIGITS = frozenset(".0123456789")
 KEPT = "\x00"
 NUMBER_SLOT = "8675309"
 TEXT_SLOT = ("⟨", "⟩")
+SLOT = re.compile(rf"'{TEXT_SLOT[0]}\d+{TEXT_SLOT[1]}'|{NUMBER_SLOT}\d{{4}}")
+HIDDEN = "…"
 BEFORE_VALUES = frozenset(
     ("=", "<", ">", "<=", ">=", "<>", "!=", "==", "between", "and", "like", "ilike", "limit", "offset")
 )
@@ -48,10 +50,13 @@ class Written(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A statement without its values, and the values: of lists, all of them in one slot."""
+    """A statement without the values that it compares with, and these: of lists, all of them in one slot. Its outline
+    has no values at all, so it can be shown.
+    """
 
     text: str
     slots: tuple[tuple[Written, ...], ...]
+    outline: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +68,11 @@ class _Plan:
     texts: tuple[str, ...]
     kept: tuple[int, ...]
     slots: tuple[tuple[int, ...], ...]
+
+    @property
+    def outline(self) -> str:
+        """The shape without the values that belong to it, too."""
+        return SLOT.sub(HIDDEN, HIDDEN.join(self.texts))
 
     def text(self, values: Sequence[str]) -> str:
         """The shape of a statement that has some values."""
@@ -132,7 +142,8 @@ class _Shaper:
                 self.plans[key] = plan
         if isinstance(plan, TooLarge):
             raise plan
-        return Shape(plan.text(values), tuple(tuple(self.written(values[at]) for at in slot) for slot in plan.slots))
+        slots = tuple(tuple(self.written(values[at]) for at in slot) for slot in plan.slots)
+        return Shape(plan.text(values), slots, plan.outline)
 
     def plan(self, text: str, values: list[str]) -> _Plan | TooLarge:
         """The plan of a statement, which has these values."""
