@@ -155,6 +155,14 @@ def test_numbers_that_no_spec_can_hold_are_not_learned(tmp_path: Path, number: s
     assert found.unusable == {"'age' is compared with a value that it cannot have": 1}
 
 
+def test_what_is_not_released_is_judged_as_rows_or_not_at_all(tmp_path: Path) -> None:
+    for asked in ("name, count(*)", "sum(name)", "avg(name)", "count(nobody)", "count(*), avg(name)"):
+        group = " group by name" if asked.startswith("name") else ""
+        assert not tally(tmp_path, f"select {asked} from people where age > 30{group}").asks
+    (ask,) = tally(tmp_path, "select count(name), count(ill), avg(age) from people where age > 30").asks
+    assert ask.aggregates == (("count", None), ("count", "ill"), ("avg", "age"))
+
+
 def test_values_that_are_the_same_number_are_the_same(tmp_path: Path) -> None:
     for said, selects in (("1 = 1", 1), ("1 = 1.0", 1), ("1 <> 1.0", 0), ("1 = 2", 0), ("'a' = 'b'", 0)):
         assert len(tally(tmp_path, f"select * from people where {said} and age > 30").predicates) == selects

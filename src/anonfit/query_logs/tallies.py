@@ -227,18 +227,33 @@ class _Counter:
         """The question of a query; None if not all of it is known."""
         tree = asked["tree"]
         filled = Filled(None) if tree is None else self.filler.fill(tree, slots)
-        groups = [self.columns.name(column) for column in asked["groups"]]
-        aggregates = [
-            (name, None if column is None else self.columns.name(column)) for name, column in asked["aggregates"]
-        ]
-        lost = any(
-            mine is None and column is not None
-            for (_, mine), (_, column) in zip(aggregates, asked["aggregates"], strict=True)
-        )
-        if filled.is_empty or not filled.is_whole or lost or None in groups:
+        groups = [self.released(column) for column in asked["groups"]]
+        aggregates = [self.aggregate(name, column) for name, column in asked["aggregates"]]
+        if filled.is_empty or not filled.is_whole or None in aggregates or None in groups:
             return None
         predicate = None if filled.predicate is None else _plain(filled.predicate)
-        return Ask(predicate, tuple(aggregates), tuple(name for name in groups if name is not None))
+        return Ask(
+            predicate,
+            tuple(one for one in aggregates if one is not None),
+            tuple(name for name in groups if name is not None),
+        )
+
+    def released(self, column: Sequence[Any]) -> str | None:
+        """The column of the table that is meant; None if it is none, or is not released."""
+        name = self.columns.name(column)
+        return name if name is not None and self.columns.kinds[name].is_released else None
+
+    def aggregate(self, name: str, column: Sequence[Any] | None) -> tuple[str, str | None] | None:
+        """What is computed of which column, None for rows; None if it cannot be computed from a release.
+
+        Whoever counts an identifier counts rows.
+        """
+        if column is None:
+            return name, None
+        found = self.released(column)
+        if found is None:
+            return (name, None) if name == "count" and self.columns.name(column) is not None else None
+        return name, found
 
 
 def _plain(predicate: Predicate) -> Predicate:
