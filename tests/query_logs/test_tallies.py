@@ -247,6 +247,20 @@ def test_a_parser_that_breaks_down_is_started_again(monkeypatch: pytest.MonkeyPa
     assert [one.content is not None for one in found] == [False, True]
 
 
+def test_all_statements_together_are_given_up_after_some_time() -> None:
+    found = list(parsing.parse_statements(["select 1"] * 5, None, all_seconds=0.0))
+    assert [one.content is not None for one in found] == [True, False, False, False, False]
+    assert {one.fault for one in found[1:]} == {"the statements before it took 0 seconds"}
+
+
+def test_nothing_in_the_folder_of_the_log_is_executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("sqlglot", "json", "queue", "anonfit"):
+        (tmp_path / f"{name}.py").write_text("open('executed', 'w')\nraise SystemExit\n")
+    monkeypatch.chdir(tmp_path)
+    assert tally(tmp_path, "select age from people where age > 30").queries == 1
+    assert not (tmp_path / "executed").exists()
+
+
 def test_shapes_are_bounded_and_the_most_frequent_are_read(tmp_path: Path) -> None:
     lines = [f"select age + {n} from people" for n in range(30)] + ["select sex from people where age > 3"] * 5
     found = tally(tmp_path, "\n".join(lines), most=10)
