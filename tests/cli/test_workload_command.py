@@ -109,6 +109,13 @@ def test_a_script_reads_one_object(folder: Path) -> None:
     assert content["tables"] == {"people": 10}
 
 
+def test_a_log_that_teaches_nothing_says_so(folder: Path) -> None:
+    result = anonfit("workload", "log.sql", "--spec", "spec.toml", "--table", "persons", folder=folder)
+    assert result.returncode == 0
+    assert "Nothing was learned" in result.stderr
+    assert "Tables that queries name: people." in result.stderr
+
+
 def test_options_reach_the_learning(folder: Path) -> None:
     assert len(found("log.sql", "--spec", "spec.toml", "--selections", "1", folder=folder)["selections"]) == 1
     parts = found("log.sql", "--spec", "spec.toml", "--minterms", "3", "--replace", folder=folder)["selections"]

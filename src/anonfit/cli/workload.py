@@ -104,6 +104,10 @@ def _show(learned: Learned, target: Path, spec: Spec, dialect: str | None) -> No
     if learned.weights:
         used = sorted(learned.weights, key=lambda one: -one.weight)
         screen.print(table(("weight", "column"), [(one.weight, one.column) for one in used], numbers=(0,)))
+    if not learned.selections and not learned.weights:
+        named = ", ".join(name for name, _ in tally.tables.most_common(SHOWN)) or "none"
+        words = f"Nothing was learned: no query uses a quasi-identifier. Tables that queries name: {named}."
+        screen.print(Text(words, style="yellow"), soft_wrap=True)
     if learned.few:
         screen.print(Text(f"{learned.few:,} selections ask for fewer than k persons and were left out."))
     for reason, times in tally.unusable.most_common(SHOWN):
