@@ -11,7 +11,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import anonfit as af
 
@@ -128,6 +128,46 @@ def test_diversity_and_a_public_class_are_held() -> None:
     assert known.class_is_public
     assert af.audit_tree(known, frame, k=6).passed
     assert af.audit_tree(known, frame).class_is_public
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        *(({"k": k}, "k must be a whole number of at least 1") for k in (0, -1, 2.5, True, "3", None)),
+        *(({"entropy_l": one}, "entropy_l must be") for one in (0, 0.5, "x", float("nan"), True)),
+        *(({"max_confidence": one}, "max_confidence must be") for one in (0, 2, -1, "x", float("nan"))),
+        ({"public": "a"}, "'public' and 'private' are lists"),
+        ({"private": "y"}, "'public' and 'private' are lists"),
+        ({"features": ["b", "a", "c"]}, "not those that the tree was fitted with"),
+    ],
+)
+def test_what_is_no_demand_is_refused(asked: dict[str, Any], words: str) -> None:
+    frame = people(5, 60)
+    ask: dict[str, Any] = {"public": ["a"], "private": ["b", "c", "y"], "k": 3}
+    with pytest.raises(af.RequestError, match=words):
+        af.nearest_safe_tree(fitted(frame), frame, **(ask | asked))
+
+
+def test_rows_that_the_tree_was_not_taught_with_are_refused(tmp_path: Any) -> None:
+    frame = people(5, 60)
+    ask: dict[str, Any] = {"public": ["a"], "private": ["b", "c", "y"], "k": 3}
+    with pytest.raises(af.DataError, match="taught with more rows than the data has"):
+        af.nearest_safe_tree(fitted(frame), frame[:50], **ask)
+    with pytest.raises(af.DataError, match="no column 'y', which is the class"):
+        af.nearest_safe_tree(fitted(frame), frame[FEATURES], **ask)
+    # A tree of a forest was taught with some of the rows, and those of the others are no less protected.
+    forest = RandomForestClassifier(2, random_state=0).fit(frame[FEATURES], frame["y"])
+    assert af.nearest_safe_tree(forest.estimators_[0], frame, features=FEATURES, **ask).leaves > 1
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    told = [af.nearest_safe_tree(fitted(frame), one, **ask).to_model_json() for one in (frame, tmp_path / "people.csv")]
+    assert told[0] == told[1]
+
+
+def test_numbers_are_no_classes() -> None:
+    frame = people(5, 60).assign(y=np.linspace(1, 2, 60))
+    model = DecisionTreeRegressor(max_depth=3).fit(frame[FEATURES], frame["y"])
+    with pytest.raises(af.RequestError, match="a DecisionTreeRegressor tells numbers and not classes"):
+        af.nearest_safe_tree(model, frame, public=["a"], private=["b", "c", "y"], k=3)
 
 
 def test_wrong_requests_are_told() -> None:
