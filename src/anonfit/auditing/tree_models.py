@@ -59,7 +59,7 @@ def open_model(model: Any, features: Sequence[str] | None, named: Sequence[str])
             raise DataError("The model does not know the names of its columns: give them as 'features', in its order.")
         return AuditedModel(columns, read_fitted(model, columns))
     outcomes = getattr(model, "predict", model)
-    if not callable(outcomes):
+    if not callable(outcomes) or isinstance(model, type):
         raise DataError(
             f"A {type(model).__name__} cannot be audited: give a fitted tree or forest, a saved tree, or a function of "
             "a frame that gives one outcome for each row."
@@ -82,6 +82,8 @@ def spans_of(
     unknown = [name for name in model.columns if name not in frame.columns]
     if unknown:
         raise DataError(f"The model reads {listed(unknown)}; name it as a public or as a private column.")
+    if domains and isinstance(model.held, SavedTree | FittedTrees):
+        raise DataError("'domains' are for models that are asked for outcomes; of a tree, all values are covered.")
     if isinstance(model.held, SavedTree):
         return _of_saved(model.held, frame, public, target, persons)
     if isinstance(model.held, FittedTrees):
