@@ -89,6 +89,42 @@ def test_nothing_that_was_cut_off_could_stay(seed: int) -> None:
         assert smallest_span(model, cut - {node} | inner, frame, public) < k
 
 
+def put_back(model: Any, frame: pd.DataFrame, public: list[str], k: int) -> set[int]:
+    """The nodes at which a tree ends whose tests were put back one by one, those that tell most first."""
+    tree, order = model.tree_, [0]
+    for node in order:
+        order += [int(one[node]) for one in (tree.children_left, tree.children_right) if one[node] >= 0]
+    rows = {node: model.decision_path(frame[FEATURES]).toarray()[:, node] == 1 for node in order}
+
+    def bits(node: int) -> float:
+        counts = frame["y"][rows[node]].value_counts().to_numpy()
+        return float(-(counts * np.log2(counts / counts.sum())).sum())
+
+    def told(node: int) -> float:
+        return round(bits(node) - bits(tree.children_left[node]) - bits(tree.children_right[node]), 6)
+
+    cut, waiting = {0}, [0]
+    while waiting:
+        waiting.sort(key=lambda node: (-told(node), order.index(node)))
+        node = waiting.pop(0)
+        sons = {int(tree.children_left[node]), int(tree.children_right[node])}
+        inner = {one for one in sons if tree.children_left[one] >= 0}
+        if smallest_span(model, cut - {node} | inner, frame, public) >= k:
+            cut = cut - {node} | inner
+            waiting += inner
+    return cut
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_tests_that_tell_most_of_the_class_stay(seed: int) -> None:
+    frame = people(seed, 90)
+    public, k = [["a", "b"], ["b", "c"], ["a"]][seed % 3], 4 + seed
+    model = DecisionTreeClassifier(max_depth=5, random_state=seed).fit(frame[FEATURES], frame["y"])
+    private = [*(name for name in FEATURES if name not in public), "y"]
+    safe = af.nearest_safe_tree(model, frame, public=public, private=private, k=k)
+    assert cut_nodes(model, safe) == put_back(model, frame, public, k)
+
+
 def test_a_safe_tree_stays_as_it_is_and_predicts_the_same() -> None:
     frame = people(1, 200)
     model = DecisionTreeClassifier(min_samples_leaf=20, random_state=0).fit(frame[FEATURES], frame["y"])
