@@ -109,7 +109,7 @@ def test_a_name_that_is_not_known_ends_where_it_would_be_tested() -> None:
     new = pl.DataFrame({"marital": ["Widowed", "Married", None], "car": ["Yes", "Bicycle", "No"]})
     assert tree.leaf_of(new).tolist() == [-1, -1, 0]
     assert tree.predict(new).tolist() == ["good", "bad", "bad"]
-    with pytest.raises(af.DataError, match="no column 'car'"):
+    with pytest.raises(af.DataError, match="no column 'car'; the tree needs"):
         tree.predict(new.drop("car"))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.engines.tree import LEAF, Tree
-from anonfit.errors import RequestError, did_you_mean
+from anonfit.errors import DataError, RequestError, did_you_mean, listed
 from anonfit.recoding.recoding import Recoding, Unseen
 from anonfit.tables.frames import from_frame
 from anonfit.trees.tree import ClassName, DecisionTree
@@ -126,6 +126,8 @@ class ReleasedTree:
 
     def _ends(self, data: Any) -> NDArray[np.int32]:
         frame = from_frame(data)
+        if absent := [name for name in self.columns if name not in frame.columns]:
+            raise DataError(f"the data has no column {listed(absent)}; the tree needs every column it was grown with.")
         return self.tiling.nodes(self.tiling.cells(frame, unseen=Unseen.ANCESTOR))
 
     def to_model_json(self) -> str:
