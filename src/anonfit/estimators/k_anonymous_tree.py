@@ -45,7 +45,8 @@ class KAnonymousTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
     Args:
         k: How many training persons must share every span.
         public: The columns of X that somebody may know of a person; all that are not private, if not given.
-        private: The columns of X that nobody but the data owner knows. Every column is public or private.
+        private: The columns of X that nobody but the data owner knows. Every column is public or private. A name that
+            one person alone has, or of a public column fewer than k, is not told, unless it is declared.
         variant: `c45` (gain ratio, cuts of numbers, pruning) or `id3` (gain, nominal columns only, no pruning).
         class_is_public: Whether somebody may know y of a person.
         entropy_l: At least the entropy of so many equally frequent classes is in every span; 1 asks for nothing.
@@ -58,7 +59,7 @@ class KAnonymousTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         domains: See `anonymize`.
         date_formats: See `anonymize`.
         missing: Texts that mean a missing value. Rows with one are refused.
-        cut_points: `simplest` or `value`.
+        cut_points: `simplest` or `value`; the latter where no number or date is private.
         max_spans: The most spans that are kept while growing.
 
     Attributes:
