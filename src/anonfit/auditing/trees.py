@@ -201,7 +201,7 @@ def _of_spans(
         return ()
     _, first = np.unique(of_row, return_index=True)
     classes: list[str | None] = [None] * len(first)
-    if columns.class_is_public:
+    if columns.class_is_public and columns.target is not None:
         classes = [str(one) for one in frame[columns.target].gather(first).to_list()]
     leaves = [found.leaves[number] for number in found.of_row[first].tolist()]
     return tuple(Span(*one) for one in zip(sizes.tolist(), leaves, classes, strict=True))
@@ -255,12 +255,16 @@ def _exposed(
     sizes = persons_in_groups(persons, of_row, groups)
     grouping = Grouping(of_row, groups, of_row[:0])
     most = most_frequent(count_values(persons, grouping, column, sizes=sizes))
-    if any(isinstance(one, str) or not 0 < one <= 1 for one in confidences):
+    if any(not _is_share(one) for one in confidences):
         raise DataError("A confidence is above 0 and at most 1.")
     # 85 % of 20 persons are 17, though 0.85 * 20 may come out a little larger.
     return tuple(
         Exposure(one, share_of(sizes, most >= one * sizes * (1 - 1e-12))) for one in sorted({*confidences, 1.0})
     )
+
+
+def _is_share(value: object) -> bool:
+    return isinstance(value, int | float | np.floating) and bool(0 < value <= 1)
 
 
 def _one_tree(tree: ModelTree, of_row: IntArray, persons: Persons, values: pl.Series | None, k: int | None) -> OneTree:
