@@ -94,7 +94,7 @@ def put_back(model: Any, frame: pd.DataFrame, public: list[str], k: int) -> set[
     tree, order = model.tree_, [0]
     for node in order:
         order += [int(one[node]) for one in (tree.children_left, tree.children_right) if one[node] >= 0]
-    rows = {node: model.decision_path(frame[FEATURES]).toarray()[:, node] == 1 for node in order}
+    rows = model.decision_path(frame[FEATURES]).toarray().T == 1  # (node, row)
 
     def bits(node: int) -> float:
         counts = frame["y"][rows[node]].value_counts().to_numpy()
