@@ -60,6 +60,9 @@ class Release:
         """What it is, without a row of it: a notebook or a log may show it."""
         asked = self.report["asked"]
         rows, names = self.report["rows"]["released"], asked["quasi_identifiers"]
+        if several := asked.get("several_quasi_identifiers"):
+            told = "; ".join(f"k={one['k']} of {', '.join(one['columns'])}" for one in several)
+            return f"Release({told}; rows={rows})"
         return f"Release(k={asked['k']}, rows={rows}, quasi_identifiers={names})"
 
     def save(self, path: str | Path, *, format: str | None = None, replace: bool = False) -> Path:  # noqa: A002 - the contract's word

@@ -239,7 +239,7 @@ def _public_selections(made: Made) -> dict[str, Any] | None:
     # Answers count rows: where a person has several, k of them may be one person's.
     answers = None if made.schema.of_role(Role.ENTITY) else made.answers
     asked = workload_of(made.spec).selections
-    return public_selections(answers, asked, total=_total(made), least=made.spec.privacy.k)
+    return public_selections(answers, asked, total=_total(made), least=made.spec.privacy.least)
 
 
 def all_of_selections(made: Made) -> dict[str, Any] | None:
@@ -277,7 +277,7 @@ def public_report(made: Made, audit: Audit) -> dict[str, Any]:
     """The report that anybody may read, without what takes long to measure."""
     large = read_large(made) if made.is_large else None
     appraisal, attack = appraise(made, large=large), _attack(made, large)
-    return _report(made, audit, appraisal, least=made.spec.privacy.k, attack=attack, asked=_asked(made))
+    return _report(made, audit, appraisal, least=made.spec.privacy.least, attack=attack, asked=_asked(made))
 
 
 def both_reports(made: Made, audit: Audit, *, ks: Sequence[int] = ()) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -290,7 +290,8 @@ def both_reports(made: Made, audit: Audit, *, ks: Sequence[int] = ()) -> tuple[d
         appraisal, asked = appraise_thoroughly(made, ks=ks, large=large), _asked(made)
         attack = attacking.result()
     public, internal = (
-        _report(made, audit, appraisal, least=least, attack=attack, asked=asked) for least in (made.spec.privacy.k, 0)
+        _report(made, audit, appraisal, least=least, attack=attack, asked=asked)
+        for least in (made.spec.privacy.least, 0)
     )
     return public, internal
 

@@ -90,7 +90,7 @@ def package_versions() -> dict[str, str]:
 def _manifest(made: Made, report: dict[str, Any], kind: str) -> dict[str, Any]:
     import polars as pl
 
-    k = made.spec.privacy.k
+    least = made.spec.privacy.least
     kinds = pl.String | pl.Categorical | pl.Enum
     texts = [name for name, dtype in made.dtypes.items() if isinstance(dtype, kinds)]
     return {
@@ -109,8 +109,8 @@ def _manifest(made: Made, report: dict[str, Any], kind: str) -> dict[str, Any]:
         },
         "rows": {
             "released": made.released,
-            "withheld": disclosed(made.rows.withheld, made.rows.withheld_persons, k),
-            "dropped": disclosed(made.rows.dropped, made.rows.dropped_persons, k),
+            "withheld": disclosed(made.rows.withheld, made.rows.withheld_persons, least),
+            "dropped": disclosed(made.rows.dropped, made.rows.dropped_persons, least),
         },
         "audit": {"passed": report["audit"]["passed"], "findings": report["audit"]["findings"]},
     }

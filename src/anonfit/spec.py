@@ -96,6 +96,11 @@ class PrivacySpec:
     """Whether someone could know a person's class; only of trees."""
 
     @property
+    def least(self) -> int:
+        """The persons that a public figure of raw data must cover: the largest k of all quasi-identifiers."""
+        return max([self.k, *(one.k or self.k for one in self.quasi_identifiers)])
+
+    @property
     def has_models(self) -> bool:
         """Whether groups are held against models of sensitive columns or targets."""
         return bool(self.diversity) or self.max_confidence < 1.0

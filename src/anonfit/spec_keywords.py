@@ -183,23 +183,26 @@ def _selection(given: Any) -> Any:
     return {"where": given} if isinstance(given, str) else given
 
 
-def _requirements(given: Any) -> Iterable[Any]:
+def _requirements(given: Any) -> list[Any]:
     """Several quasi-identifiers; a name is none, nor a list of them."""
-    texts = [given] if isinstance(given, str) else [one for one in given if isinstance(one, str)]
-    if texts:
+    several = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+    wrong = [one for one in several if isinstance(one, str) or not isinstance(one, Iterable | QuasiIdentifierSpec)]
+    if wrong:
+        found = f"'{wrong[0]}'" if isinstance(wrong[0], str) else type(wrong[0]).__name__
         raise RequestError(
-            f"requirements is a list of quasi-identifiers, each a list of columns such as ['age', 'sex']; found "
-            f"'{texts[0]}'."
+            "requirements is a list of quasi-identifiers, each a list of columns such as ['age', 'sex']; found "
+            f"{found}."
         )
-    found: Iterable[Any] = given
-    return found
+    return several
 
 
 def _requirement(given: Any) -> Any:
     """One of several quasi-identifiers; a list of names is one whose k is that of all."""
     if isinstance(given, QuasiIdentifierSpec):
         return quasi_identifier_table(given)
-    return {"columns": _names(given)} if isinstance(given, list | tuple) else given
+    if isinstance(given, Mapping):
+        return given
+    return {"columns": _names(sorted(given) if isinstance(given, set | frozenset) else given)}
 
 
 def _demands(sensitive: Any) -> list[Any]:

@@ -26,7 +26,7 @@ from anonfit.tables.schema import Column
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Asked", "learn_from_log", "learned_text", "with_learned", "with_query_log"]
+__all__ = ["Asked", "as_clause", "learn_from_log", "learned_text", "queries", "with_learned", "with_query_log"]
 
 RULE = "product"
 """How learned weights enter the choice of splits: what is used half as often gets half the care, not none."""
@@ -233,11 +233,11 @@ def _selections(spec: Spec, wanted: Spec, learned: Learned) -> Iterator[str]:
 
 def _evidence(own: int, times: int, alike: int, *, is_minterm: bool) -> str:
     if is_minterm:
-        return f"a part that {_queries(times)} ask for, alone or with others"
+        return f"a part that {queries(times)} ask for, alone or with others"
     if not alike:
-        return f"{_queries(own)}"
+        return f"{queries(own)}"
     return (
-        f"{_queries(times)}: {own:,} ask exactly this, the others for nearly the same rows ({alike:,} other selections)"
+        f"{queries(times)}: {own:,} ask exactly this, the others for nearly the same rows ({alike:,} other selections)"
     )
 
 
@@ -248,25 +248,27 @@ def _used(uses: Uses) -> str:
         ("grouped by", uses.grouped),
         ("joined by", uses.joined),
     )
-    said = [f"{way} in {_queries(times)}" for way, times in ways if times]
+    said = [f"{way} in {queries(times)}" for way, times in ways if times]
     return ", ".join(said) or "in no query"
 
 
-def _queries(number: int) -> str:
+def queries(number: int) -> str:
+    """A number of queries in words."""
     return f"{number:,} {'query' if number == 1 else 'queries'}"
 
 
 def _summary(learned: Learned) -> Iterator[str]:
     """What is known of the log as a whole."""
     tally = learned.tally
-    yield f"Learned from a log of {tally.statements:,} statements: {_queries(tally.queries)}, {tally.others:,} that ask"
-    yield f"nothing, {tally.unread:,} that could not be read. {_queries(tally.selecting)} select rows in a way that can"
+    yield f"Learned from a log of {tally.statements:,} statements: {queries(tally.queries)}, {tally.others:,} that ask"
+    yield f"nothing, {tally.unread:,} that could not be read. {queries(tally.selecting)} select rows in a way that can"
     yield f"be used; the {len(learned.selections):,} selections below are what most of them ask for."
     if learned.few:
         yield f"{learned.few:,} further selections ask for fewer than k persons and were left out."
     for reason, times in tally.unusable.most_common(MOST_REASONS):
-        yield f"Not usable in {_queries(times)}: a condition {_as_clause(reason)}."
+        yield f"Not usable in {queries(times)}: a condition {as_clause(reason)}."
 
 
-def _as_clause(reason: str) -> str:
+def as_clause(reason: str) -> str:
+    """Why a condition could not be used, as it is said of it."""
     return f"in which {reason}" if reason.startswith("'") else f"that {reason}"

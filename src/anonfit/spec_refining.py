@@ -153,6 +153,7 @@ def _check_columns(spec: Spec, faults: Faults) -> None:
     named = {name for one in asked for name in one.columns}
     unnamed = [name for name in known if name not in named]
     if asked and unnamed:
-        faults.add(
-            f"privacy.quasi_identifiers: {listed(unnamed)} is in none of them; add it to one, or give it another role."
-        )
+        words = "is in none of them; add it to one, or give it another role"
+        if len(unnamed) > 1:
+            words = "are in none of them; add each to one, or give them another role"
+        faults.add(f"privacy.quasi_identifiers: {listed(unnamed)} {words}.")

@@ -9,9 +9,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from anonfit.errors import AnonfitError, AuditFailed, DataError, ReleaseError, SpecError
 from anonfit.pipeline import RowCounts, read_source, source_of, tree_of, without_missing
 from anonfit.pipeline_outside import refuse_only_memory
@@ -49,11 +46,13 @@ class MadeTree:
     tree: ReleasedTree
     rows: RowCounts
     source: pl.DataFrame = field(repr=False)
-    """The training rows, with the class that each was taken to have."""
+    """The training rows, with the class that each was taken to have: a name, or an interval of numbers."""
 
 
 def make_tree_of(spec: Spec, *, source: Any = None, stage: Stage = silent) -> MadeTree:
     """Grow the tree of a spec from its table, or from another source in its place."""
+    import polars as pl
+
     asked = tree_of(spec)
     if asked is None:
         raise SpecError([f"method.algorithm = '{spec.method.algorithm}' makes a table; for a tree use 'tree'."])
@@ -73,15 +72,8 @@ def make_tree_of(spec: Spec, *, source: Any = None, stage: Stage = silent) -> Ma
         schema,
         released,
         RowCounts(len(read), dropped, 0, dropped_persons=dropped),
-        _with_classes(frame, released, classes.of_row),
+        frame.with_columns(pl.Series(released.target, classes.names).gather(classes.of_row)),
     )
-
-
-def _with_classes(frame: pl.DataFrame, tree: ReleasedTree, of_row: NDArray[np.int32]) -> pl.DataFrame:
-    """The rows with the names of their classes, which may be intervals of numbers."""
-    import polars as pl
-
-    return frame.with_columns(pl.Series(tree.target, tree.classes).gather(of_row))
 
 
 def audit_made_tree(made: MadeTree, model: Path) -> TreeAudit:

@@ -264,6 +264,18 @@ def test_models_hold_in_the_groups_of_every_requirement() -> None:
     assert [step.column for step in refine(found, classes("abbb"), asked, guarded=guarded("rssr", 2)).steps] == [0]
 
 
+def test_a_model_that_fails_in_the_last_requirement_forbids_as_well() -> None:
+    # Each column alone leaves both values in every group, both together one value in each.
+    found = table((ordered(2), [0, 0, 0, 0, 1, 1, 1, 1]), (ordered(2), [0, 0, 1, 1, 0, 0, 1, 1]))
+    asked = [Requirement((0,), 1), Requirement((1,), 1), Requirement((0, 1), 1)]
+    free = refine(found, classes("aabbaabc"), asked)
+    assert [step.column for step in free.steps] == [1, 0]
+    for order in (asked, asked[::-1]):
+        held = refine(found, classes("aabbaabc"), order, guarded=guarded("rrssssrr", 2))
+        assert [step.column for step in held.steps] == [1]
+        assert left(held) == {(0, (0, 1)): Reason.MODEL}
+
+
 # --- stopping and telling ---------------------------------------------------------------------------------------
 
 

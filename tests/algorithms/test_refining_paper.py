@@ -113,6 +113,16 @@ def test_example_3_the_cut_of_figure_2_is_maximal() -> None:
     assert run.masked(EDUCATION)["GradSchool",] == (8, 0)
 
 
+def test_example_3_neither_is_valid_even_if_it_told_something() -> None:
+    asked = [Requirement((EDUCATION, SEX), 4), Requirement((HOURS,), 34)]
+    cut = Run(1, asked).found.parts
+    table, _ = coded(TABLE_1, EDUCATION_1)
+    found = refine(table, np.arange(table.rows) % 2, asked, start=cut)
+    assert not [step for step in found.steps if step.column == EDUCATION]
+    reasons = {said(TABLE_1, table, one.column, one.part): one.reason for one in found.left}
+    assert reasons["JuniorSec"] == reasons["GradSchool"] == Reason.FEW_PERSONS
+
+
 def test_example_4_entropies() -> None:
     assert [round(entropy(counts), 4) for counts in ([21, 13], [5, 11], [16, 2])] == [0.9597, 0.8960, 0.5033]
 

@@ -53,7 +53,14 @@ def test_what_is_public_decides() -> None:
     assert both.below_k is not None
     assert both.below_k.persons == 1  # John
     known = audit_tree(figure_1(), MORTGAGES, public=["married", "risk"], private=["car"], target="risk", k=2)
-    assert (known.k, known.class_is_public, known.exposed, known.of_spans) == (1, True, (), ())
+    assert (known.k, known.class_is_public, known.exposed) == (1, True, ())
+    # Both leaves that Married can come to, and both of Unmarried, once for each class.
+    assert sorted((span.of_class, span.persons, len(span.leaves)) for span in known.of_spans) == [
+        ("bad", 2, 2),
+        ("bad", 2, 2),
+        ("good", 1, 2),
+        ("good", 1, 2),
+    ]
     none = audit_tree(figure_1(), MORTGAGES, public=[], private=["married", "car", "risk"], k=6)
     assert (none.k, none.passed) == (6, True)
 
@@ -270,7 +277,13 @@ def test_public_figures_hide_few_individuals() -> None:
         ({"public": ["married"], "private": ["car", "risk"], "features": ["car", "married"]}, "leave them out"),
         ({"public": ["married"], "private": ["car", "risk"], "max_confidence": 2}, "above 0 and at most 1"),
         ({"public": ["married"], "private": ["car", "risk"], "confidences": [0]}, "above 0 and at most 1"),
-        ({"public": ["married"], "private": ["car", "risk"], "k": 0}, "k is at least 1"),
+        ({"public": ["married"], "private": ["car", "risk"], "k": 0}, "k is a whole number of at least 1"),
+        *(
+            ({"public": ["married"], "private": ["car", "risk"], "k": k}, "k is a whole number of at least 1")
+            for k in (2.5, "3", True)
+        ),
+        ({"public": ["married"], "private": ["car", "risk"], "confidences": ["x"]}, "above 0 and at most 1"),
+        ({"public": ["married"], "private": ["car", "risk"], "domains": {"car": [0]}}, "of a tree, all values"),
         (
             {
                 "public": ["married"],
@@ -294,6 +307,8 @@ def test_wrong_models_are_told() -> None:
     ask = {"public": ["married"], "private": ["car", "risk"], "target": "risk"}
     with pytest.raises(DataError, match="cannot be audited: give a fitted tree"):
         audit_tree(7, MORTGAGES, **ask)
+    with pytest.raises(DataError, match="cannot be audited: give a fitted tree"):
+        audit_tree(DecisionTreeClassifier, MORTGAGES, **ask)
     with pytest.raises(DataError, match="does not give one outcome for each row"):
         audit_tree(lambda rows: np.zeros((len(rows), 2)), MORTGAGES, **ask)
     unnamed = DecisionTreeClassifier().fit(MORTGAGES[["married", "car"]].to_numpy(), MORTGAGES["risk"])

@@ -63,6 +63,27 @@ def test_the_steps_are_shown_on_request(folder: Path) -> None:
     assert again["refinements"]["steps"][0]["column"] in ("age", "town", "hours")
     plain = found(anonfit("run", "spec.toml", "--out", "plain", "--json", folder=folder))
     assert "refinements" not in plain
+    assert plain["stopped"] is False
+    assert [(one["columns"], one["k"]) for one in plain["quasi_identifiers"]] == [
+        (["age", "town"], 20),
+        (["hours", "town"], 10),
+    ]
+    assert all(one["smallest_group"] >= one["k"] for one in plain["quasi_identifiers"])
+
+
+def test_labels_are_whole_on_a_narrow_screen(folder: Path) -> None:
+    result = anonfit("run", "spec.toml", "--out", "narrow", "--steps", folder=folder, COLUMNS="60")
+    assert result.returncode == 0, result.stderr
+    (_, shown) = result.stderr.split("for the owner of the data only", 1)
+    assert "…" not in shown
+
+
+def test_a_release_that_was_stopped_says_so(folder: Path) -> None:
+    words = ("run", "spec.toml", "--out", "early", "--replace", "--set", "method.time_budget=1e-9")
+    result = anonfit(*words, folder=folder)
+    assert result.returncode == 0, result.stderr
+    assert "Refining was stopped after 0 refinements; more were possible." in result.stderr
+    assert found(anonfit(*words, "--json", folder=folder))["stopped"] is True
 
 
 def test_the_audit_counts_every_quasi_identifier(folder: Path) -> None:

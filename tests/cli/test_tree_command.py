@@ -89,7 +89,11 @@ def test_statuses_are_those_of_the_contract(place: Path) -> None:
     assert "2 faults" in wrong.stderr
     assert anonfit(place, "tree").returncode == 2
     both = anonfit(place, "tree", "spec.toml", "--from", "t")
-    assert (both.returncode, "not with a spec" in both.stderr) == (2, True)
+    assert (both.returncode, "name one of the two" in both.stderr) == (2, True)
+    alone = anonfit(place, "tree", "--predict", "mortgages.csv")
+    assert (alone.returncode, "name it with --from" in alone.stderr) == (2, True)
+    shown = anonfit(place, "tree", "--from", "t", "--out", "o")
+    assert (shown.returncode, "writes nothing" in shown.stderr) == (2, True)
     (place / "table.toml").write_text(SPEC.replace('domain = ["Yes", "No"]', "").split("[method]")[0])
     table = anonfit(place, "tree", "table.toml", "--set", "method.algorithm=mondrian")
     assert (table.returncode, "makes a table" in table.stderr) == (2, True)

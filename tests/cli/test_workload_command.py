@@ -37,7 +37,7 @@ select job, count(*) from people where age between 30 and 40 group by job;
 select avg(age) from people where job = 'nurse';
 select avg(age) from people where ill = 'yes';
 select name from people where name = 'Marker7';
-select from where;
+select from where x ike 'Marker7';
 drop table people;
 """
 
@@ -79,6 +79,8 @@ def test_a_person_reads_what_was_learned_and_what_was_not(folder: Path) -> None:
     assert "'ill' is guarded" in result.stderr
     assert "log.sql, line 7" in result.stderr
     assert "Marker7" not in result.stderr
+    assert "not usable in 1 query: a condition in which 'ill' is guarded" in " ".join(result.stderr.split())
+    assert "name it: --dialect" in result.stderr
     spec = read_spec(folder / "learned.toml")
     assert [one.where for one in spec.workload.selections] == ["age >= 30 and age <= 40", "job = 'nurse'"]
     assert "Marker7" not in (folder / "learned.toml").read_text()
@@ -105,6 +107,13 @@ def test_a_script_reads_one_object(folder: Path) -> None:
     assert content["unread_statements"][0]["why"] == "it is not SQL of this dialect"
     assert set(content["weights"]) == {"age", "job"}
     assert content["tables"] == {"people": 10}
+
+
+def test_a_log_that_teaches_nothing_says_so(folder: Path) -> None:
+    result = anonfit("workload", "log.sql", "--spec", "spec.toml", "--table", "persons", folder=folder)
+    assert result.returncode == 0
+    assert "Nothing was learned" in result.stderr
+    assert "Tables that queries name: people." in result.stderr
 
 
 def test_options_reach_the_learning(folder: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from sklearn.model_selection import cross_val_score
 from sklearn.utils import estimator_checks
 
-from anonfit import DataError, Infeasible, KAnonymousTreeClassifier, RequestError, TaxonomyError
+from anonfit import DataError, Infeasible, KAnonymousTreeClassifier, RequestError, TaxonomyError, audit_tree
 
 EXPECTED: dict[str, str] = {}
 """Checks that fail, with the reason: none."""
@@ -143,6 +143,28 @@ def test_classes_of_any_plain_kind() -> None:
         assert found.dtype == labels.dtype
 
 
+def test_classes_that_no_model_can_name_are_refused() -> None:
+    frame, _ = people()
+    days = np.where(frame["age"].to_numpy() > 50, np.datetime64("2020-01-01"), np.datetime64("2021-01-01"))
+    with pytest.raises(RequestError, match="y holds datetime64.*make it texts"):
+        KAnonymousTreeClassifier().fit(frame, days)
+
+
+def test_the_class_has_a_name_of_its_own() -> None:
+    frame, labels = people()
+    classifier = KAnonymousTreeClassifier().fit(frame, labels.alias("age"))
+    assert classifier.tree_.target == "class"
+    assert audit_tree(classifier, frame.with_columns(labels.alias("class")), k=10).passed
+    crowded = frame.rename({"town": "class"})
+    assert KAnonymousTreeClassifier().fit(crowded, labels.to_list()).tree_.target == "class_"
+
+
+def test_values_of_public_columns_may_be_cuts() -> None:
+    frame, labels = people()
+    classifier = KAnonymousTreeClassifier(private=["town"], cut_points="value").fit(frame, labels)
+    assert classifier.tree_.leaves > 1
+
+
 def test_cross_validation_learns_something() -> None:
     frame, labels = people(1000)
     found = cross_val_score(KAnonymousTreeClassifier(k=10, private=["dose"]), frame.to_pandas(), labels.to_pandas())
@@ -182,6 +204,13 @@ def test_more_private_columns_never_lower_what_is_asked_of_spans() -> None:
             "not in its taxonomy",
         ),
         ({"max_spans": 1, "private": ["dose"], "k": 2}, RequestError, "more than max_spans = 1 spans"),
+        ({"max_spans": 1, "k": 2}, RequestError, "more than max_spans = 1 spans"),
+        ({"class_is_public": "no"}, RequestError, "class_is_public must be True or False"),
+        (
+            {"cut_points": "value", "private": ["dose"]},
+            RequestError,
+            "values of single persons in the private .*'dose'",
+        ),
     ],
 )
 def test_what_is_refused(settings: dict[str, Any], error: type[Exception], text: str) -> None:

@@ -155,6 +155,26 @@ def test_a_log_that_only_judges_changes_nothing(folder: Path) -> None:
     assert plain.asked == ()
 
 
+def test_queries_that_count_or_group_by_identifiers_do_no_harm(folder: Path) -> None:
+    people().with_row_index("name").write_csv(folder / "people.csv")
+    spec = TOML.replace("[columns.ill]", '[columns.name]\nrole = "identifier"\n[columns.ill]')
+    (folder / "log.sql").write_text(
+        "select count(name) from people where age > 30;\nselect name, count(*) from people group by name;\n"
+        "select sum(name) from people;\nselect count(*) from people where name = 7 and age > 40"
+    )
+    made = make(parse_spec(spec + "[workload.query_log]\npath = 'log.sql'\n", folder=folder), threads=1)
+    assert [one.ask.aggregates for one in made.asked] == [(("count", None),)]
+    release = folder / "release"
+    af.run(_saved(folder, spec), release)
+    assert json.loads((release / "report.json").read_text())["queries"]["asked"] == 1
+
+
+def _saved(folder: Path, spec: str) -> Path:
+    path = folder / "judged.toml"
+    path.write_text(spec + "[workload.query_log]\npath = 'log.sql'\n")
+    return path
+
+
 def test_the_release_tells_nothing_of_the_log(folder: Path) -> None:
     secret = "select count(*) from people where age >= 31 and age <= 63 and town = 'planted-town'\n"
     (folder / "log.sql").write_text(queries(80) + "\n" + secret * 50, encoding="utf-8")

@@ -259,13 +259,17 @@ def test_an_interrupt_gives_what_was_reached(monkeypatch: pytest.MonkeyPatch) ->
         return refine(*given, progress=told, **words)
 
     monkeypatch.setattr(top_down, "refine", interrupted)
-    before = signal.getsignal(signal.SIGINT)
-    found = released()
+    # Processes that a shell starts in the background ignore interrupts.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        found = released()
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert found.refinements is not None
     assert len(found.refinements["steps"]) == 2
     assert found.refinements["stopped"]
     assert found.report["audit"]["passed"]
-    assert signal.getsignal(signal.SIGINT) is before
 
 
 # --- what is asked -----------------------------------------------------------------------------------------------
@@ -280,6 +284,7 @@ def test_k_above_the_rows_is_refused() -> None:
     ("requirements", "told"),
     [
         ([["age", "town", "school"]], "'hours' is in none of them"),
+        ([["age", "town"]], "'school', 'hours' are in none of them"),
         ([[*NAMES, "outcome"]], "names 'outcome'"),
         ([[*NAMES, "twon"]], "did you mean 'town'"),
         ([], "is empty"),
@@ -298,6 +303,21 @@ def test_quasi_identifiers_that_cannot_be_are_refused(requirements: list[Any], t
 def test_a_name_is_no_quasi_identifier(requirements: Any) -> None:
     with pytest.raises(RequestError, match=r"each a list of columns such as \['age', 'sex'\]; found 'age'"):
         released(requirements=requirements)
+
+
+@pytest.mark.parametrize(
+    ("requirements", "told"), [(5, "found int"), ([NAMES, 5], "found int"), ([NAMES, None], "NoneType")]
+)
+def test_what_is_no_list_is_no_quasi_identifier(requirements: Any, told: str) -> None:
+    with pytest.raises(RequestError, match=told):
+        released(requirements=requirements)
+
+
+def test_any_collection_names_quasi_identifiers() -> None:
+    found = released(
+        requirements=(one for one in [("age", "town"), dict.fromkeys(["school"]).keys(), frozenset(["hours"])])
+    )
+    assert [list(one["columns"]) for one in found.report["audit"]["sets"]] == [["age", "town"], ["school"], ["hours"]]
 
 
 def test_observed_regions_are_of_one_quasi_identifier() -> None:
@@ -340,6 +360,20 @@ def test_every_reading_gives_a_release_that_holds(words: dict[str, Any]) -> None
 @pytest.mark.parametrize("values", ["bounds", "representative"])
 def test_values_are_written_as_asked(values: str) -> None:
     assert released(values=values).report["audit"]["passed"]
+
+
+def test_sample_weights_count_in_gains_and_not_in_k() -> None:
+    # By weight the classes are 9 to 1 on one side and 1 to 9 on the other; by rows they are the same on both.
+    frame = pl.DataFrame({"age": [20, 20, 60, 60] * 5, "outcome": ["no", "yes"] * 10, "weight": [9, 1, 1, 9] * 5})
+    words: dict[str, Any] = {"quasi_identifiers": ["age"], "targets": ["outcome"], "algorithm": "tdr", "k": 10}
+    plain = af.anonymize(frame, insensitive=["weight"], **words)
+    weighed = af.anonymize(frame, sample_weight="weight", **words)
+    assert plain.refinements is not None
+    assert weighed.refinements is not None
+    assert plain.refinements["steps"] == []
+    (step,) = weighed.refinements["steps"]
+    assert step["gain"] == pytest.approx(1 + 0.9 * np.log2(0.9) + 0.1 * np.log2(0.1))
+    assert (step["loss"], weighed.refinements["anonymity"]) == (10, [10])
 
 
 @st.composite

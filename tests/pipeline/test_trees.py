@@ -15,7 +15,7 @@ import pytest
 
 import anonfit as af
 from anonfit import tree_publishing
-from anonfit.errors import AuditFailed, DataError, Infeasible, ReleaseError, SpecError
+from anonfit.errors import AuditFailed, DataError, Infeasible, ReleaseError, RequestError, SpecError
 from anonfit.spec_reading import public_spec, spec_of
 from anonfit.spec_writing import to_toml
 from anonfit.tree_publishing import make_tree_of, publish_tree
@@ -224,6 +224,26 @@ def test_nothing_of_a_record_is_in_the_folder(tmp_path: Path) -> None:
         text = path.read_text()
         for mark in ("MARK", "98765432", "1234567", "person 1"):
             assert mark not in text, (path.name, mark)
+
+
+def test_a_class_of_one_person_is_told_unless_only_the_majority_is(tmp_path: Path) -> None:
+    frame = patients(300).with_columns(
+        pl.when(pl.int_range(300) == 7).then(pl.lit("MARKclass")).otherwise("outcome").alias("outcome")
+    )
+    for populations, is_told in (("exact", True), ("relative", True), ("majority", False)):
+        made = af.run_tree(spec(frame, output__populations=populations), tmp_path / populations)
+        texts = [path.read_text() for path in (tmp_path / populations).iterdir()]
+        assert any("MARKclass" in text for text in texts) == is_told
+        assert any("every class of a training person is named" in one for one in made.audit["not_covered"]) == is_told
+        assert made.audit["audit"]["passed"]
+
+
+def test_cuts_of_private_columns_are_no_values(tmp_path: Path) -> None:
+    with pytest.raises(RequestError, match="values of single persons in the private column 'dose'"):
+        af.run_tree(spec(method__cut_points="value"), tmp_path / "out")
+    unread = {"role": "identifier"}
+    made = af.run_tree(spec(method__cut_points="value", columns__dose=unread), tmp_path / "out")
+    assert made.audit["audit"]["passed"]
 
 
 def test_names_that_are_declared_may_be_told(tmp_path: Path) -> None:

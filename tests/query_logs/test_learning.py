@@ -112,7 +112,9 @@ def test_min_terms_are_the_parts_that_conditions_make(seed: int) -> None:
     rng = np.random.default_rng(seed)
     frame = FRAME.with_columns(age=pl.when(pl.Series(rng.random(len(FRAME)) < 0.1)).then(None).otherwise(pl.col("age")))
     texts = [f"age >= {rng.integers(25, 50)}", f"age < {rng.integers(50, 75)}", "town = 'a'", "sex = 'm'"]
+    texts += [f"age in ({rng.integers(20, 40)}, {rng.integers(40, 75)})", "town not in ('b', 'c')", "age is not null"]
     counts = {predicate(" and ".join(texts[:2])): 3, predicate(texts[2]): 2, predicate(f"{texts[2]} or {texts[3]}"): 1}
+    counts |= {predicate(f"{texts[4]} or {texts[5]}"): 4, predicate(texts[6]): 1}
     found = minterms(counts, frame, most=100, has_enough=lambda part, count: np.bincount(part, minlength=count) >= 1)
     truths = [holds(one.predicate, frame) for one in found]
     whole = np.stack(truths).sum(axis=0)
@@ -127,6 +129,21 @@ def test_min_terms_are_the_parts_that_conditions_make(seed: int) -> None:
         inside = holds(asked, frame)
         assert all(len(set(inside[truth])) == 1 for truth in truths)
         assert (np.logical_or.reduce([truth for truth in truths if inside[truth].all()]) == inside).all()
+
+
+def test_min_terms_say_nothing_that_follows_from_what_they_say() -> None:
+    texts = ("age >= 40", "age > 60", "age in (20, 25)", "age is not null", "sex = 'm'", "sex = 'f'", "town <> 'a'")
+    counts = {predicate(text): 2 for text in texts}
+    found = minterms(counts, FRAME, most=500, has_enough=lambda part, count: np.bincount(part, minlength=count) >= 1)
+    wheres = [predicate_text(one.predicate) for one in found]
+    assert any(where.startswith("age > 60 and ") for where in wheres)
+    for where in wheres:
+        assert "is not null" not in where
+        assert not ("sex = " in where and "sex <>" in where), where
+        assert not ("age >" in where and "age not in" in where), where
+        assert not ("age in" in where and "age not in" in where), where
+    truths = np.stack([holds(one.predicate, FRAME) for one in found])
+    assert (truths.sum(axis=0) == 1).all()
 
 
 def test_min_terms_are_bounded_and_of_enough_persons(tmp_path: Path) -> None:

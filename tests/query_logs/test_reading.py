@@ -79,6 +79,46 @@ def test_quotes_that_never_close_cannot_make_reading_slow(tmp_path: Path) -> Non
     assert all(one is None for one, _ in found[:5])
 
 
+@pytest.mark.parametrize(
+    "text",
+    [";" * 1_000_000, " " * 99_000 + "x\n", "a\nb\nc select ' ;\n" + " " * 500_000 + "x", "select (" + "\n(" * 400_000],
+    ids=["semicolons", "blanks", "blanks after a quote", "lines"],
+)
+def test_signs_that_say_nothing_cannot_make_reading_slow(tmp_path: Path, text: str) -> None:
+    begin = time.perf_counter()
+    assert len(statements(tmp_path, text)) <= 2
+    assert time.perf_counter() - begin < 30
+
+
+@pytest.mark.parametrize(("dialect", "mark"), [("mysql", "#"), ("bigquery", "#"), ("snowflake", "//"), (None, "--")])
+def test_the_rest_of_a_line_is_a_comment_as_the_dialect_says(tmp_path: Path, dialect: str | None, mark: str) -> None:
+    text = f"{mark} it's; so\nselect 1;\n{mark} User: 'x\nselect {mark} it's\n 2;\nselect 3"
+    found = statements(tmp_path, text, dialect)
+    assert [line for _, line in found] == [1, 3, 6]
+    assert None not in [one for one, _ in found]
+    by_line = f"select 1 {mark} it's\n{mark} it's\nselect 2\n"
+    assert [one for one, _ in statements(tmp_path, by_line, dialect)] == [
+        f"select 1 {mark} it's",
+        f"{mark} it's",  # nothing but a comment, which is left out once it is looked into
+        "select 2",
+    ]
+
+
+def test_names_in_brackets_are_quoted_where_the_dialect_says_so(tmp_path: Path) -> None:
+    text = "select [a;b's]; select 2"
+    assert statements(tmp_path, text, "tsql") == [("select [a;b's]", 1), ("select 2", 1)]
+
+
+def test_a_line_that_says_go_ends_a_statement_in_one_dialect(tmp_path: Path) -> None:
+    text = "select a\n from t\nGO\nselect '\ngo\n'\n go \nselect go\n from b"
+    assert statements(tmp_path, text, "tsql") == [
+        ("select a\n from t", 1),
+        ("select '\ngo\n'", 4),
+        ("select go\n from b", 8),
+    ]
+    assert len(statements(tmp_path, text)) == 1
+
+
 def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     with pytest.raises(RequestError, match="there is no such query log"):
         list(read_statements([tmp_path / "none.sql"], dialect_quoting(None)[0]))

@@ -62,6 +62,25 @@ def test_quotes_are_those_of_the_dialect() -> None:
     assert values(shape(r"select 1 from t where a = 'it\'s'", "bigquery")) == [["it's"]]
 
 
+def test_a_letter_before_a_quote_stays_with_it_and_n_says_nothing() -> None:
+    found = shape("select 1 from t where a = N'x' and b in (n'y', N'z') and c = x'00' and d = 'w'", "tsql")
+    assert values(found) == [["x"], ["y", "z"], ["w"]]
+    assert "x'00'" in found.text
+    assert values(shape("select 1 from t where a > date'2020-01-01'")) == [["2020-01-01"]]
+    assert "E'a'" in shape("select E'a', f ('b')", "postgres").text.replace("e'", "E'")
+
+
+def test_comments_and_names_are_those_of_the_dialect() -> None:
+    assert shape("select a # = 5\n from t where b = 6", "mysql").text == shape("select a from t where b = 7").text
+    assert "[a = 5]" in shape("select [a = 5] from t where [b c] = 6", "tsql").text
+    assert values(shape("select 1 from #t where b = 6", "tsql")) == [["6"]]
+
+
+def test_an_outline_has_no_values() -> None:
+    found = shape("selec 'Marker7', 8 frm t wher a = 'Marker8' and b in (1, 2) or c ike 'Marker9' limit 3 -- Marker6")
+    assert found.outline == "selec … , … frm t wher a = … and b in ( … ) or c ike … limit …"
+
+
 def test_slots_stand_for_themselves_only() -> None:
     assert slot_of("86753090012") == 12
     assert slot_of("⟨3⟩") == 3

@@ -19,6 +19,7 @@ from anonfit.query_logs.tallies import Tally, read_log
 from anonfit.tables.schema import Column, Role
 from anonfit.workload.predicates import kinds_of
 from anonfit.workload.truth import holds
+from anonfit.workload.wording import predicate_text
 
 ROLES = {
     "age": Role.QUASI_IDENTIFIER,
@@ -119,6 +120,54 @@ def test_numbers_in_quotes_are_numbers_in_a_column_of_numbers(tmp_path: Path) ->
     assert list(found.predicates.values()) == [2]
 
 
+@pytest.mark.parametrize(
+    ("dialect", "text"),
+    [
+        ("tsql", "select [AGE] from [dbo].[people] where [Town] = N'a' and [age] > 30\nGO\nselect 1\nGO\n"),
+        (
+            "mysql",
+            "# User@Host: it's me\nset t = 1;\nselect `age` from people where Town = \"a\" # it's\n and age > 30;",
+        ),
+        ("snowflake", "select age from people // it's\n where Town = 'a' and age > 30;"),
+        ("bigquery", 'select `people`.`age` from `x.y.people` where Town = "a" and age > 30'),
+        ("postgres", "select age from people where \"Town\" = 'a'::text and age > 30"),
+        ("oracle", "SELECT AGE FROM PEOPLE WHERE TOWN = 'a' AND AGE > 30"),
+    ],
+)
+def test_names_texts_and_comments_are_those_of_the_dialect(tmp_path: Path, dialect: str, text: str) -> None:
+    found = tally(tmp_path, text, dialect=dialect)
+    assert found.unread == 0
+    assert [predicate_text(one) for one in found.predicates] == ["Town = 'a' and age > 30"]
+    assert (found.uses["age"].shown, found.uses["age"].filtered, found.uses["Town"].filtered) == (1, 1, 1)
+
+
+@pytest.mark.parametrize("sign", ["?", ":x", "@x", "$1"])
+def test_a_parameter_is_no_column_to_join_by(tmp_path: Path, sign: str) -> None:
+    found = tally(tmp_path, f"select * from people where age = {sign} and sex = 'f'")
+    assert (found.uses["age"].filtered, found.uses["age"].joined) == (1, 0)
+    assert found.unusable == {"has a parameter in place of a value": 1}
+
+
+@pytest.mark.parametrize("number", ["1e400", "-1e399", f"{'9' * 390}.5", f"{'9' * 500}"])
+def test_numbers_that_no_spec_can_hold_are_not_learned(tmp_path: Path, number: str) -> None:
+    found = tally(tmp_path, f"select * from people where age <> {number} and income > 0.1")
+    assert [predicate_text(one) for one in found.predicates] == ["income > 0.1"]
+    assert found.unusable == {"'age' is compared with a value that it cannot have": 1}
+
+
+def test_what_is_not_released_is_judged_as_rows_or_not_at_all(tmp_path: Path) -> None:
+    for asked in ("name, count(*)", "sum(name)", "avg(name)", "count(nobody)", "count(*), avg(name)"):
+        group = " group by name" if asked.startswith("name") else ""
+        assert not tally(tmp_path, f"select {asked} from people where age > 30{group}").asks
+    (ask,) = tally(tmp_path, "select count(name), count(ill), avg(age) from people where age > 30").asks
+    assert ask.aggregates == (("count", None), ("count", "ill"), ("avg", "age"))
+
+
+def test_values_that_are_the_same_number_are_the_same(tmp_path: Path) -> None:
+    for said, selects in (("1 = 1", 1), ("1 = 1.0", 1), ("1 <> 1.0", 0), ("1 = 2", 0), ("'a' = 'b'", 0)):
+        assert len(tally(tmp_path, f"select * from people where {said} and age > 30").predicates) == selects
+
+
 def test_a_dialect_that_is_not_known_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RequestError, match="there is no dialect 'postgrse' of SQL; did you mean 'postgres'"):
         tally(tmp_path, "select 1", dialect="postgrse")
@@ -196,6 +245,20 @@ def test_a_parser_that_breaks_down_is_started_again(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(parsing, "PROGRAM", program)
     found = list(parsing.parse_statements(["select bad", "select 2"], None))
     assert [one.content is not None for one in found] == [False, True]
+
+
+def test_all_statements_together_are_given_up_after_some_time() -> None:
+    found = list(parsing.parse_statements(["select 1"] * 5, None, all_seconds=0.0))
+    assert [one.content is not None for one in found] == [True, False, False, False, False]
+    assert {one.fault for one in found[1:]} == {"the statements before it took 0 seconds"}
+
+
+def test_nothing_in_the_folder_of_the_log_is_executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("sqlglot", "json", "queue", "anonfit"):
+        (tmp_path / f"{name}.py").write_text("open('executed', 'w')\nraise SystemExit\n")
+    monkeypatch.chdir(tmp_path)
+    assert tally(tmp_path, "select age from people where age > 30").queries == 1
+    assert not (tmp_path / "executed").exists()
 
 
 def test_shapes_are_bounded_and_the_most_frequent_are_read(tmp_path: Path) -> None:

@@ -137,13 +137,14 @@ def test_trees_and_spans_are_those_of_the_reference_on_thousands(variant: str) -
     assert sum(compare(seed, variant) for seed in range(10_000, 16_000)) > 1000
 
 
-def test_a_cap_on_spans_is_told() -> None:
+@pytest.mark.parametrize("private", [True, False])
+def test_a_cap_on_spans_is_told(private: bool) -> None:
     rng = np.random.default_rng(0)
     table = Table(
         [tuple(int(one) for one in rng.integers(0, 2, 3)) for _ in range(60)],
         [int(one) for one in rng.integers(0, 2, 60)],
         [2, 2, 2],
-        [False, True, True],
+        [not private, True, True],
         [[("a",), ("b",)]] * 3,
         2,
     )

@@ -11,7 +11,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import anonfit as af
 
@@ -89,6 +89,42 @@ def test_nothing_that_was_cut_off_could_stay(seed: int) -> None:
         assert smallest_span(model, cut - {node} | inner, frame, public) < k
 
 
+def put_back(model: Any, frame: pd.DataFrame, public: list[str], k: int) -> set[int]:
+    """The nodes at which a tree ends whose tests were put back one by one, those that tell most first."""
+    tree, order = model.tree_, [0]
+    for node in order:
+        order += [int(one[node]) for one in (tree.children_left, tree.children_right) if one[node] >= 0]
+    rows = model.decision_path(frame[FEATURES]).toarray().T == 1  # (node, row)
+
+    def bits(node: int) -> float:
+        counts = frame["y"][rows[node]].value_counts().to_numpy()
+        return float(-(counts * np.log2(counts / counts.sum())).sum())
+
+    def told(node: int) -> float:
+        return round(bits(node) - bits(tree.children_left[node]) - bits(tree.children_right[node]), 6)
+
+    cut, waiting = {0}, [0]
+    while waiting:
+        waiting.sort(key=lambda node: (-told(node), order.index(node)))
+        node = waiting.pop(0)
+        sons = {int(tree.children_left[node]), int(tree.children_right[node])}
+        inner = {one for one in sons if tree.children_left[one] >= 0}
+        if smallest_span(model, cut - {node} | inner, frame, public) >= k:
+            cut = cut - {node} | inner
+            waiting += inner
+    return cut
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_tests_that_tell_most_of_the_class_stay(seed: int) -> None:
+    frame = people(seed, 90)
+    public, k = [["a", "b"], ["b", "c"], ["a"]][seed % 3], 4 + seed
+    model = DecisionTreeClassifier(max_depth=5, random_state=seed).fit(frame[FEATURES], frame["y"])
+    private = [*(name for name in FEATURES if name not in public), "y"]
+    safe = af.nearest_safe_tree(model, frame, public=public, private=private, k=k)
+    assert cut_nodes(model, safe) == put_back(model, frame, public, k)
+
+
 def test_a_safe_tree_stays_as_it_is_and_predicts_the_same() -> None:
     frame = people(1, 200)
     model = DecisionTreeClassifier(min_samples_leaf=20, random_state=0).fit(frame[FEATURES], frame["y"])
@@ -128,6 +164,46 @@ def test_diversity_and_a_public_class_are_held() -> None:
     assert known.class_is_public
     assert af.audit_tree(known, frame, k=6).passed
     assert af.audit_tree(known, frame).class_is_public
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        *(({"k": k}, "k must be a whole number of at least 1") for k in (0, -1, 2.5, True, "3", None)),
+        *(({"entropy_l": one}, "entropy_l must be") for one in (0, 0.5, "x", float("nan"), True)),
+        *(({"max_confidence": one}, "max_confidence must be") for one in (0, 2, -1, "x", float("nan"))),
+        ({"public": "a"}, "'public' and 'private' are lists"),
+        ({"private": "y"}, "'public' and 'private' are lists"),
+        ({"features": ["b", "a", "c"]}, "not those that the tree was fitted with"),
+    ],
+)
+def test_what_is_no_demand_is_refused(asked: dict[str, Any], words: str) -> None:
+    frame = people(5, 60)
+    ask: dict[str, Any] = {"public": ["a"], "private": ["b", "c", "y"], "k": 3}
+    with pytest.raises(af.RequestError, match=words):
+        af.nearest_safe_tree(fitted(frame), frame, **(ask | asked))
+
+
+def test_rows_that_the_tree_was_not_taught_with_are_refused(tmp_path: Any) -> None:
+    frame = people(5, 60)
+    ask: dict[str, Any] = {"public": ["a"], "private": ["b", "c", "y"], "k": 3}
+    with pytest.raises(af.DataError, match="taught with more rows than the data has"):
+        af.nearest_safe_tree(fitted(frame), frame[:50], **ask)
+    with pytest.raises(af.DataError, match="no column 'y', which is the class"):
+        af.nearest_safe_tree(fitted(frame), frame[FEATURES], **ask)
+    # A tree of a forest was taught with some of the rows, and those of the others are no less protected.
+    forest = RandomForestClassifier(2, random_state=0).fit(frame[FEATURES], frame["y"])
+    assert af.nearest_safe_tree(forest.estimators_[0], frame, features=FEATURES, **ask).leaves > 1
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    told = [af.nearest_safe_tree(fitted(frame), one, **ask).to_model_json() for one in (frame, tmp_path / "people.csv")]
+    assert told[0] == told[1]
+
+
+def test_numbers_are_no_classes() -> None:
+    frame = people(5, 60).assign(y=np.linspace(1, 2, 60))
+    model = DecisionTreeRegressor(max_depth=3).fit(frame[FEATURES], frame["y"])
+    with pytest.raises(af.RequestError, match="a DecisionTreeRegressor tells numbers and not classes"):
+        af.nearest_safe_tree(model, frame, public=["a"], private=["b", "c", "y"], k=3)
 
 
 def test_wrong_requests_are_told() -> None:

@@ -50,6 +50,61 @@ def test_a_split_that_tells_the_classes_apart_stays() -> None:
     assert prune(grown, 0.25).tree.column.tolist() == [0, -1, -1]
 
 
+def random_tree(rng: np.random.Generator) -> GrownTree:
+    """Up to three levels of two sons each, in breadth-first order."""
+    column, children, counts = [], [], [rng.integers(0, 40, 2)]
+    depths = [0]
+    for number, depth in enumerate(depths):
+        split = depth < 3 and (number == 0 or rng.random() < 0.6)
+        column.append(0 if split else -1)
+        children.append(2 if split else 0)
+        if split:
+            left = rng.binomial(counts[number], rng.choice([0.1, 0.5, 0.8], 2))
+            counts += [left, counts[number] - left]
+            depths += [depth + 1, depth + 1]
+    return tree(column, children, [one.tolist() for one in counts])
+
+
+def pruned_by_hand(grown: GrownTree) -> list[int]:
+    """The columns that are left: of subtrees that save a training error, and are expected to err at least 0.1 less."""
+    first = grown.tree.first_child.tolist()
+    column = grown.tree.column.tolist()
+    persons, most = grown.counts.sum(axis=1), grown.counts.max(axis=1)
+    bound = expected_errors(persons, persons - most, 0.25)
+
+    def below(node: int) -> list[int]:
+        return [] if column[node] == -1 else [first[node], first[node] + 1]
+
+    def made(node: int) -> float:
+        """The training errors of what is left of a subtree."""
+        own = float(persons[node] - most[node])
+        return min(own, sum(made(son) for son in below(node))) if below(node) else own
+
+    def expected(node: int) -> float:
+        return float(bound[node]) if is_leaf(node) else sum(expected(son) for son in below(node))
+
+    def is_leaf(node: int) -> bool:
+        if not below(node) or sum(made(son) for son in below(node)) >= persons[node] - most[node] - 1e-3:
+            return True
+        return float(bound[node]) <= sum(expected(son) for son in below(node)) + 0.1
+
+    order = [0]
+    for node in order:
+        order.extend([] if is_leaf(node) else below(node))
+    return [-1 if is_leaf(node) else column[node] for node in order]
+
+
+def test_subtrees_are_replaced_where_a_leaf_is_expected_to_err_no_more() -> None:
+    rng = np.random.default_rng(0)
+    sizes = set()
+    for _ in range(600):
+        grown = random_tree(rng)
+        found = prune(grown, 0.25).tree.column.tolist()
+        assert found == pruned_by_hand(grown)
+        sizes.add((len(found), len(grown.counts)))
+    assert len(sizes) > 10
+
+
 def test_what_was_below_a_new_leaf_is_gone() -> None:
     grown = tree(
         [0, 1, 1, -1, -1, -1, 2, -1, -1],

@@ -85,12 +85,31 @@ def test_what_is_told_is_what_was_chosen() -> None:
     assert {tuple(one["predicts"]) for one in told.values()} == {(0, 1, 0)}
 
 
+def test_classes_that_no_leaf_tells_are_not_named_with_the_majority() -> None:
+    _, frame, y = classifier(0)
+    rare = ["a rare one", *y[1:200], "xerotic", "xerotic", *y[202:]]  # before and after the others
+    tree = af.KAnonymousTreeClassifier(10, ["age", "town"], ["dose"]).fit(frame, rare).tree_
+    assert tree.classes == ("a rare one", "ill", "well", "xerotic")
+    released = release_tree(tree, "majority")
+    text = released.to_model_json()
+    assert released.classes == ("ill", "well")
+    assert "rare" not in text
+    assert "xerotic" not in text
+    again = ReleasedTree.from_model_json(text)
+    assert again.predict(frame).tolist() == np.array(tree.classes)[tree.majority[tree.nodes_of(frame)]].tolist()
+    data = frame.with_columns(pl.Series("class", rare))
+    assert af.audit_tree(again, data, k=10).passed
+    # A class that is not named and yet is the most frequent one of a leaf.
+    wrong = data.with_columns(pl.col("class").replace("ill", "sick"))
+    assert [one.name for one in af.audit_tree(again, wrong, k=10).missed] == ["populations"]
+
+
 def test_a_name_that_is_not_known_ends_where_it_would_be_tested() -> None:
     tree = release_tree(figure_1().tree_)
     new = pl.DataFrame({"marital": ["Widowed", "Married", None], "car": ["Yes", "Bicycle", "No"]})
     assert tree.leaf_of(new).tolist() == [-1, -1, 0]
     assert tree.predict(new).tolist() == ["good", "bad", "bad"]
-    with pytest.raises(af.DataError, match="no column 'car'"):
+    with pytest.raises(af.DataError, match="no column 'car'; the tree needs"):
         tree.predict(new.drop("car"))
 
 

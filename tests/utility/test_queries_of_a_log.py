@@ -14,10 +14,11 @@ import pytest
 
 from anonfit.pipeline import Made, make, persons_in
 from anonfit.query_logs.tallies import Ask
+from anonfit.spec import Spec
 from anonfit.spec_reading import parse_spec
 from anonfit.utility.queries import QueryAnswer, judge_queries, query_table
 from anonfit.workload.parsing import parse_predicate
-from anonfit.workload.predicates import kinds_of
+from anonfit.workload.predicates import Predicate, kinds_of
 from anonfit.workload.truth import holds
 
 SPEC = """
@@ -203,3 +204,28 @@ def test_too_many_groups_are_judged_as_a_whole() -> None:
     made = make(parse_spec(SPEC), source=frame, threads=1)
     (found,) = judged(made, Ask(None, (), ("pay",)))
     assert found.measures[0].groups == 1
+
+
+def test_what_is_expected_does_not_depend_on_the_values_that_occur() -> None:
+    ages = [*range(40)] * 3
+    spec = parse_spec('version = 1\nprivacy.k = 60\n[columns.age]\nrole = "quasi-identifier"\ndomain = [0, 79]\n')
+    asks = Ask(None, (("count", None),), ("age",)), Ask(parse("age < 20", spec, ages), (("count", None),))
+    for end in (39, 79):  # in the second table somebody is 79
+        frame = pl.DataFrame({"age": [*ages[:-1], end]})
+        by_age, young = judged(make(spec, source=frame, threads=1), *asks)
+        assert (by_age.expected, by_age.true) == (pytest.approx(120), 120)
+        assert young.expected == pytest.approx(60)
+
+
+def test_where_an_uncut_column_is_taken_to_end_does_not_depend_on_groups() -> None:
+    spec = parse_spec('version = 1\nprivacy.k = 40\n[columns.age]\nrole = "quasi-identifier"\n')
+    ages = [*range(20, 60)]
+    ask = Ask(parse("age < 30 or age > 50", spec, ages), (("count", None),))
+    made = make(spec, source=pl.DataFrame({"age": ages}), threads=1)
+    alone, beside = judged(made, ask)[0], judged(made, ask, Ask(None, (("count", None),), ("age",)))[0]
+    assert alone.expected == pytest.approx(beside.expected)
+
+
+def parse(where: str, spec: Spec, ages: list[int]) -> Predicate:
+    columns = make(spec, source=pl.DataFrame({"age": ages}), threads=1).schema.columns
+    return parse_predicate(where, kinds_of(columns, pl.DataFrame({"age": ages})))

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import time
+from itertools import combinations
+
 import numpy as np
 import polars as pl
 import pytest
@@ -45,6 +48,49 @@ def test_a_rule_that_follows_from_a_simpler_one_is_left_out() -> None:
     a, b, c = [1] * 40 + [0] * 60, [1] * 40 + [0] * 60, [1, 1, 0, 0] * 25
     givens = {one.given for one in find_rules([item("a", a), item("b", b), item("c", c)])}
     assert givens == {("a!",), ("b!",)}
+
+
+def test_many_columns_that_say_the_same_or_nothing_are_no_burden() -> None:
+    rng = np.random.default_rng(0)
+    same = rng.random(2000) < 0.4
+    items = [Item(f"same {at}", f"same {at}!", same, same) for at in range(15)]
+    for column in range(30):
+        values = rng.integers(0, 9, 2000)
+        items += [Item(f"noise {column}", f"noise {column} {at}", values == at, values == at) for at in range(9)]
+    begin = time.process_time()
+    found = find_rules(items)
+    assert time.process_time() - begin < 30
+    assert len(found) == 30
+    assert all(rule.given[0].startswith("same") and len(rule.given) == 1 for rule in found)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rules_are_those_that_counting_finds(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    columns = rng.random((400, 6)) < rng.uniform(0.1, 0.9, 6)
+    columns[:, 0] |= columns[:, 1]
+    columns[:, 2] |= columns[:, 3] & columns[:, 4]
+    items = [Item(f"c{at}", f"c{at}", columns[:, at], ~columns[:, at]) for at in range(6)]
+    known = {}
+    for size in (1, 2):
+        for given in combinations(range(6), size):
+            for then in set(range(6)) - set(given):
+                has = columns[:, list(given)].all(axis=1)
+                both = has & columns[:, then]
+                if both.sum() < SUPPORT * 400 or both.sum() < CONFIDENCE * has.sum():
+                    continue
+                if both.sum() / has.sum() >= LIFT * columns[:, then].mean():
+                    known[given, then] = both.sum() / has.sum()
+    wanted = {
+        (tuple(f"c{at}" for at in given), f"c{then}")
+        for (given, then), sure in known.items()
+        if len(given) == 1 or not any(known.get(((at,), then), 0) >= sure for at in given)
+    }
+    found = find_rules(items)
+    assert {(one.given, one.then) for one in found} == wanted
+    for one in found:
+        has = ~columns[:, [int(name[1:]) for name in one.given]]
+        assert one.raw == (has.all(axis=1).sum(), (has.all(axis=1) & ~columns[:, int(one.then[1:])]).sum())
 
 
 def test_rules_of_a_release_are_counted_by_labels_and_values() -> None:

@@ -110,7 +110,7 @@ def _check(table: CodedTable, requirements: tuple[Requirement, ...]) -> None:
         raise RequestError(f"a quasi-identifier names column {unknown[0]} of a table of {len(table.columns)} columns.")
     unnamed = [column.name for index, column in enumerate(table.columns) if index not in named]
     if unnamed:
-        raise RequestError(f"{listed(unnamed)} is in no quasi-identifier; add it to one, or release it as it is.")
+        raise RequestError(f"{listed(unnamed[:1])} is in no quasi-identifier; add it to one, or release it as it is.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from anonfit.auditing.evidence import Evidence
 from anonfit.auditing.figures import Figure, Share
 from anonfit.auditing.groups import Grouping, Persons, count_values
 from anonfit.auditing.measuring import _evidence_of_sets, _within
-from anonfit.auditing.raw_columns import measure_raw_column
+from anonfit.auditing.raw_columns import different, measure_raw_column
 from anonfit.auditing.released import Released
 from anonfit.auditing.request import Request
 from anonfit.auditing.result import Diversity, RawColumn
@@ -106,7 +106,7 @@ class ColumnCounts:
         sizes = np.bincount(groups, weights=pairs.persons).astype(np.int64)
         grouping = Grouping(groups, len(sizes), _NONE)
         counts = count_values(Persons(pairs.persons), grouping, column, sizes=sizes)
-        return measure_raw_column(self.name, column, counts=counts, sensitive=self.sensitive)
+        return measure_raw_column(self.name, len(groups), counts=counts, sensitive=self.sensitive)
 
     def measure(self, evidence: Evidence, request: Request, released: Released) -> tuple[RawColumn, list[Diversity]]:
         """All figures of the column, once all rows were counted; `evidence` knows the groups and their persons."""
@@ -118,8 +118,8 @@ class ColumnCounts:
         persons = Persons(pairs.persons)
         held = replace(evidence, grouping=replace(evidence.grouping, of_row=pairs.group), persons=persons)
         counts = count_values(persons, held.grouping, column, sizes=held.sizes)
-        found = measure_raw_column(self.name, column, counts=counts, sensitive=self.sensitive)
-        found = replace(found, distinct=self._distinct(column.distinct()))
+        found = measure_raw_column(self.name, len(pairs.group), counts=counts, sensitive=self.sensitive)
+        found = replace(found, distinct=self._distinct(different(counts.value)))
         raw = RawValues(pairs.value, column, self.text_file)
         if not request.sets:
             return found, measure_demands(self.demands, raw, counts=counts, evidence=held)

@@ -37,12 +37,6 @@ class Coded:
     codes: IntArray
     bound: int
 
-    def distinct(self) -> int:
-        """The number of different values, missing counted as one."""
-        if self.bound <= max(4 * len(self.codes), 2**16):
-            return int(np.count_nonzero(np.bincount(self.codes, minlength=1)))
-        return pl.Series(self.codes).n_unique()
-
     def narrow(self) -> Coded:
         """The same values with codes in the same order, of which all but 0 occur."""
         if self.bound > max(4 * len(self.codes), 2**16):
@@ -118,7 +112,8 @@ def _offset(values: IntArray, series: pl.Series) -> Coded:
     low, high = (int(present.min()), int(present.max())) if len(present) else (0, 0)
     if high - low > _WIDE:
         return _ranked(series.to_physical())
-    codes = values - low + 1
+    codes = values - low
+    codes += 1
     if missing is not None:
         codes[missing] = 0
     return Coded(codes, high - low + 2)
@@ -139,7 +134,8 @@ def integers(series: pl.Series) -> IntArray | None:
         if narrow.null_count() > physical.null_count():
             return None
         physical = narrow
-    found: IntArray = physical.cast(pl.Int64).fill_null(0).to_numpy()
+    physical = physical.cast(pl.Int64)
+    found: IntArray = (physical.fill_null(0) if physical.null_count() else physical).to_numpy()
     return found
 
 

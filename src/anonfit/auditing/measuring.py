@@ -149,7 +149,7 @@ def _raw_columns(evidence: Evidence, request: Request, released: Released) -> tu
     def measure(series: pl.Series) -> tuple[RawColumn, list[Diversity]]:
         column = coded_values(series)
         counts = count_values(evidence.persons, evidence.grouping, column, sizes=evidence.sizes)
-        inferred = measure_raw_column(series.name, column, counts=counts, sensitive=series.name in sensitive)
+        inferred = measure_raw_column(series.name, len(series), counts=counts, sensitive=series.name in sensitive)
         asked = [demand for demand in demands if demand.column == series.name]
         raw = RawValues(series, column, evidence.text_file)
         if not several:

@@ -3,19 +3,21 @@
 
 from __future__ import annotations
 
-from anonfit.auditing.coding import Coded
+import numpy as np
+import polars as pl
+
+from anonfit.auditing.coding import IntArray
 from anonfit.auditing.figures import Figure
 from anonfit.auditing.groups import ValueCounts, most_frequent
 from anonfit.auditing.result import RawColumn
 from anonfit.auditing.sizes import share_of
 
-__all__ = ["measure_raw_column"]
+__all__ = ["different", "measure_raw_column"]
 
 
-def measure_raw_column(name: str, column: Coded, *, counts: ValueCounts, sensitive: bool) -> RawColumn:
-    """One raw column from its counts; with entities a value counts for everyone who has it."""
+def measure_raw_column(name: str, rows: int, *, counts: ValueCounts, sensitive: bool) -> RawColumn:
+    """One raw column of so many rows from its counts; with entities a value counts for everyone who has it."""
     most = most_frequent(counts)
-    rows = len(column.codes)
     filled = counts.sizes > 0
     return RawColumn(
         name,
@@ -23,5 +25,14 @@ def measure_raw_column(name: str, column: Coded, *, counts: ValueCounts, sensiti
         certain=share_of(counts.sizes, filled & (most >= counts.sizes)),
         likely=share_of(counts.sizes, filled & (10 * most >= 9 * counts.sizes)),
         smallest=int(counts.persons.min()) if rows else None,
-        distinct=Figure(column.distinct() / rows if rows else 0.0, rows),
+        distinct=Figure(different(counts.value) / rows if rows else 0.0, rows),
     )
+
+
+def different(values: IntArray) -> int:
+    """How many different values there are."""
+    if values.max(initial=0) > max(4 * len(values), 2**16):
+        return pl.Series(values).n_unique()
+    seen = np.zeros(int(values.max(initial=0)) + 1, np.bool_)
+    seen[values] = True
+    return int(np.count_nonzero(seen))

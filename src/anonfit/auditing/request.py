@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Literal
 
 from anonfit.auditing.demands import DiversityDemand
@@ -72,6 +73,10 @@ class Request:
     findings: tuple[Finding, ...] = ()  # made before the audit proper, by the checks of a release folder
 
 
+def _is_whole(number: object) -> bool:
+    return isinstance(number, Integral) and not isinstance(number, bool)
+
+
 def check_request(request: Request) -> None:
     """Raise on demands that contradict each other or cannot mean anything."""
     if not request.quasi_identifiers:
@@ -85,8 +90,8 @@ def check_request(request: Request) -> None:
             raise DataError(f"Listed twice among the {purpose}: {listed(twice)}.")
     _check_roles(request)
     for number in (request.k, *(demand.k for demand in request.sets)):
-        if number is not None and number < 1:
-            raise DataError("k is at least 1: it counts the persons of the smallest group.")
+        if number is not None and (not _is_whole(number) or number < 1):
+            raise DataError("k is a whole number of at least 1: it counts the persons of the smallest group.")
     if request.sampling_fraction is not None and not 0 < request.sampling_fraction <= 1:
         raise DataError("The sampling fraction is above 0 and at most 1.")
     if request.sampling_fraction is not None and request.population is not None:

@@ -224,10 +224,24 @@ class Audit:
         return {"passed": self.passed, "k": self.k, **plain(self)}
 
     def public(self, k: int) -> dict[str, Any]:
-        """The same without any figure about fewer than k persons, or all but fewer than k."""
-        hidden = tuple(_hidden(one, k) for one in self.findings)
+        """The same without any figure about fewer than k persons, or all but fewer than k.
+
+        Figures of the groups of one of several quasi-identifiers are held against its own k.
+        """
+        own = {", ".join(one.columns): k if one.k is None else one.k for one in self.sets}
+        hidden = tuple(
+            _hidden(one, own.get((one.where or "").rpartition(" in groups of ")[2], k)) for one in self.findings
+        )
         smallest = f"fewer than {k}" if self.k is not None and few(self.k, k) else self.k
-        return {"passed": self.passed, "k": smallest, **plain(replace(self, findings=hidden), k)}
+        return {
+            "passed": self.passed,
+            "k": smallest,
+            **plain(replace(self, findings=hidden), k),
+            "sets": [plain(one, own[", ".join(one.columns)]) for one in self.sets],
+            "diversity": [
+                plain(one, own.get(", ".join(one.settings.get("quasi_identifier", ())), k)) for one in self.diversity
+            ],
+        }
 
 
 def _hidden(finding: Finding, k: int) -> Finding:

@@ -59,7 +59,7 @@ def open_model(model: Any, features: Sequence[str] | None, named: Sequence[str])
             raise DataError("The model does not know the names of its columns: give them as 'features', in its order.")
         return AuditedModel(columns, read_fitted(model, columns))
     outcomes = getattr(model, "predict", model)
-    if not callable(outcomes):
+    if not callable(outcomes) or isinstance(model, type):
         raise DataError(
             f"A {type(model).__name__} cannot be audited: give a fitted tree or forest, a saved tree, or a function of "
             "a frame that gives one outcome for each row."
@@ -82,6 +82,8 @@ def spans_of(
     unknown = [name for name in model.columns if name not in frame.columns]
     if unknown:
         raise DataError(f"The model reads {listed(unknown)}; name it as a public or as a private column.")
+    if domains and isinstance(model.held, SavedTree | FittedTrees):
+        raise DataError("'domains' are for models that are asked for outcomes; of a tree, all values are covered.")
     if isinstance(model.held, SavedTree):
         return _of_saved(model.held, frame, public, target, persons)
     if isinstance(model.held, FittedTrees):
@@ -154,10 +156,13 @@ def _of_saved(
 def _populations(saved: SavedTree, frame: pl.DataFrame, target: str, persons: Persons) -> Finding:
     """Whether the bins hold what the tree says they hold: persons, shares or the most frequent class."""
     place = {_name(value): number for number, value in enumerate(saved.classes)}
-    classes = np.array([place.get(_name(value), -1) for value in frame[target].to_list()], np.int64)
+    names = [_name(value) for value in frame[target].to_list()]
+    if saved.populations == "majority":  # classes that no leaf tells are not named; they come last
+        place = {name: number for number, name in enumerate(dict.fromkeys((*place, *sorted(set(names)))))}
+    classes = np.array([place.get(name, -1) for name in names], np.int64)
     same = bool((classes >= 0).all())
     if same:
-        bins, telling = _counts(saved, frame, classes, persons)
+        bins, telling = _counts(saved.tree, frame, classes, len(place), persons)
         same = telling.argmax(axis=1).tolist() == list(saved.predicts)
         if saved.bins is not None:
             shares = np.round(telling / telling.sum(axis=1, keepdims=True), PLACES)
@@ -172,11 +177,12 @@ def _name(value: object) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _counts(saved: SavedTree, frame: pl.DataFrame, classes: IntArray, persons: Persons) -> tuple[IntArray, IntArray]:
+def _counts(
+    tree: ModelTree, frame: pl.DataFrame, classes: IntArray, width: int, persons: Persons
+) -> tuple[IntArray, IntArray]:
     """(leaf, class) the persons in every bin, and those who tell the class of the leaf: its own or, where it has none,
     those of the nearest node above that has any.
     """
-    tree, width = saved.tree, len(saved.classes)
     keys = leaf_of_rows(tree, frame) * width + classes
     counts = persons_in_groups(persons, keys, len(tree.tested) * width).reshape(-1, width)
     for node in range(len(counts) - 1, -1, -1):  # children stand after their parents

@@ -22,10 +22,11 @@ class Exposure:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """One span: how many individuals have it, and in which leaves they can be."""
+    """One span: how many individuals have it, in which leaves they can be, and their class where that is public."""
 
     persons: int = field(metadata=PERSONS)
     leaves: tuple[int, ...]
+    of_class: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

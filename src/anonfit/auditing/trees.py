@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from anonfit.auditing.branches import ModelTree
@@ -178,7 +179,6 @@ def _measured(
     values = None if hidden is None else frame[hidden]
     sizes = persons_in_groups(persons, of_row, int(of_row.max()) + 1)
     spans = _audit(columns, frame, of_row, **demands)
-    single = found.leaves if not columns.class_is_public else ()
     return TreeAudit(
         kind=found.kind,
         public=columns.public,
@@ -189,8 +189,22 @@ def _measured(
         spans=replace(spans, findings=(*found.findings, *spans.findings), notes=(*spans.notes, *found.notes)),
         exposed=() if values is None else _exposed(persons, of_row, values, confidences),
         trees=tuple(_one_tree(tree, one, persons, values, k) for tree, one in found.trees),
-        of_spans=tuple(Span(int(sizes[number]), leaves) for number, leaves in enumerate(single)),
+        of_spans=_of_spans(columns, frame, found, of_row, sizes),
     )
+
+
+def _of_spans(
+    columns: _Columns, frame: pl.DataFrame, found: ModelSpans, of_row: IntArray, sizes: IntArray
+) -> tuple[Span, ...]:
+    """The spans of a single tree; of_row: those that a public class tells apart."""
+    if not found.leaves:
+        return ()
+    _, first = np.unique(of_row, return_index=True)
+    classes: list[str | None] = [None] * len(first)
+    if columns.class_is_public and columns.target is not None:
+        classes = [str(one) for one in frame[columns.target].gather(first).to_list()]
+    leaves = [found.leaves[number] for number in found.of_row[first].tolist()]
+    return tuple(Span(*one) for one in zip(sizes.tolist(), leaves, classes, strict=True))
 
 
 def _audit(
@@ -241,12 +255,16 @@ def _exposed(
     sizes = persons_in_groups(persons, of_row, groups)
     grouping = Grouping(of_row, groups, of_row[:0])
     most = most_frequent(count_values(persons, grouping, column, sizes=sizes))
-    if any(not 0 < one <= 1 for one in confidences):
+    if any(not _is_share(one) for one in confidences):
         raise DataError("A confidence is above 0 and at most 1.")
     # 85 % of 20 persons are 17, though 0.85 * 20 may come out a little larger.
     return tuple(
         Exposure(one, share_of(sizes, most >= one * sizes * (1 - 1e-12))) for one in sorted({*confidences, 1.0})
     )
+
+
+def _is_share(value: object) -> bool:
+    return isinstance(value, int | float | np.floating) and bool(0 < value <= 1)
 
 
 def _one_tree(tree: ModelTree, of_row: IntArray, persons: Persons, values: pl.Series | None, k: int | None) -> OneTree:

@@ -16,12 +16,17 @@ __all__ = ["apply_release", "run_spec", "summary"]
 def summary(report: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """What a script wants to know of a release."""
     audit = report["audit"]
+    several = [
+        {"columns": list(one["columns"]), "k": one["k"], "smallest_group": one["sizes"]["smallest"]}
+        for one in audit["sets"]
+    ]
     return {
         "release": str(folder),
         "k": report["asked"]["k"],
         "rows": report["rows"],
         "groups": audit["sizes"]["groups"],
         "smallest_group": audit["sizes"]["smallest"],
+        **({"quasi_identifiers": several} if several else {}),
         "passed": audit["passed"],
         "report": str(folder / "report.html"),
         "internal_record": str(folder.with_name(f"{folder.name}.internal.json")),
@@ -86,9 +91,11 @@ def show_refinements(refinements: Mapping[str, Any] | None) -> None:
         for number, step in enumerate(refinements["steps"], 1)
     ]
     head = ("", "column", "refined", "into", "gain", "loss", "score", "anonymity")
-    screen.print(table(head, rows, numbers=(0, 4, 5, 6, 7)))
-    if refinements["stopped"]:
-        screen.print("  Refining was stopped before it was done.")
+    shown = table(head, rows, numbers=(0, 4, 5, 6, 7))
+    # Labels and names are told whole: a part of one may be that of another.
+    for column in shown.columns:
+        column.overflow = "fold"
+    screen.print(shown)
 
 
 def run_spec(
@@ -108,7 +115,13 @@ def run_spec(
         folder = out or Path(f"{spec.stem}-release")
         release = run(spec, folder, settings=settings, curve=curve, replace=replace, stage=stage)
     refinements = release.refinements
-    show_release(release.report, folder, as_json=as_json, more={"refinements": refinements} if steps else {})
+    more = {} if refinements is None else {"stopped": refinements["stopped"]}
+    show_release(release.report, folder, as_json=as_json, more=more | ({"refinements": refinements} if steps else {}))
+    if refinements is not None and refinements["stopped"] and not as_json:
+        console().print(
+            f"  Refining was stopped after {len(refinements['steps']):,} refinements; more were possible.",
+            style="yellow",
+        )
     if steps and not as_json:
         show_refinements(refinements)
 

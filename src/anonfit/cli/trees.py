@@ -52,8 +52,8 @@ def tree_of_spec(spec: Path | None, out: Path | None, *, settings: Sequence[str]
     screen = console()
     screen.print(Text("Published ", style="bold green") + Text(str(folder), style="bold"), soft_wrap=True)
     screen.print(
-        f"  {found['leaves']:,} leaves, {found['spans']:,} spans, the smallest of {found['smallest_span']} persons "
-        f"(asked: {found['k']})"
+        f"  {_several(found['leaves'], 'leaf', 'leaves')}, {_several(found['spans'], 'span', 'spans')}, the smallest "
+        f"of {found['smallest_span']} persons (asked: {found['k']})"
     )
     if (dropped := made.audit["rows"]["dropped"]) != 0:
         screen.print(f"  rows left out for missing values: {dropped}")
@@ -67,6 +67,10 @@ def tree_of_spec(spec: Path | None, out: Path | None, *, settings: Sequence[str]
     _show(drawn_text(made.tree))
     screen.print(Text(f"  drawn: {found['drawing']}"), soft_wrap=True)
     screen.print(Text(f"  for the owner of the data only: {found['internal_record']}"), soft_wrap=True)
+
+
+def _several(number: int, one: str, more: str) -> str:
+    return f"{number:,} {one if number == 1 else more}"
 
 
 def _share(told: Mapping[str, Any]) -> str:
@@ -90,8 +94,12 @@ def use_tree(
     spec: Path | None, saved: Path | None, data: Path | None, out: Path | None, *, replace: bool, as_json: bool
 ) -> None:
     """Show a published tree, or write new data with the classes that it predicts."""
-    if spec is not None or saved is None:
-        raise RequestError("--predict goes with --from and a published tree, and not with a spec.")
+    if saved is None:
+        raise RequestError("--predict needs a published tree: name it with --from.")
+    if spec is not None:
+        raise RequestError("a spec grows a tree, and --from uses a published one; name one of the two.")
+    if data is None and out is not None:
+        raise RequestError("--from alone shows the tree and writes nothing; leave --out away, or add --predict.")
     with stages(as_json=as_json) as stage:
         from anonfit.tree_api import load_tree, predict_file
 

@@ -56,7 +56,7 @@ def learn_workload(
     if as_json:
         print_json(_as_json(learned, target))
     else:
-        _show(learned, target, spec)
+        _show(learned, target, spec, log.dialect)
 
 
 def _as_json(learned: Learned, target: Path) -> dict[str, Any]:
@@ -81,11 +81,13 @@ def _as_json(learned: Learned, target: Path) -> dict[str, Any]:
 
 
 def _unread(one: Unread) -> dict[str, Any]:
-    return {"file": one.file, "line": one.line, "times": one.times, "why": one.why, "statement": one.shape[:LONGEST]}
+    return {"file": one.file, "line": one.line, "times": one.times, "why": one.why, "statement": one.outline[:LONGEST]}
 
 
-def _show(learned: Learned, target: Path, spec: Spec) -> None:
+def _show(learned: Learned, target: Path, spec: Spec, dialect: str | None) -> None:
     from rich.text import Text
+
+    from anonfit.spec_learning import as_clause, queries
 
     screen, tally = console(), learned.tally
     screen.print(
@@ -102,14 +104,22 @@ def _show(learned: Learned, target: Path, spec: Spec) -> None:
     if learned.weights:
         used = sorted(learned.weights, key=lambda one: -one.weight)
         screen.print(table(("weight", "column"), [(one.weight, one.column) for one in used], numbers=(0,)))
+    if not learned.selections and not learned.weights:
+        named = ", ".join(name for name, _ in tally.tables.most_common(SHOWN)) or "none"
+        words = f"Nothing was learned: no query uses a quasi-identifier. Tables that queries name: {named}."
+        screen.print(Text(words, style="yellow"), soft_wrap=True)
     if learned.few:
         screen.print(Text(f"{learned.few:,} selections ask for fewer than k persons and were left out."))
     for reason, times in tally.unusable.most_common(SHOWN):
-        screen.print(Text(f"not usable in {times:,} queries: a condition: {reason}", style="yellow"), soft_wrap=True)
+        screen.print(
+            Text(f"not usable in {queries(times)}: a condition {as_clause(reason)}", style="yellow"), soft_wrap=True
+        )
     for one in tally.listed[:SHOWN]:
-        said = f"not read: {one.file}, line {one.line} ({one.times:,} times): {one.why} {_short(one.shape)}"
+        said = f"not read: {one.file}, line {one.line} ({one.times:,} times): {one.why} {_short(one.outline)}"
         screen.print(Text(said.rstrip(), style="yellow"), soft_wrap=True)
     _more(len(tally.listed) - SHOWN, "kinds of statements that were not read")
+    if tally.unread and dialect is None:
+        screen.print(Text("If they are SQL of some database, name it: --dialect postgres, mysql, tsql or such."))
     if spec.method.criterion not in ("auto", "selection", "weighted"):
         words = f"The spec's criterion is '{spec.method.criterion}', which does not use selections: write auto."
         screen.print(Text(words, style="yellow"), soft_wrap=True)

@@ -22,7 +22,7 @@ from anonfit.tables.reading import ReadOptions, read_table
 from anonfit.tables.schema import Schema
 from anonfit.tables.taxonomy import Taxonomy
 from anonfit.trees.building import Growing, build_tree
-from anonfit.trees.demand import Demand
+from anonfit.trees.demand import demand_of
 from anonfit.trees.exposure import CONFIDENCES, Exposure, exposure_of
 from anonfit.trees.growing import Variant
 from anonfit.trees.tree import DecisionTree
@@ -45,7 +45,8 @@ class KAnonymousTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
     Args:
         k: How many training persons must share every span.
         public: The columns of X that somebody may know of a person; all that are not private, if not given.
-        private: The columns of X that nobody but the data owner knows. Every column is public or private.
+        private: The columns of X that nobody but the data owner knows. Every column is public or private. A name that
+            one person alone has, or of a public column fewer than k, is not told, unless it is declared.
         variant: `c45` (gain ratio, cuts of numbers, pruning) or `id3` (gain, nominal columns only, no pruning).
         class_is_public: Whether somebody may know y of a person.
         entropy_l: At least the entropy of so many equally frequent classes is in every span; 1 asks for nothing.
@@ -58,7 +59,7 @@ class KAnonymousTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         domains: See `anonymize`.
         date_formats: See `anonymize`.
         missing: Texts that mean a missing value. Rows with one are refused.
-        cut_points: `simplest` or `value`.
+        cut_points: `simplest` or `value`; the latter where no number or date is private.
         max_spans: The most spans that are kept while growing.
 
     Attributes:
@@ -122,14 +123,15 @@ class KAnonymousTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
 
         Args:
             X: The training rows: a polars, pandas or Arrow frame, or an array.
-            y: The class of each row.
+            y: The class of each row. Its name, if it has one that no column of X has, is that of the class; else it is
+                `class`.
 
         Returns:
             The classifier.
         """
-        demand, growing = _demand(self), _growing(self)
+        demand, growing = demand_of(self.k, self.entropy_l, self.max_confidence), _growing(self)
         table = table_of(self, X, reset=True, at_least=demand.k)
-        target = str(getattr(y, "name", None) or "class")
+        target = _target(y, table.columns)
         labels = _labels(y, table)
         public = _public(self, table.columns)
         schema = _schema(self, table, demand.k)
@@ -141,7 +143,7 @@ class KAnonymousTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             public=public,
             target=target,
             classes=self.classes_.tolist(),
-            class_is_public=bool(self.class_is_public),
+            class_is_public=self.class_is_public,
             demand=demand,
             growing=growing,
         )
@@ -193,21 +195,12 @@ class KAnonymousTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         return self.tree_.nodes_of(_complete(_as_read(self, table_of(self, rows, reset=False))))
 
 
-def _demand(classifier: KAnonymousTreeClassifier) -> Demand:
-    k, l, share = classifier.k, classifier.entropy_l, classifier.max_confidence  # noqa: E741
-    if not is_whole(k) or k < 1:
-        raise RequestError(f"k must be a whole number of at least 1; found {k!r}.")
-    if not isinstance(l, int | float | np.number) or isinstance(l, bool) or not 1 <= l < np.inf:
-        raise RequestError(f"entropy_l must be a number of at least 1; found {l!r}.")
-    if not SHARE.have(share):
-        raise RequestError(f"max_confidence must be {SHARE.says}; found {share!r}.")
-    return Demand(int(k), float(l), float(share))
-
-
 def _growing(classifier: KAnonymousTreeClassifier) -> Growing:
     require_known("variant", classifier.variant, [str(one) for one in Variant])
     require_known("cut_points", classifier.cut_points, [str(one) for one in CutPoints])
     pruning, spans = classifier.pruning, classifier.max_spans
+    if not isinstance(classifier.class_is_public, bool | np.bool_):
+        raise RequestError(f"class_is_public must be True or False; found {classifier.class_is_public!r}.")
     if pruning is not None and (not SHARE.have(pruning) or pruning > 0.5):
         raise RequestError(f"pruning must be a number above 0 and at most 0.5, or None; found {pruning!r}.")
     if not is_whole(spans) or spans < 1:
@@ -250,6 +243,15 @@ def _schema(classifier: KAnonymousTreeClassifier, table: pl.DataFrame, k: int) -
     return schema_of(spec_of_keywords(None, words), table.columns)
 
 
+def _target(y: Any, columns: Sequence[str]) -> str:
+    """The name of the class, which no column has: a model tells columns and class apart by their names."""
+    name = str(getattr(y, "name", None) or "class")
+    target = "class" if name in columns else name
+    while target in columns:
+        target += "_"
+    return target
+
+
 def _labels(y: Any, table: pl.DataFrame) -> NDArray[Any]:
     """The classes of rows as an array."""
     if y is None:
@@ -260,6 +262,8 @@ def _labels(y: Any, table: pl.DataFrame) -> NDArray[Any]:
     if any(gaps):
         raise MissingValues(f"y has {sum(gaps)} missing value(s), or NaN; leave those rows out of X and y.")
     check_classification_targets(labels)
+    if labels.dtype.kind not in "OUTbiuf":
+        raise RequestError(f"y holds {labels.dtype.name}, and classes are texts, numbers or booleans; make it texts.")
     return labels
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 from anonfit.query_logs.shapes import Written, slot_of
 from anonfit.tables.schema import ColumnType
 from anonfit.workload.guarded import why_guarded
-from anonfit.workload.literals import Form, Literal, number_in, values_of
+from anonfit.workload.literals import Form, Literal, number_in, values_of, written
 from anonfit.workload.predicates import (
     ColumnKind,
     Condition,
@@ -102,8 +103,9 @@ class Filler:
         if kind == "truth":
             return EVERYTHING if tree[1] != negated else NOTHING
         if kind == "same":
-            first, second = (self.written(value, slots)[0] for value in tree[1])
-            return EVERYTHING if (first[1] == second[1]) != negated else NOTHING
+            first, second = (self.written(value, slots)[0][1] for value in tree[1])
+            is_same = first == second or (number_in(first) is not None and number_in(first) == number_in(second))
+            return EVERYTHING if is_same != negated else NOTHING
         if kind == "?":
             return self.unknown(tree[1])
         return self.condition(tree, slots, negated=negated)
@@ -156,9 +158,12 @@ class Filler:
             is_number = kind.holding == Holding.NUMBERS and form == Form.TEXT and number_in(text) is not None
             literal = Literal(Form.NUMBER if is_number else Form(form), text, text)
             try:
-                self.known[key] = values_of(literal, kind)
-            except ValueError:
-                self.known[key] = f"'{name}' is compared with a value that it cannot have"
+                found = values_of(literal, kind)
+                can_be_written = all(number_in(written(one)) is not None for one in found if isinstance(one, Fraction))
+            except (ValueError, OverflowError):
+                found, can_be_written = (), False
+            # A number too large to be written into a spec is none that a column has, either.
+            self.known[key] = found if can_be_written else f"'{name}' is compared with a value that it cannot have"
         return self.known[key]
 
 

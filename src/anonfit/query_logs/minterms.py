@@ -8,13 +8,14 @@ There can be two to the power of the conditions of them; only those are made tha
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from operator import ge, gt, le, lt
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.query_logs.merging import Merged
-from anonfit.workload.predicates import Condition, Predicate, Relation, all_of, conditions_of
+from anonfit.workload.predicates import Condition, Predicate, Relation, Value, all_of, conditions_of
 from anonfit.workload.truth import Rows
 
 if TYPE_CHECKING:
@@ -94,11 +95,13 @@ def _conditions(conditions: Sequence[Condition], part: NDArray[np.uint8]) -> lis
     return list(dict.fromkeys(found))
 
 
-def _tightest(conditions: Sequence[Condition]) -> list[Predicate]:
-    """The conditions without those that follow from others: of each column and direction the nearest end."""
+def _tightest(conditions: Sequence[Condition]) -> list[Condition]:
+    """The conditions without those that follow from others: of each column and direction the nearest end, and no value
+    that is ruled out anyway.
+    """
     lowest = (Relation.AT_LEAST, Relation.MORE)
     best: dict[tuple[str, bool], Condition] = {}
-    others: list[Predicate] = []
+    others: list[Condition] = []
     for one in conditions:
         if not one.relation.is_of_order or not one.kind.is_ordered:
             others.append(one)
@@ -107,7 +110,30 @@ def _tightest(conditions: Sequence[Condition]) -> list[Predicate]:
         known = best.get(key)
         if known is None or _is_tighter(one, known, is_low=key[1]):
             best[key] = one
-    return [*best.values(), *others]
+    kept = [*best.values(), *others]
+    return [one for one in kept if not _follows(one, [other for other in kept if other is not one])]
+
+
+def _follows(one: Condition, others: Sequence[Condition]) -> bool:
+    """Whether a condition that rules something out is met wherever the others of its column are."""
+    own = [other for other in others if other.column == one.column and other.relation != Relation.MISSING]
+    if one.relation == Relation.NOT_MISSING:
+        return bool(own)
+    named = [other for other in own if other.relation == Relation.IN or other.relation.is_of_order]
+    return one.relation == Relation.NOT_IN and all(
+        any(not _meets(value, other) for other in named) for value in one.values
+    )
+
+
+def _meets(value: Value, condition: Condition) -> bool:
+    """Whether a value is one that a condition lets pass, as far as that is known."""
+    if condition.relation == Relation.IN:
+        return value in condition.values
+    end: Any = condition.values[0]
+    if not condition.kind.is_ordered:
+        return True
+    compare = {Relation.LESS: lt, Relation.AT_MOST: le, Relation.MORE: gt, Relation.AT_LEAST: ge}
+    return bool(compare[condition.relation](value, end))
 
 
 def _is_tighter(one: Condition, known: Condition, *, is_low: bool) -> bool:

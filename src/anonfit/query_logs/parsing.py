@@ -14,6 +14,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from time import monotonic
 from typing import IO, Any
 
 from anonfit.errors import MissingPackage, RequestError, did_you_mean
@@ -23,6 +24,8 @@ __all__ = ["Parsed", "dialect_quoting", "parse_statements", "require_dialect"]
 
 SECONDS = 5.0
 """For one statement."""
+ALL_SECONDS = 300.0
+"""For all of them together; a log that people wrote needs a tenth of it."""
 START_SECONDS = 60.0
 """For the process to start."""
 RECURSION = 8_000
@@ -54,34 +57,48 @@ def dialect_quoting(name: str | None) -> tuple[Quoting, str]:
     """How a dialect quotes, and which of the quotes hold texts."""
     from sqlglot import Dialect
 
-    tokenizer = Dialect.get_or_raise(name).tokenizer_class
-    texts = {quote for quote in tokenizer.QUOTES if isinstance(quote, str) and len(quote) == 1}
-    names = {(one, one) if isinstance(one, str) else tuple(one) for one in tokenizer.IDENTIFIERS}
-    closing = {quote: quote for quote in sorted(texts)}
-    closing |= {opening: closed for opening, closed in sorted(names) if opening != "["}
-    return Quoting(closing, "\\" in tokenizer.STRING_ESCAPES), "".join(sorted(texts))
+    kind = Dialect.get_or_raise(name)
+    tokenizer = kind.tokenizer_class
+    names = dict((one, one) if isinstance(one, str) else one for one in tokenizer.IDENTIFIERS)
+    # What may be both is a name for sqlglot.
+    texts = {quote for quote in tokenizer.QUOTES if isinstance(quote, str) and len(quote) == 1 and quote not in names}
+    remarks = tuple(one for one in tokenizer.COMMENTS if isinstance(one, str))
+    return Quoting(
+        {quote: quote for quote in sorted(texts)} | dict(sorted(names.items())),
+        "\\" in tokenizer.STRING_ESCAPES,
+        remarks,
+        has_go=isinstance(kind, Dialect.get_or_raise("tsql").__class__),
+    ), "".join(sorted(texts))
 
 
-def parse_statements(texts: Sequence[str], dialect: str | None, *, seconds: float = SECONDS) -> Iterator[Parsed]:
+def parse_statements(
+    texts: Sequence[str], dialect: str | None, *, seconds: float = SECONDS, all_seconds: float = ALL_SECONDS
+) -> Iterator[Parsed]:
     """Parse statements, one after the other.
 
     Args:
         texts: The statements.
         dialect: Of sqlglot.
         seconds: How long each may take.
+        all_seconds: How long all may take.
 
     Returns:
         What each uses, in their order.
     """
-    done = 0
+    done, end = 0, monotonic() + all_seconds
     while done < len(texts):
         process = _Process(dialect)
         try:
             for found in process.answers(texts[done:], seconds):
                 yield found
                 done += 1
+                if monotonic() >= end:
+                    break
         finally:
             process.stop()
+        if monotonic() >= end:
+            yield from [Parsed(None, f"the statements before it took {all_seconds:g} seconds")] * (len(texts) - done)
+            return
         if done < len(texts):  # the process was stopped, or stopped itself
             yield Parsed(None, f"it takes more than {seconds:g} seconds to parse")
             done += 1
@@ -93,7 +110,8 @@ class _Process:
     def __init__(self, dialect: str | None) -> None:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
         self.process = subprocess.Popen(  # noqa: S603  its own interpreter with a fixed program
-            [sys.executable, "-c", PROGRAM],
+            # -P: the folder that it is called in, where logs may lie, holds no modules.
+            [sys.executable, "-P", "-c", PROGRAM],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

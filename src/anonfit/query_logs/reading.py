@@ -24,13 +24,15 @@ BY_LINES = 0.9
 """A file in which so many lines begin as statements do has one on each line."""
 
 STATEMENT = (
-    r"\s*\(*\s*(?:(?:begin|commit|rollback)\b|(?:select|with|insert|update|delete|create|drop|alter|merge|explain|set|use|"
+    r"\s*+\(*+\s*+(?:(?:begin|commit|rollback)\b|(?:select|with|insert|update|delete|create|drop|alter|merge|explain|set|use|"
     r"show|describe|truncate|grant|revoke|call|copy|values|analyze|vacuum|declare|fetch|close|from|table|replace|load)"
-    r"\b\s*\S)"
+    r"\b\s*+\S)"
 )
 BEGIN = re.compile(STATEMENT, re.IGNORECASE)
 NEXT = re.compile(rf";[ \t]*\n(?={STATEMENT})", re.IGNORECASE)
 """Where a statement begins, whatever is quoted."""
+GO = r"(?m:^[ \t]*+go[ \t]*+(?=\n))"
+"""A line that ends what stands before it, in dialects that have such lines."""
 LONGEST_MARK = 100
 HALVES = re.compile(r"(?:[-/*\\]|\$[A-Za-z_]*)+\Z")
 """What may be the first half of a mark."""
@@ -47,20 +49,30 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Quoting:
-    """What opens a quote and closes it again, and whether a backslash takes the meaning from the sign after it."""
+    """What opens a quote and closes it again, and whether a backslash takes the meaning from the sign after it; what
+    makes the rest of a line a comment, and whether a line that says GO ends a statement.
+    """
 
     closing: dict[str, str]
     backslash: bool
+    remarks: tuple[str, ...] = ("--",)
+    has_go: bool = False
 
     @property
     def opening(self) -> re.Pattern[str]:
         """What ends plain text: a quote, a comment, or the end of a statement."""
         quotes = "".join(re.escape(quote) for quote in self.closing)
-        return re.compile(rf"[{quotes};]|--|/\*|\$[A-Za-z_]*\$")
+        go = rf"|{GO}" if self.has_go else ""
+        return re.compile(rf"[{quotes};]|{self.remark}|/\*|\$[A-Za-z_]*\${go}", re.IGNORECASE)
+
+    @property
+    def remark(self) -> str:
+        """The pattern of what makes the rest of a line a comment."""
+        return "|".join(re.escape(mark) for mark in self.remarks)
 
     def end_of(self, opened: str) -> re.Pattern[str]:
         """What ends a quote or comment."""
-        if opened == "--":
+        if opened in self.remarks:
             return re.compile(r"\n")
         if opened == "/*":
             return re.compile(r"\*/")
@@ -99,7 +111,7 @@ class _Splitter:
         first = file.read(BLOCK)
         if "\0" in first:
             raise RequestError(f"{self.name} is no text file; a query log holds statements of SQL.")
-        yield from self.by_lines(first, file) if _is_by_lines(first) else self.by_semicolons(first, file)
+        yield from self.by_lines(first, file) if _is_by_lines(first, self.quoting) else self.by_semicolons(first, file)
 
     def by_lines(self, first: str, file: TextIO) -> Iterator[Statement]:
         """Every line is a statement, or several; what is not closed ends with its line."""
@@ -122,61 +134,66 @@ class _Splitter:
             return
         start = 0
         while start < len(line):
-            end, opened = self.end_of_statement(line, start, "")
-            if opened and opened != "--":
+            end, after, opened = self.end_of_statement(line, start, "")
+            if self.is_broken(opened):
                 yield Statement(None, self.name, number)
                 return
             yield from self.statement(line[start:end], number)
-            start = end + 1
+            start = after
 
     def by_semicolons(self, first: str, file: TextIO) -> Iterator[Statement]:
         """Statements go on over lines until a semicolon."""
-        buffer, line, block = first, 1, first
+        buffer, at, line, block = first, 0, 1, first
         while buffer:
-            end, opened = self.end_of_statement(buffer, 0, "")
+            end, after, opened = self.end_of_statement(buffer, at, "")
             is_whole = end < len(buffer)
-            if not is_whole and len(buffer) <= LONGEST and block:
+            if not is_whole and len(buffer) - at <= LONGEST and block:
                 block = file.read(BLOCK)
-                buffer += block
+                buffer, at = buffer[at:] + block, 0
                 continue
-            is_open = bool(opened) and opened != "--"
+            is_lost = self.is_broken(opened) or end - at > LONGEST
             # A quote that was never closed takes the next statement for a text.
-            found = NEXT.search(buffer) if (is_open or end > LONGEST) and self.mended < MENDED else None
+            found = NEXT.search(buffer, at) if is_lost and self.mended < MENDED else None
             if found is not None:
                 self.mended += 1
-                end = found.start()
-                yield self.unreadable(buffer, line)
-            elif end > LONGEST or is_open:
-                yield self.unreadable(buffer, line)
+                end, after = found.start(), found.start() + 1
+                yield self.unreadable(buffer[at:end], line)
+            elif is_lost:
+                yield self.unreadable(buffer[at:end], line)
                 if not is_whole:
-                    buffer, block, passed = self.skipped(buffer, file)
-                    line += passed
+                    buffer, block, passed = self.skipped(buffer[at:], file)
+                    at, line = 0, line + passed
                     buffer = buffer or (file.read(BLOCK) if block else "")
                     continue
             else:
-                yield from self.statement(buffer[:end], line)
-            line += buffer.count("\n", 0, end + 1)
-            buffer = buffer[end + 1 :]
-            if not buffer:
+                yield from self.statement(buffer[at:end], line)
+            line += buffer.count("\n", at, after)
+            at = after
+            if at >= len(buffer):
                 buffer = block = file.read(BLOCK)
+                at = 0
+
+    def is_broken(self, opened: str) -> bool:
+        """Whether a text ends within a quote or comment that should have been closed."""
+        return bool(opened) and opened not in self.quoting.remarks
 
     def skipped(self, buffer: str, file: TextIO) -> tuple[str, str, int]:
         """What comes after a statement that is too long, the last block read, and the lines that were passed."""
         opened, passed = "", 0
         while True:
             place = _safe_end(buffer)
-            end, opened = self.end_of_statement(buffer[:place], 0, opened)
-            passed += buffer.count("\n", 0, end + 1 if end < place else place)
+            end, after, opened = self.end_of_statement(buffer[:place], 0, opened)
+            passed += buffer.count("\n", 0, after)
             if end < place:
-                return buffer[end + 1 :], buffer, passed
+                return buffer[after:], buffer, passed
             block = file.read(BLOCK)
             if not block:
                 return "", "", passed
             buffer = buffer[place:] + block
 
-    def end_of_statement(self, text: str, start: int, opened: str) -> tuple[int, str]:
-        """Where the statement ends that goes on at a place, and what is open there: the length of the text if nothing
-        ends it.
+    def end_of_statement(self, text: str, start: int, opened: str) -> tuple[int, int, str]:
+        """Where the statement ends that goes on at a place, where the next one begins, and what is open there: the
+        length of the text if nothing ends it.
         """
         at = start
         while True:
@@ -186,14 +203,14 @@ class _Splitter:
                 while found is not None and found.group().startswith("\\"):
                     found = closing.search(text, found.end())
                 if found is None:
-                    return len(text), opened
+                    return len(text), len(text), opened
                 at, opened = found.end(), ""
             found = self.opening.search(text, at)
             if found is None:
-                return len(text), ""
-            if found.group() == ";":
-                return found.start(), ""
+                return len(text), len(text), ""
             opened, at = found.group(), found.end()
+            if opened == ";" or opened.strip().lower() == "go":
+                return found.start(), at, ""
 
     def unreadable(self, text: str, line: int) -> Statement:
         """A statement that is not read."""
@@ -219,8 +236,9 @@ def _safe_end(text: str) -> int:
     return len(text) if found is None else len(text) - (len(text[-LONGEST_MARK:]) - found.start())
 
 
-def _is_by_lines(text: str) -> bool:
+def _is_by_lines(text: str, quoting: Quoting) -> bool:
     """Whether nearly every line begins a statement."""
-    lines = [line for line in text[:LONGEST].split("\n") if line.strip() and not line.lstrip().startswith("--")]
+    lines = [line.strip() for line in text[:LONGEST].split("\n")]
+    lines = [line for line in lines if line and not line.startswith(quoting.remarks)]
     begun = sum(BEGIN.match(line) is not None for line in lines)
     return bool(lines) and begun >= BY_LINES * len(lines)

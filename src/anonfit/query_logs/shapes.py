@@ -29,6 +29,8 @@ DIGITS = frozenset(".0123456789")
 KEPT = "\x00"
 NUMBER_SLOT = "8675309"
 TEXT_SLOT = ("⟨", "⟩")
+SLOT = re.compile(rf"'{TEXT_SLOT[0]}\d+{TEXT_SLOT[1]}'|{NUMBER_SLOT}\d{{4}}")
+HIDDEN = "…"
 BEFORE_VALUES = frozenset(
     ("=", "<", ">", "<=", ">=", "<>", "!=", "==", "between", "and", "like", "ilike", "limit", "offset")
 )
@@ -48,10 +50,13 @@ class Written(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A statement without its values, and the values: of lists, all of them in one slot."""
+    """A statement without the values that it compares with, and these: of lists, all of them in one slot. Its outline
+    has no values at all, so it can be shown.
+    """
 
     text: str
     slots: tuple[tuple[Written, ...], ...]
+    outline: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +68,11 @@ class _Plan:
     texts: tuple[str, ...]
     kept: tuple[int, ...]
     slots: tuple[tuple[int, ...], ...]
+
+    @property
+    def outline(self) -> str:
+        """The shape without the values that belong to it, too."""
+        return SLOT.sub(HIDDEN, HIDDEN.join(self.texts))
 
     def text(self, values: Sequence[str]) -> str:
         """The shape of a statement that has some values."""
@@ -99,7 +109,7 @@ class _Shaper:
         ]
         self.backslash = quoting.backslash
         number = r"\d++(?:\.\d*+)?+(?:[eE][+-]?\d++)?+(?![\w])|\.\d++(?![\w])"
-        comment = r"--[^\n]*+|/\*(?:[\s\S]*?\*/|[\s\S]*+)"
+        comment = rf"(?:{quoting.remark})[^\n]*+|/\*(?:[\s\S]*?\*/|[\s\S]*+)"
         self.values = re.compile(rf"({'|'.join([*texts, *names])}|{comment}|(?<![\w.@:$#])(?:{number}))")
         self.text_quotes = text_quotes
         self.plans: dict[str, _Plan | TooLarge] = {}
@@ -132,28 +142,33 @@ class _Shaper:
                 self.plans[key] = plan
         if isinstance(plan, TooLarge):
             raise plan
-        return Shape(plan.text(values), tuple(tuple(self.written(values[at]) for at in slot) for slot in plan.slots))
+        slots = tuple(tuple(self.written(values[at]) for at in slot) for slot in plan.slots)
+        return Shape(plan.text(values), slots, plan.outline)
 
     def plan(self, text: str, values: list[str]) -> _Plan | TooLarge:
         """The plan of a statement, which has these values."""
         words: list[str] = []
         slots: list[list[int]] = []
-        nesting, at, kept = _Nesting(), -1, []
+        nesting, at, kept, end = _Nesting(), -1, [], -1
         for found in self.pattern.finditer(text):
             kind, word = found.lastgroup, found.group()
             if kind == "skip":
                 continue
+            mark = ""  # the letter before a quote that says what the text is; N says nothing more
+            if kind == "text" and end == found.start() and len(words[-1]) == 1:
+                mark = words.pop().lower().replace("n", "")
+            end = found.end() if kind == "word" else -1
             if kind in ("text", "number"):
                 nesting.chain, at = 0, at + 1
                 if at >= len(values) or values[at] != word:
                     return TooLarge("its quotes cannot be told apart")
-                if self.joins_list(words, slots, values, at):
+                if not mark and self.joins_list(words, slots, values, at):
                     continue
-                if _is_value(words) and len(slots) < MOST_WORDS:
+                if not mark and _is_value(words) and len(slots) < MOST_WORDS:
                     words.append(_slot(len(slots), is_text=kind == "text"))
                     slots.append([at])
                     continue
-                word = KEPT
+                word = mark + KEPT
                 kept.append(at)
             elif not nesting.passes(word):
                 return TooLarge(f"it is nested more than {DEEPEST} deep")

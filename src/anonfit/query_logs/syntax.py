@@ -33,6 +33,10 @@ def read_statement(text: str, dialect: str | None) -> dict[str, Any]:
         the trees of its `selections`, and `asks`: the tree, aggregates and groups by which it can be judged, or None.
     """
     tree = parse_one(text, dialect=dialect)
+    for column in list(tree.find_all(exp.Column)):
+        # A parameter such as $1 is a name for dialects that do not know it.
+        if column.name.startswith("$") and not column.this.args.get("quoted"):
+            column.replace(exp.Placeholder())
     if isinstance(tree, exp.Insert | exp.Create) and isinstance(tree.expression, exp.Expr):
         tree = tree.expression
     if isinstance(tree, exp.Subquery):

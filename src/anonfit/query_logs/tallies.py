@@ -30,13 +30,13 @@ Slots = tuple[tuple[Written, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A statement that could not be read, without its values."""
+    """A statement that could not be read, and what it looks like without its values."""
 
     file: str
     line: int
     times: int
     why: str
-    shape: str
+    outline: str
 
 
 @dataclass(slots=True)
@@ -95,6 +95,7 @@ class _Alike:
     """The statements of one shape."""
 
     first: Statement
+    outline: str
     times: Counter[Slots] = field(default_factory=Counter)
 
     @property
@@ -120,14 +121,15 @@ def read_log(
     tally = Tally()
     alike = _by_shape(paths, dialect, tally)
     chosen = sorted(alike.items(), key=lambda item: -item[1].total)
-    for shape, rest in chosen[most_shapes:]:
-        _not_read(tally, rest.first, rest.total, f"the log has more than {most_shapes:,} different statements", shape)
+    for _, rest in chosen[most_shapes:]:
+        why = f"the log has more than {most_shapes:,} different statements"
+        _not_read(tally, rest.first, rest.total, why, rest.outline)
     chosen = chosen[:most_shapes]
     counter = _Counter(columns, tally)
     texts = [shape for shape, _ in chosen]
-    for (shape, group), parsed in zip(chosen, parse_statements(texts, dialect), strict=True):
+    for (_, group), parsed in zip(chosen, parse_statements(texts, dialect), strict=True):
         if parsed.content is None:
-            _not_read(tally, group.first, group.total, parsed.fault, shape)
+            _not_read(tally, group.first, group.total, parsed.fault, group.outline)
         elif not parsed.content["is_query"]:
             tally.others += group.total
         else:
@@ -162,14 +164,14 @@ def _by_shape(paths: Sequence[Path], dialect: str | None, tally: Tally) -> dict[
             _not_read(tally, statement, 1, f"the log has more than {MOST_CHARACTERS:,} characters", "")
         else:
             kept += len(statement.text)
-            found.setdefault(shape.text, _Alike(statement)).times[shape.slots] += 1
+            found.setdefault(shape.text, _Alike(statement, shape.outline)).times[shape.slots] += 1
     return found
 
 
-def _not_read(tally: Tally, statement: Statement, times: int, why: str, shape: str) -> None:
+def _not_read(tally: Tally, statement: Statement, times: int, why: str, outline: str) -> None:
     tally.unread += times
     if len(tally.listed) < MOST_LISTED:
-        tally.listed.append(Unread(statement.file, statement.line, times, why, shape))
+        tally.listed.append(Unread(statement.file, statement.line, times, why, outline))
 
 
 class _Counter:
@@ -225,18 +227,33 @@ class _Counter:
         """The question of a query; None if not all of it is known."""
         tree = asked["tree"]
         filled = Filled(None) if tree is None else self.filler.fill(tree, slots)
-        groups = [self.columns.name(column) for column in asked["groups"]]
-        aggregates = [
-            (name, None if column is None else self.columns.name(column)) for name, column in asked["aggregates"]
-        ]
-        lost = any(
-            mine is None and column is not None
-            for (_, mine), (_, column) in zip(aggregates, asked["aggregates"], strict=True)
-        )
-        if filled.is_empty or not filled.is_whole or lost or None in groups:
+        groups = [self.released(column) for column in asked["groups"]]
+        aggregates = [self.aggregate(name, column) for name, column in asked["aggregates"]]
+        if filled.is_empty or not filled.is_whole or None in aggregates or None in groups:
             return None
         predicate = None if filled.predicate is None else _plain(filled.predicate)
-        return Ask(predicate, tuple(aggregates), tuple(name for name in groups if name is not None))
+        return Ask(
+            predicate,
+            tuple(one for one in aggregates if one is not None),
+            tuple(name for name in groups if name is not None),
+        )
+
+    def released(self, column: Sequence[Any]) -> str | None:
+        """The column of the table that is meant; None if it is none, or is not released."""
+        name = self.columns.name(column)
+        return name if name is not None and self.columns.kinds[name].is_released else None
+
+    def aggregate(self, name: str, column: Sequence[Any] | None) -> tuple[str, str | None] | None:
+        """What is computed of which column, None for rows; None if it cannot be computed from a release.
+
+        Whoever counts an identifier counts rows.
+        """
+        if column is None:
+            return name, None
+        found = self.released(column)
+        if found is None:
+            return (name, None) if name == "count" and self.columns.name(column) is not None else None
+        return name, found
 
 
 def _plain(predicate: Predicate) -> Predicate:

@@ -30,6 +30,7 @@ CUTS = (
     "That the tree tests a private column at all, and where: a cut lies between values of training persons, and a name "
     "of a private column that is not declared is one that at least k of them have."
 )
+CLASSES = "That there is somebody of a class: every class of a training person is named, however few have it."
 MINIMALITY = "What can be concluded from the fact that the tree was grown as far as the demand allows."
 OUTSIDERS = "Persons whose rows the tree was not taught with: it predicts their class, too."
 
@@ -53,6 +54,7 @@ def tree_content(facts: TreeFacts) -> dict[str, Any]:
         Populations.RELATIVE: "the share of each class in every leaf, rounded",
         Populations.MAJORITY: "the most frequent class of every leaf",
     }[tree.populations]
+    named = [] if tree.populations == Populations.MAJORITY else [CLASSES]
     return {
         "format": "anonfit tree audit",
         "version": 1,
@@ -65,6 +67,6 @@ def tree_content(facts: TreeFacts) -> dict[str, Any]:
         },
         "attacker": ATTACKER,
         "spans": SPANS,
-        "not_covered": [BEYOND, IN_COMMON, CUTS, MINIMALITY, SEVERAL_RELEASES, OUTSIDERS],
+        "not_covered": [BEYOND, IN_COMMON, CUTS, *named, MINIMALITY, SEVERAL_RELEASES, OUTSIDERS],
         "audit": dict(facts.audit),
     }

@@ -35,6 +35,7 @@ _MOMENT = re.compile(
     r"(?:[T ](?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d(?:\.\d{1,9})?))?)?)?)?",
     re.ASCII,
 )
+_FEW = 1 << 12
 _TICKS_A_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 
@@ -106,6 +107,9 @@ def _by_name(leaves: Sequence[str], values: pl.Series) -> NDArray[np.int32]:
     """The leaf position of each text."""
     import polars as pl
 
+    if len(values) + len(leaves) <= _FEW:  # without the threads of polars, which may be busy with something else
+        position = {name: place for place, name in enumerate(leaves)}
+        return np.array([position.get(name, -1) for name in values.to_list()], np.int32)
     positions = pl.Series("position", np.arange(len(leaves), dtype=np.int32))
     lookup = pl.DataFrame([pl.Series("name", leaves, dtype=pl.String), positions])
     # A join is twice as fast as Series.replace_strict at a million names.

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.errors import AuditFailed, DataError, RequestError
+from anonfit.errors import AuditFailed, DataError, RequestError, listed
 from anonfit.recoding.building import build_recoding, cells_of_codes
 from anonfit.tables.codebook import CodedValues, code_column, column_type, typed
 from anonfit.tables.cuts import CutPoints
+from anonfit.tables.domains import Domain, OrderedDomain
 from anonfit.tables.schema import Column, ColumnType
 from anonfit.trees.attributes import attributes_of
 from anonfit.trees.demand import Demand
@@ -83,6 +84,8 @@ def build_tree(
     coded = [_coded(column, frame, least[column.name], growing.variant) for column in columns]
     domains = [one.domain for one in coded]
     is_public = [column.name in public for column in columns]
+    if growing.cut_points == CutPoints.VALUE:
+        _require_public_cuts(domains, is_public)
     grown = grow_tree(
         attributes_of(domains, [one.codes for one in coded], is_public),
         labels,
@@ -122,6 +125,17 @@ def _coded(column: Column, frame: pl.DataFrame, k: int, variant: Variant) -> Cod
                 "declare it nominal, give it a taxonomy, or use variant = 'c45'."
             )
     return code_column(column, values, persons=_persons, k=k)
+
+
+def _require_public_cuts(domains: Sequence[Domain], is_public: Sequence[bool]) -> None:
+    """A cut of a private column that stands at a value would tell what somebody's private value is."""
+    private = [one.name for one, known in zip(domains, is_public, strict=True) if not known]
+    told = [one.name for one in domains if one.name in private and isinstance(one, OrderedDomain)]
+    if told:
+        raise RequestError(
+            f"cut_points = 'value' would tell values of single persons in the private column {listed(told)}; use "
+            "cut_points = 'simplest'."
+        )
 
 
 def _persons(groups: NDArray[np.int64], count: int) -> NDArray[np.int64]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from anonfit.errors import Infeasible, RequestError
 from anonfit.privacy.bounds import at_least, at_most, plain
 
-__all__ = ["TIE", "Demand", "require_demand"]
+__all__ = ["TIE", "Demand", "demand_of", "require_demand"]
 
 TIE = 1e-9
 
@@ -48,6 +49,21 @@ class Demand:
         )
         found |= persons == 0
         return found
+
+
+def demand_of(k: object, entropy_l: object, max_confidence: object) -> Demand:
+    """The demand that a caller writes down; what is no such number is refused."""
+    if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
+        raise RequestError(f"k must be a whole number of at least 1; found {k!r}.")
+    if not _is_number(entropy_l) or not 1 <= entropy_l < math.inf:
+        raise RequestError(f"entropy_l must be a number of at least 1; found {entropy_l!r}.")
+    if not _is_number(max_confidence) or not 0 < max_confidence <= 1:
+        raise RequestError(f"max_confidence must be a number above 0 and at most 1; found {max_confidence!r}.")
+    return Demand(int(k), float(entropy_l), float(max_confidence))
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def require_demand(demand: Demand, classes: NDArray[np.int64], *, class_is_public: bool) -> None:

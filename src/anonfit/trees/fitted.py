@@ -19,7 +19,7 @@ from anonfit.tables.schema import Column, ColumnType, Role
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["FittedTree", "features_of", "read_fitted_tree"]
+__all__ = ["OTHER_ROWS", "FittedTree", "features_of", "read_fitted_tree"]
 
 
 OTHER_ROWS = "these are not the rows it was taught with, and these are the ones to protect."
@@ -32,6 +32,7 @@ class FittedTree:
     tree: Tree
     domains: tuple[OrderedDomain, ...]
     codes: tuple[NDArray[np.int32], ...]  # (column)(row)
+    taught: NDArray[np.int64]  # (node,) the rows it had when it was fitted; of a tree of a forest, those drawn for it
 
 
 def features_of(model: Any, features: Sequence[str] | None) -> tuple[str, ...]:
@@ -41,7 +42,12 @@ def features_of(model: Any, features: Sequence[str] | None) -> tuple[str, ...]:
             f"a {type(model).__name__} is no fitted decision tree of scikit-learn; of a forest, give one of its "
             "'estimators_'."
         )
-    names = features if features is not None else getattr(model, "feature_names_in_", None)
+    if not hasattr(model, "classes_"):
+        raise RequestError(f"a {type(model).__name__} tells numbers and not classes; only trees of classes are pruned.")
+    known = getattr(model, "feature_names_in_", None)
+    if features is not None and known is not None and list(features) != list(known):
+        raise RequestError("the features given are not those that the tree was fitted with; leave them out.")
+    names = features if features is not None else known
     if names is None:
         raise RequestError("the tree does not know the names of its columns: give them as 'features', in its order.")
     if len(names) != model.tree_.n_features:
@@ -78,7 +84,8 @@ def read_fitted_tree(model: Any, frame: pl.DataFrame, features: Sequence[str]) -
             raise DataError(f"no value of column '{features[feature]}' is beyond a threshold of the tree: {OTHER_ROWS}")
         start[place[right]], before[place[right]] = cut, cut - 1
     tree = Tree(column, width, start, before, np.full(count, -1, np.int32))
-    return FittedTree(tree, tuple(domain for domain, _ in coded), tuple(codes for _, codes in coded))
+    taught = np.asarray(arrays.n_node_samples, np.int64)[order]
+    return FittedTree(tree, tuple(domain for domain, _ in coded), tuple(codes for _, codes in coded), taught)
 
 
 def _coded(name: str, frame: pl.DataFrame) -> tuple[OrderedDomain, NDArray[np.int32]]:

@@ -125,7 +125,7 @@ class _Grower:
         self.logs = whole * np.log2(np.maximum(whole, 1.0))
         self.own = np.arange(rows, dtype=np.int32)
         self.buffer = np.empty(rows, np.int32)
-        self.runs = SpanRuns.none()
+        self.runs = SpanRuns.none(max_spans)
         if not self.is_shared:
             self.runs = SpanRuns(labels, class_is_public=class_is_public, max_spans=max_spans)
         widest = int(attributes.sizes.max(initial=1))
@@ -232,7 +232,10 @@ class _Grower:
         counts = np.zeros((len(starts), len(node.counts)), np.int64)
         part_rows(codes, starts, self.own, node.first, node.stop, self.buffer, edges, self.labels, counts)
         segments = [node.segments] * len(starts)
-        if self.attributes.is_public[column] and not self.is_shared:
+        if self.is_shared:
+            # Spans are leaves that somebody is in.
+            self.runs.add(int((counts.sum(axis=1) > 0).sum()) - 1)
+        elif self.attributes.is_public[column]:
             segments = self.runs.part(codes, starts, node.segments)
         stops = np.append(starts[1:], node.box[HIGH, column])
         is_ordered = bool(self.attributes.is_ordered[column])

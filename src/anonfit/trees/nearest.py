@@ -11,20 +11,22 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.engines.tree import LEAF, Tree
-from anonfit.errors import AuditFailed, RequestError, listed
+from anonfit.errors import AuditFailed, DataError, RequestError, did_you_mean, listed
 from anonfit.recoding.building import build_recoding, cells_of_codes
 from anonfit.tables.cuts import CutPoints
 from anonfit.tables.frames import from_frame
+from anonfit.tables.reading import ReadOptions, read_table
 from anonfit.tables.schema import Column, ColumnType, Role
 from anonfit.trees.classes import classes_of_target
-from anonfit.trees.demand import Demand, require_demand
-from anonfit.trees.fitted import FittedTree, features_of, read_fitted_tree
+from anonfit.trees.demand import Demand, demand_of, require_demand
+from anonfit.trees.fitted import OTHER_ROWS, FittedTree, features_of, read_fitted_tree
 from anonfit.trees.growing import GrownTree
 from anonfit.trees.pruning import pruned_at
 from anonfit.trees.released import ReleasedTree, release_tree
@@ -52,7 +54,7 @@ def nearest_safe_tree(
 
     Args:
         model: The fitted tree.
-        data: The rows it was taught with, and their class: a polars, pandas or Arrow frame.
+        data: The rows it was taught with, and their class: a path, or a polars, pandas or Arrow frame.
         public: Columns an attacker may know of a person.
         private: Columns nobody else knows. The class is one of them, or of the public ones.
         k: The individuals asked of the smallest span.
@@ -66,16 +68,21 @@ def nearest_safe_tree(
         The tree as far as it is safe; it predicts, and can be saved, drawn and audited. Cuts are not the thresholds of
         the fitted tree, but the simplest numbers that part the same rows.
     """
-    frame, names = from_frame(data), features_of(model, features)
+    demand, names = demand_of(k, entropy_l, max_confidence), features_of(model, features)
     target = _target(target, names, public, private)
+    frame = read_table(Path(data), ReadOptions()) if isinstance(data, str | Path) else from_frame(data)
+    if target not in frame.columns:
+        raise DataError(f"the data has no column '{target}', which is the class; {did_you_mean(target, frame.columns)}")
     classes = classes_of_target(TargetRequest(target), Column(target, Role.TARGET, ColumnType.NOMINAL), frame[target])
-    demand, is_known = Demand(k, entropy_l, max_confidence), target in public
+    is_known = target in public
     counts = np.bincount(classes.of_row, minlength=len(classes.names))
     require_demand(demand, counts, class_is_public=is_known)
     fitted = read_fitted_tree(model, frame, names)
     is_public = [name in public for name in names]
     none = np.zeros(len(frame), np.int32)
     grown = GrownTree(fitted.tree, _counts(fitted, classes.of_row, len(classes.names)), none)
+    if (grown.counts.sum(axis=1) < fitted.taught).any():
+        raise DataError(f"some nodes of the tree were taught with more rows than the data has: {OTHER_ROWS}")
     kept = safe_tests(fitted, is_public, classes.of_row, demand, grown.counts, class_is_public=is_known)
     pruned = pruned_at(grown, ~kept)
     tiling = build_recoding(pruned.tree, fitted.domains, points=CutPoints.SIMPLEST)
@@ -95,6 +102,8 @@ def nearest_safe_tree(
 
 def _target(target: str | None, names: Sequence[str], public: Sequence[str], private: Sequence[str]) -> str:
     """The class: the one column named that the tree does not read."""
+    if isinstance(public, str) or isinstance(private, str):
+        raise RequestError("'public' and 'private' are lists of columns.")
     if both := sorted(set(public) & set(private)):
         raise RequestError(f"both public and private: {listed(both)}; a column is one of these.")
     if absent := [name for name in names if name not in (*public, *private)]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.engines.tree import LEAF, Tree
-from anonfit.errors import RequestError, did_you_mean
+from anonfit.errors import DataError, RequestError, did_you_mean, listed
 from anonfit.recoding.recoding import Recoding, Unseen
 from anonfit.tables.frames import from_frame
 from anonfit.trees.tree import ClassName, DecisionTree
@@ -37,7 +37,8 @@ class ReleasedTree:
 
     `bins` has for every leaf and class the training persons (`exact`), the share of the class (`relative`), or
     nothing (`majority`); `predicts` has the class that each leaf tells. Both tell of an empty leaf, but for exact
-    populations, what the nearest node above with any persons holds.
+    populations, what the nearest node above with any persons holds. With `majority`, classes that no leaf tells are
+    not among `classes`.
     """
 
     tiling: Recoding
@@ -125,6 +126,8 @@ class ReleasedTree:
 
     def _ends(self, data: Any) -> NDArray[np.int32]:
         frame = from_frame(data)
+        if absent := [name for name in self.columns if name not in frame.columns]:
+            raise DataError(f"the data has no column {listed(absent)}; the tree needs every column it was grown with.")
         return self.tiling.nodes(self.tiling.cells(frame, unseen=Unseen.ANCESTOR))
 
     def to_model_json(self) -> str:
@@ -156,18 +159,23 @@ def release_tree(tree: DecisionTree, populations: str = Populations.EXACT) -> Re
         raise RequestError(f"populations = '{populations}' is not known; {did_you_mean(populations, Populations)}")
     kind = Populations(populations)
     leaves = tree.leaf_nodes
+    predicts, classes = tree.majority[leaves], tree.classes
     bins: NDArray[np.float64] | None = None
-    if kind == Populations.EXACT:
+    if kind == Populations.MAJORITY:
+        # A class that no leaf tells would still say that somebody has it.
+        told, predicts = np.unique(predicts, return_inverse=True)
+        classes = tuple(classes[one] for one in told.tolist())
+    elif kind == Populations.EXACT:
         bins = tree.bins.astype(np.float64)
-    elif kind == Populations.RELATIVE:
+    else:
         bins = np.round(tree.shares[leaves], PLACES)
     return ReleasedTree(
         tree.tiling,
         tree.public,
         tree.target,
-        tree.classes,
+        classes,
         tree.class_is_public,
         kind,
         bins,
-        tree.majority[leaves],
+        predicts,
     )

@@ -36,9 +36,9 @@ class SpanRuns:
         self._pieces = np.empty((3, rows), np.int64)
 
     @classmethod
-    def none(cls) -> SpanRuns:
-        """No list: where the rows that can reach a node are its own."""
-        return cls(np.zeros(0, np.int32), class_is_public=False, max_spans=1)
+    def none(cls, max_spans: int) -> SpanRuns:
+        """No list: where the rows that can reach a node are its own. Spans are counted all the same."""
+        return cls(np.zeros(0, np.int32), class_is_public=False, max_spans=max_spans)
 
     def part(
         self, codes: NDArray[np.int32], starts: NDArray[np.int32], segments: NDArray[np.int64]
@@ -47,17 +47,21 @@ class SpanRuns:
         start; the segments of each son.
         """
         used, more = part_spans(codes, starts, self.order, self.ends, segments, self._buffer, self._pieces)
-        self.count += int(more)
-        if self.count > self._max_spans:
-            raise RequestError(
-                f"the tree has more than max_spans = {self._max_spans} spans; raise max_spans or k, or let fewer "
-                "columns be private: a test of a private column lets spans run through all its branches."
-            )
+        self.add(int(more))
         pieces = self._pieces[:, :used]
         order = np.argsort(pieces[0], kind="stable")
         edges = np.searchsorted(pieces[0, order], np.arange(len(starts) + 1))
         found = np.ascontiguousarray(pieces[1:, order].T)
         return [found[edges[son] : edges[son + 1]] for son in range(len(starts))]
+
+    def add(self, more: int) -> None:
+        """There are so many more spans; too many are refused."""
+        self.count += more
+        if self.count > self._max_spans:
+            raise RequestError(
+                f"the tree has more than max_spans = {self._max_spans} spans; raise max_spans or k, or let fewer "
+                "columns be private: a test of a private column lets spans run through all its branches."
+            )
 
     def starts(self) -> list[int]:
         """The place at which each span begins."""

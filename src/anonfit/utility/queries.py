@@ -131,8 +131,10 @@ def judge_queries(asks: Sequence[tuple[Ask, int]], table: Table, *, ends: Ends |
     found: list[QueryAnswer] = []
     for chunk in _chunks(asks, table, rows):
         estimator = Estimator(table, rows, [one for query in chunk for one in query.predicates], ends)
+        # Without groups, which are those of the raw rows: what is expected would tell which values occur.
+        whole = Estimator(table, rows, [_predicate(query.ask) for query in chunk], ends)
         start = 0
-        for query in chunk:
+        for query, expected in zip(chunk, whole.counts(slice(0, len(chunk))).tolist(), strict=True):
             place = slice(start, start + len(query.predicates))
             start = place.stop
             at = len(found)
@@ -142,7 +144,7 @@ def judge_queries(asks: Sequence[tuple[Ask, int]], table: Table, *, ends: Ends |
                     true=int(every.true[at]),
                     kept=int(every.kept[at]),
                     answered=int(every.answered[at]),
-                    expected=float(estimator.counts(place).sum()),
+                    expected=expected,
                     measures=tuple(query.measures(estimator, place)),
                 )
             )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +31,8 @@ ROWS = 20_000
 """Rows in which rules are looked for; more are drawn from."""
 WORDS = 3
 """Items of a rule."""
+ITEMS = 100
+"""Items that rules are made of, those that tell most pairs of rows apart: sets of three are many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,30 +75,52 @@ def find_rules(items: Sequence[Item]) -> list[Rule]:
     require_mining()
     if not items or not len(items[0].released):
         return []
+    items = _telling(items)
     released = np.stack([item.released for item in items], axis=1)
     raw = np.stack([item.raw for item in items], axis=1)
     found = []
-    for given, then in _mined(released):
-        columns = [items[at].column for at in (*given, then)]
+    for one in _mined(released):
+        columns = [items[at].column for at in (*one.given, one.then)]
         if len(set(columns)) == len(columns):
-            found.append(_rule(items, released, raw, given, then))
-    ranked = sorted(found, key=lambda one: (-_told(one), one.given, one.then))
-    return _without_special_cases(ranked)[:MOST]
+            found.append(one)
+    ranked = sorted(found, key=lambda one: (-one.told, [items[at].text for at in one.given], items[one.then].text))
+    return [_rule(items, released, raw, one.given, one.then) for one in _without_special_cases(ranked)]
 
 
-def _mined(released: NDArray[np.bool_]) -> Iterator[tuple[tuple[int, ...], int]]:
-    """What follows from what, by the numbers of items."""
+def _telling(items: Sequence[Item]) -> list[Item]:
+    """The items by which most pairs of rows differ, in their order."""
+    shares = np.array([item.released.mean() for item in items])
+    kept = np.argsort(-shares * (1 - shares), kind="stable")[:ITEMS]
+    return [items[at] for at in sorted(kept.tolist())]
+
+
+@dataclass(frozen=True, slots=True)
+class _Mined:
+    """A rule by the numbers of its items, how sure it is, and how much it tells."""
+
+    given: tuple[int, ...]
+    then: int
+    sure: float
+    told: float
+    """How many rows more than by chance have both, as a share."""
+
+
+def _mined(released: NDArray[np.bool_]) -> Iterator[_Mined]:
+    """What follows from what."""
     import pandas as pd
-    from mlxtend.frequent_patterns import association_rules, fpgrowth
+    from mlxtend.frequent_patterns import apriori, association_rules
 
-    sets = fpgrowth(pd.DataFrame(released), min_support=SUPPORT, max_len=WORDS)
+    # Of this library's ways the one whose time depends on items, not on how different rows are.
+    sets = apriori(pd.DataFrame(released), min_support=SUPPORT, max_len=WORDS, low_memory=True)
     if not len(sets):
         return
     rules: Any = association_rules(sets, metric="confidence", min_threshold=CONFIDENCE)
-    for row in rules[rules["lift"] >= LIFT].itertuples(index=False):
-        given, then = row[0], row[1]
+    rules = rules[rules["lift"] >= LIFT]
+    figures = (rules[name] for name in ("antecedents", "consequents", "confidence", "support", "lift"))
+    for given, then, sure, support, lift in zip(*figures, strict=True):
         if len(then) == 1:
-            yield tuple(sorted(int(one) for one in given)), int(next(iter(then)))
+            told = round(support - support / lift, 12)
+            yield _Mined(tuple(sorted(int(one) for one in given)), int(next(iter(then))), sure, told)
 
 
 def _rule(
@@ -117,22 +142,14 @@ def _rule(
     )
 
 
-def _told(rule: Rule) -> float:
-    """How many rows more than by chance have both, as a share."""
-    given, both = rule.released
-    return (both - both / rule.lift) / rule.rows if given else 0.0
-
-
-def _without_special_cases(rules: Sequence[Rule]) -> list[Rule]:
-    """The rules without those that follow from a simpler one, which is as sure."""
-    found: list[Rule] = []
+def _without_special_cases(rules: Sequence[_Mined]) -> list[_Mined]:
+    """The first rules, without those that follow from a simpler one, which is as sure."""
+    known = {(one.given, one.then): one.sure for one in rules}
+    found: list[_Mined] = []
     for rule in rules:
-        sure = rule.released[1] / rule.released[0]
-        simpler = (
-            one
-            for one in rules
-            if one.then == rule.then and set(one.given) < set(rule.given) and one.released[1] / one.released[0] >= sure
-        )
-        if next(simpler, None) is None:
+        simpler = (part for size in range(1, len(rule.given)) for part in combinations(rule.given, size))
+        if not any(known.get((part, rule.then), 0.0) >= rule.sure for part in simpler):
             found.append(rule)
+        if len(found) == MOST:
+            break
     return found

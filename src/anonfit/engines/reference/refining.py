@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Top-down refinement in plain words: everything is recounted after each refinement. For tests."""
+"""Top-down refinement in plain words: everything is recounted after each refinement. For tests.
+
+Gains and ties are computed here by their definitions, not by what they are held against.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import log2
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.criteria.refinement import ahead, gain, is_beneficial
 from anonfit.tables.coded import MISSING, CodedTable, SplitMode
 
 if TYPE_CHECKING:
@@ -22,6 +25,30 @@ __all__ = ["Options", "Plain", "PlainStep", "refine"]
 Codes = tuple[int, ...]
 Part = tuple[Codes, int]
 """Codes, and the taxonomy node they are released as; -1 where there is none."""
+
+
+def entropy(counts: list[int]) -> float:
+    """The entropy of classes with so many records, in bits."""
+    shares = [one / sum(counts) for one in counts if one]
+    return -sum(share * log2(share) for share in shares)
+
+
+def gain(parts: list[list[int]]) -> float:
+    """How much less mixed the classes are in the parts than in the whole: nothing at all if, and only if, all parts
+    that have records have the classes in the same proportion. parts: (part, class)
+    """
+    whole: list[int] = [sum(counts) for counts in zip(*parts, strict=True)]
+    filled = [part for part in parts if sum(part)]
+    if all(part[one] * sum(whole) == whole[one] * sum(part) for part in filled for one in range(len(whole))):
+        return 0.0
+    left = sum(sum(part) / sum(whole) * entropy(part) for part in filled)
+    return max(entropy(whole) - left, 1e-18)
+
+
+def first_best(merits: list[float]) -> int:
+    """The first that is as good as the best but for rounding; -1 if there is none."""
+    best = max(merits, default=0.0)
+    return next((place for place, one in enumerate(merits) if one >= best * (1 - 1e-9)), -1)
 
 
 @dataclass(frozen=True)
@@ -82,8 +109,8 @@ class _Records:
         tops = [(tuple(range(one.size)), -1 if one.mode < SplitMode.BINARY else 0) for one in table.columns]
         self.parts: list[list[Part]] = [[top] for top in tops] if start is None else [list(parts) for parts in start]
 
-    def class_counts(self, column: int, codes: Codes) -> NDArray[np.int64]:
-        counts = np.zeros(max(self.classes) + 1, np.int64)
+    def class_counts(self, column: int, codes: Codes) -> list[int]:
+        counts = [0] * (max(self.classes) + 1)
         for row, code in enumerate(self.codes[column]):
             if code in codes:
                 counts[self.classes[row]] += self.weights[row]
@@ -132,7 +159,7 @@ class _Records:
         if not halves:
             return ()
         gains = [gain([self.class_counts(index, one) for one in pair]) for pair in halves]
-        low, high = halves[ahead(np.array(gains))]
+        low, high = halves[first_best(gains)]
         return (low, -1), (high, -1)
 
     def children(self, index: int, part: Part) -> tuple[Part, ...]:
@@ -186,7 +213,8 @@ class _Refining:
         """The information gain; negative where the refinement is not made for want of it."""
         counts = [self.records.class_counts(candidate.column, codes) for codes, _ in candidate.pieces]
         found = gain(counts)
-        wanted = is_beneficial(np.sum(counts, axis=0)) and (found > 0 or self.options.zero_gain)
+        several = sum(any(part[one] for part in counts) for one in range(len(counts[0]))) > 1
+        wanted = several and (found > 0 or self.options.zero_gain)
         return found if wanted else -1.0
 
     def is_valid(self, candidate: Candidate) -> bool:
@@ -226,7 +254,7 @@ class _Refining:
         if index in self.closed or not found:
             return []
         if found[0][0].value >= 0 and self.options.suppression == "best_gain":
-            found = [found[ahead(np.array([value for _, value in found]))]]
+            found = [found[first_best([value for _, value in found])]]
         valid = []
         for one, value in found:
             if self.is_valid(one):
@@ -242,7 +270,7 @@ class _Refining:
             losses = [self.loss(one) for one, _ in found]
             by_gain = self.options.criterion == "infogain"
             merits = [value if by_gain else value / (loss + 1) for (_, value), loss in zip(found, losses, strict=True)]
-            place = ahead(np.array(merits))
+            place = first_best(merits)
             if place < 0:
                 return None
             if not self.guarded or self.is_allowed(found[place][0]):
