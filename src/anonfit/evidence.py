@@ -275,7 +275,7 @@ def _attack(made: Made, large: LargeTable | None) -> Attack | None:
 
 def public_report(made: Made, audit: Audit) -> dict[str, Any]:
     """The report that anybody may read, without what takes long to measure."""
-    large = read_large(made) if made.is_large else None
+    large = read_large(made, audit.sizes.largest or 0) if made.is_large else None
     appraisal, attack = appraise(made, large=large), _attack(made, large)
     return _report(made, audit, appraisal, least=made.spec.privacy.least, attack=attack, asked=_asked(made))
 
@@ -284,7 +284,7 @@ def both_reports(made: Made, audit: Audit, *, ks: Sequence[int] = ()) -> tuple[d
     """The report that anybody may read, and the same for the owner of the data, from whom nothing is hidden; `ks` asks
     for a curve over these k.
     """
-    large = read_large(made) if made.is_large else None
+    large = read_large(made, audit.sizes.largest or 0) if made.is_large else None
     with ThreadPoolExecutor(1) as pool:
         attacking = pool.submit(_attack, made, large)
         appraisal, asked = appraise_thoroughly(made, ks=ks, large=large), _asked(made)

@@ -25,6 +25,8 @@ BATCH = 1 << 20
 """Rows that are read at once."""
 DRAWN = 1 << 20
 """Rows of the regions that are drawn, about."""
+HUGE = 1 << 16
+"""A region of more persons is not drawn as a whole."""
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -47,7 +49,7 @@ class LargeTable:
 def drawn_content(rows: int, of: int) -> dict[str, Any]:
     """What a report says of figures that rest on some regions, as plain data."""
     sentence = (
-        "The table is large: predictions, the attack, rules, clusters and the comparison were measured on all rows of "
+        "The table is large: predictions, the attack, rules, clusters and the comparison were measured on rows of "
         f"regions that were drawn at random, {rows:,} of {of:,} rows. All other figures are of all rows."
     )
     return {"rows": rows, "of": of, "sentence": sentence}
@@ -70,8 +72,11 @@ def raw_columns(made: Made) -> RawColumns:
     return made.source
 
 
-def _batches(rows: pl.LazyFrame) -> Iterator[pl.DataFrame]:
-    yield from rows.collect_batches(chunk_size=BATCH, maintain_order=True, engine="streaming")
+def _batches(made: Made) -> Iterator[tuple[pl.DataFrame, NDArray[np.int32]]]:
+    """The raw rows, some at a time, and the node of each."""
+    assert made.scan is not None
+    for frame in made.scan.collect_batches(chunk_size=BATCH, maintain_order=True, engine="streaming"):
+        yield frame, made.recoding.nodes(made.recoding.cells(frame))
 
 
 def drawn_regions(nodes: NDArray[np.integer[Any]], share: float, seed: int) -> NDArray[np.bool_]:
@@ -83,31 +88,56 @@ def drawn_regions(nodes: NDArray[np.integer[Any]], share: float, seed: int) -> N
     return drawn
 
 
-def read_large(made: Made) -> LargeTable:
-    """Read all rows once."""
+class _Drawing:
+    """Draws rows: all rows of some regions; of regions that are too large for that, some of the rows."""
+
+    def __init__(self, made: Made, is_huge: NDArray[np.bool_] | None = None) -> None:
+        """`is_huge` says of every node whether its region is too large; None: none is."""
+        self.made, self.is_huge = made, is_huge
+        self.share = min(1.0, DRAWN / max(1, made.rows.released))
+        self.seen = 0
+        self.frames: list[pl.DataFrame] = []
+        self.nodes: list[NDArray[np.int32]] = []
+
+    def add(self, frame: pl.DataFrame, nodes: NDArray[np.int32]) -> None:
+        """Some more rows."""
+        seed = self.made.spec.method.seed
+        drawn = drawn_regions(nodes, self.share, seed)
+        if self.is_huge is not None:
+            rows = np.arange(self.seen, self.seen + len(nodes))
+            drawn = np.where(self.is_huge[nodes], drawn_regions(rows, self.share, seed), drawn)
+        self.seen += len(nodes)
+        chosen = np.flatnonzero(drawn)
+        self.frames.append(frame[chosen])
+        self.nodes.append(nodes[chosen])
+
+    def release(self) -> Made:
+        """The same release with the rows that were drawn only."""
+        import polars as pl
+
+        rows, nodes = pl.concat(self.frames), np.concatenate(self.nodes)
+        return replace(self.made, held_source=rows, held_nodes=nodes, scan=None)
+
+
+def read_large(made: Made, largest: int) -> LargeTable:
+    """Read all rows once; twice if some regions, the largest of which has so many persons, are too large to be drawn as
+    a whole.
+    """
     import polars as pl
 
-    assert made.scan is not None
-    recoding = made.recoding
     count = next((column.name for column in made.schema.of_role(Role.COUNT)), None)
     counter = CombinationCounter(has_counts=count is not None)
-    sizes = np.zeros(recoding.node_count, np.int64)
-    kept: list[pl.DataFrame] = []
-    kept_nodes: list[NDArray[np.int32]] = []
-    share = min(1.0, DRAWN / max(1, made.rows.released))
-    for frame in _batches(made.scan):
-        nodes = recoding.nodes(recoding.cells(frame))
+    sizes = np.zeros(made.recoding.node_count, np.int64)
+    drawing = _Drawing(made) if largest <= HUGE else None
+    for frame, nodes in _batches(made):
         persons = None if count is None else frame[count].cast(pl.Int64).to_numpy()
         sizes += np.bincount(nodes, weights=persons, minlength=len(sizes)).astype(np.int64)
-        counter.add(frame.select(recoding.quasi_identifiers), persons)
-        drawn = np.flatnonzero(drawn_regions(nodes, share, made.spec.method.seed))
-        kept.append(frame[drawn])
-        kept_nodes.append(nodes[drawn])
+        counter.add(frame.select(made.recoding.quasi_identifiers), persons)
+        if drawing is not None:
+            drawing.add(frame, nodes)
+    if drawing is None:
+        drawing = _Drawing(made, sizes > HUGE)
+        for frame, nodes in _batches(made):
+            drawing.add(frame, nodes)
     used = np.flatnonzero(sizes)
-    some = replace(
-        made,
-        held_source=pl.concat(kept),
-        held_nodes=np.concatenate(kept_nodes),
-        scan=None,
-    )
-    return LargeTable(used, sizes[used], counter.risk(made.spec.privacy.k), some)
+    return LargeTable(used, sizes[used], counter.risk(made.spec.privacy.k), drawing.release())

@@ -16,7 +16,7 @@ from anonfit.errors import DataError
 
 __all__ = ["Shards", "differing", "distinct_hashes"]
 
-_BITS = 6
+_BITS = 4
 
 
 class Shards:

@@ -20,6 +20,9 @@ from anonfit.tables.schema import ColumnType
 
 __all__ = ["recoding_query"]
 
+DEEPEST = 8
+"""Conditions within conditions; SQLite reads about a dozen."""
+
 
 def _name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
@@ -98,27 +101,43 @@ def _cell(column: RecodedColumn) -> str:
     return f"CASE WHEN {value} IS NULL THEN {'0' if column.has_missing else 'NULL'} ELSE {known} END"
 
 
-def _node(tree: Tree) -> str:
-    """The expression for the region of a row's cells, made from the regions up."""
-    texts = [""] * len(tree.column)
-    first = tree.first_child
-    for node in range(len(tree.column) - 1, -1, -1):
+def _regions_of_cells(tree: Tree) -> list[str]:
+    """Expressions for the region of a row's cells, each going on from where the one before it ended: the first from the
+    root, the others from `region`. They are made from the regions up, and none is nested deeper than SQLite reads.
+    """
+    texts, first = [""] * len(tree.column), tree.first_child
+    depth, stage = [0] * len(texts), [0] * len(texts)
+    later: dict[int, list[str]] = {}
+    for node in range(len(texts) - 1, -1, -1):
         column = int(tree.column[node])
         if column == LEAF:
             texts[node] = str(node)
             continue
         children = range(int(first[node]), int(first[node]) + int(tree.children[node]))
-        parts = [texts[child] for child in children]
-        cell = f"cell{column}"
-        if tree.set_of[node] >= 0:
-            members = ", ".join(map(str, tree.sets[int(tree.set_of[node])].tolist()))
-            texts[node] = f"CASE WHEN {cell} IN ({members}) THEN {parts[0]} ELSE {parts[1]} END"
-        else:
-            starts = [str(int(tree.start[child])) for child in children][1:]
-            texts[node] = _search(cell, starts, parts)
+        added = (len(children) - 1).bit_length()
+        stage[node] = max(stage[child] for child in children)
+        depth[node] = max(depth[child] for child in children) + added
+        if depth[node] > DEEPEST:
+            stage[node] += 1
+            depth[node] = added
+            for child in children:
+                if depth[child]:
+                    later.setdefault(stage[child], []).append(f"WHEN {child} THEN {texts[child]}")
+                    texts[child] = str(child)
+        texts[node] = _divided(tree, node, [texts[child] for child in children])
         for child in children:
             texts[child] = ""
-    return texts[0]
+    return [texts[0], *(f"CASE region {' '.join(later[one])} ELSE region END" for one in sorted(later, reverse=True))]
+
+
+def _divided(tree: Tree, node: int, parts: Sequence[str]) -> str:
+    """The expression for the part of a node's split that a row's cells are in."""
+    cell = f"cell{int(tree.column[node])}"
+    if tree.set_of[node] >= 0:
+        members = ", ".join(map(str, tree.sets[int(tree.set_of[node])].tolist()))
+        return f"CASE WHEN {cell} IN ({members}) THEN {parts[0]} ELSE {parts[1]} END"
+    begin = int(tree.first_child[node])
+    return _search(cell, [str(int(tree.start[child])) for child in range(begin + 1, begin + len(parts))], parts)
 
 
 def _constant(value: object) -> str:
@@ -135,14 +154,19 @@ def _tree_query(recoding: Recoding, tree: Tree, kept: Sequence[str], values: Val
     rows = zip(regions.tolist(), *(part.to_list() for part in written), strict=True)
     listed = ",\n  ".join(f"({', '.join(_constant(one) for one in row)})" for row in rows)
     said = ", ".join(["region", *(f"said{place}" for place in range(len(names)))])
-    placed = ", ".join([f"{_node(tree)} AS region", *kept])
-    tables = (
-        f"placed AS (\n SELECT {placed}\n FROM cells\n WHERE {_known(recoding)}\n),\n"  # noqa: S608 - names are quoted
-        f"regions({said}) AS (\n VALUES\n  {listed}\n)"
-    )
+    cells = [f"cell{place}" for place in range(len(recoding.columns))]
+    found, *others = _regions_of_cells(tree)
+    placed = f"placed AS (\n SELECT {', '.join([f'{found} AS region', *cells, *kept])}\n FROM cells\n"  # noqa: S608
+    placed += f" WHERE {_known(recoding)}\n),\n"
+    last = "placed"
+    for number, further in enumerate(others):
+        chosen = ", ".join([f"{further} AS region", *cells, *kept])
+        placed += f"placed{number} AS (\n SELECT {chosen}\n FROM {last}\n),\n"  # noqa: S608
+        last = f"placed{number}"
+    tables = f"{placed}regions({said}) AS (\n VALUES\n  {listed}\n)"
     shown = [f"regions.said{place} AS {name}" for place, name in enumerate(names)]
-    shown += [f"placed.{name}" for name in kept]
-    return tables, f"SELECT {', '.join(shown)}\nFROM placed JOIN regions ON placed.region = regions.region"
+    shown += [f"{last}.{name}" for name in kept]
+    return tables, f"SELECT {', '.join(shown)}\nFROM {last} JOIN regions ON {last}.region = regions.region"
 
 
 def _known(recoding: Recoding) -> str:

@@ -97,8 +97,10 @@ def test_a_published_folder_and_a_lazy_frame_of_it(tmp_path: Path) -> None:
     assert release.report["measured_on"]["of"] == 900
 
 
-def test_figures_of_regions_that_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("huge", [1 << 16, 6, 0], ids=["none huge", "some huge", "all huge"])
+def test_figures_of_regions_that_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, huge: int) -> None:
     monkeypatch.setattr(large_tables, "DRAWN", 300)
+    monkeypatch.setattr(large_tables, "HUGE", huge)
     _people().write_parquet(tmp_path / "people.parquet")
     spec = spec_of_keywords(str(tmp_path / "people.parquet"), WORDS)
     found, expected = _made(spec, "duckdb"), _made(spec, "memory")
