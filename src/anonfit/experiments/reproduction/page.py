@@ -25,12 +25,14 @@ of the first table is one experiment: what the paper claims, and whether our mea
 if all that the paper says was found, **holds within the band** if only what was fixed beforehand as acceptable was
 found, and otherwise **does not hold**, with the numbers that say so.
 
-The papers are *Workload-Aware Anonymization* (LeFevre, DeWitt, Ramakrishnan, KDD 2006; claims C) and *Anonymizing
-Classification Data for Privacy Preservation* (Fung, Wang, Yu, TKDE 2007; claims T). In the first, regions are learned
-from training rows only, test rows are recoded by the same regions, and the learners are Weka's, as in the paper;
-[learning.md](learning.md) says how regions become features. TDS is top-down refinement for one quasi-identifier
-([tdr.md](tdr.md)). In the second, training and test records are masked together, as its authors did: the errors tell
-of its claims, and flatter what a model would do on records that nobody has seen.
+The papers are *Workload-Aware Anonymization* (LeFevre, DeWitt, Ramakrishnan, KDD 2006; claims C), *Anonymizing
+Classification Data for Privacy Preservation* (Fung, Wang, Yu, TKDE 2007; claims T), a report on weighted anonymization
+for applications (Rangachari, Xiong; claims W) and *k-Anonymous Decision Tree Induction* (Friedman, Schuster, Wolff,
+PKDD 2006; R25 to R29). In the first, regions are learned from training rows only, test rows are recoded by the same
+regions, and the learners are Weka's, as in the paper; [learning.md](learning.md) says how regions become features. TDS
+is top-down refinement for one quasi-identifier ([tdr.md](tdr.md)). In the second, training and test records are masked
+together, as its authors did: the errors tell of its claims, and flatter what a model would do on records that nobody
+has seen. Trees are tested on rows that were not masked ([trees.md](trees.md)).
 """
 
 
