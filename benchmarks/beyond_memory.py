@@ -109,8 +109,8 @@ def main() -> None:
         peaks = [f"{found[name] / 2**30:.2f} GiB" for name in ("peak", "peak_made")]
         print(
             f"{engine}: {found['seconds']:.1f} s from file to release ({found['made']:.1f} s to make it, "
-            f"{found['core_seconds']:.1f} s of a core in all), levels {levels or 'none'} s, peak {peaks[0]} ({peaks[1]} "
-            f"to make the table), {found['regions']} regions"
+            f"{found['core_seconds']:.1f} s of a core in all), levels {levels or 'none'} s, peak {peaks[0]} "
+            f"({peaks[1]} to make the table), {found['regions']} regions"
         )
 
 
