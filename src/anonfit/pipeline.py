@@ -135,8 +135,8 @@ def make(spec: Spec, *, source: Any = None, threads: int | None = None, stage: S
     refuse_output(spec)
     source = source if source is not None else source_of(spec)
     engine, reason = engine_for(spec, source)
-    if engine == "duckdb":
-        return make_outside(spec, source, reason=reason, threads=threads, stage=stage)
+    if engine != "memory":
+        return make_outside(spec, source, engine=engine, reason=reason, threads=threads, stage=stage)
     from anonfit.warming import prepare
 
     has_models = bool(spec.privacy.diversity) or spec.privacy.max_confidence < 1.0

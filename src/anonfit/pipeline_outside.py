@@ -6,7 +6,8 @@ done by an engine.
 from __future__ import annotations
 
 import weakref
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,12 +36,14 @@ from anonfit.engines.levels.growing import HAND_OVER
 from anonfit.engines.spilling import spill_folder
 from anonfit.errors import DataError, EngineError, SpecError
 from anonfit.made import Later, Made, RowCounts
+from anonfit.pipeline_spark import spark_engine
 from anonfit.progress import Stage, silent
 from anonfit.release.outside import placing_of
 from anonfit.spec import Spec
 from anonfit.tables.ingesting import ingest
 from anonfit.tables.reading import ReadOptions
 from anonfit.tables.schema import Role, Schema
+from anonfit.tables.spark_frames import is_spark
 from anonfit.threads import thread_count
 
 if TYPE_CHECKING:
@@ -49,6 +52,7 @@ if TYPE_CHECKING:
     from anonfit.engines.contract import Written
     from anonfit.engines.duckdb.connection import Connection
     from anonfit.engines.duckdb.engine import DuckDBEngine
+    from anonfit.engines.spark.engine import SparkEngine
 
 __all__ = ["engine_for", "make_outside"]
 
@@ -61,6 +65,8 @@ def engine_for(spec: Spec, source: Any) -> tuple[str, str | None]:
     """The engine that a spec asks for, or the one that fits the source, and why."""
     if spec.engine.name != "auto":
         return spec.engine.name, None
+    if is_spark(source):
+        return "spark", "the table is a DataFrame of Spark"
     needed = needed_memory(source, [name for name in spec.columns if spec.columns[name].role != Role.IDENTIFIER])
     if needed is None:
         return "memory", "the table is in memory already, or its size is not known"
@@ -88,51 +94,81 @@ def _not_outside(spec: Spec) -> list[str]:
 
 
 def make_outside(
-    spec: Spec, source: Any, *, reason: str | None = None, threads: int | None = None, stage: Stage = silent
+    spec: Spec,
+    source: Any,
+    *,
+    engine: str,
+    reason: str | None = None,
+    threads: int | None = None,
+    stage: Stage = silent,
 ) -> Made:
-    """Anonymize a source by the DuckDB engine."""
-    from anonfit.engines.duckdb.connection import connect
+    """Anonymize a source by an engine that does not hold its rows in memory."""
     from anonfit.warming import prepare
 
     if faults := _not_outside(spec):
-        raise SpecError([f"engine.name = 'duckdb': {fault}." for fault in faults])
+        raise SpecError([f"engine.name = '{engine}': {fault}." for fault in faults])
     schema, options = reading_of(spec, source)
     check_bounds(spec, schema)
     has_models = bool(spec.privacy.diversity) or spec.privacy.max_confidence < 1.0
     prepare(stage, models=has_models, ahead=True)
-    workers = thread_count(threads)
     stack = ExitStack()
     with stack:
         folder = stack.enter_context(spill_folder(_spill_place(spec)))
         stage("Reading")
-        memory = spec.engine.memory or max(available_memory() // 2, LEAST_MEMORY)
-        with connect(folder / "duckdb", memory=memory, threads=workers) as connection:
-            engine, left_out = _engine(spec, schema, source, options, connection, folder)
-            _check_raw(engine, schema)
-            names = released_names(schema)
-            kept = [name for name in names if name not in {column.name for column in schema.quasi_identifiers}]
-            asked: dict[str, Any] = {
-                "demands": demands_of(spec),
-                "workload": workload_of(spec),
-                "cut_points": spec.method.cut_points,
-                "kept": kept,
-                "threads": threads,
-                "stage": stage,
-            }
-            refining = refining_of(spec)
-            if refining is None:
-                hand_over = spec.engine.hand_over or HAND_OVER
-                result = anonymize_outside(engine, schema, hand_over=hand_over, **asked)
-            else:
-                result = anonymize_top_down_outside(engine, schema, refining=refining, **asked)
-            stage("Writing labels")
-            placing, columns = placing_of(result, names, spec.output.values)
-            written = engine.write(placing, columns, folder / f"data.{spec.output.format}", spec.output.format)
-        rows = RowCounts(engine.read, engine.read - engine.rows, 0, dropped_persons=left_out)
-        made = _made(spec, schema, source, result, written, rows, reason)
+        with _opened(engine, spec, schema, source, options, folder, threads) as (rows_of, left_out):
+            _check_raw(rows_of, schema)
+            result, written = _grown(rows_of, spec, schema, folder, threads, stage)
+        rows = RowCounts(rows_of.read, rows_of.read - rows_of.rows, 0, dropped_persons=left_out)
+        made = _made(spec, schema, source, result, written, rows, rows_of.name, reason)
         # The written table stays until what was made of it is gone.
         weakref.finalize(written, stack.pop_all().close)
     return made
+
+
+def _grown(
+    engine: DuckDBEngine | SparkEngine,
+    spec: Spec,
+    schema: Schema,
+    folder: Path,
+    threads: int | None,
+    stage: Stage,
+) -> tuple[AnonymizedOutside, Written]:
+    """The recoding of an engine's rows, and the released table as a file."""
+    names = released_names(schema)
+    kept = [name for name in names if name not in {column.name for column in schema.quasi_identifiers}]
+    asked: dict[str, Any] = {
+        "demands": demands_of(spec),
+        "workload": workload_of(spec),
+        "cut_points": spec.method.cut_points,
+        "kept": kept,
+        "threads": threads,
+        "stage": stage,
+    }
+    refining = refining_of(spec)
+    if refining is None:
+        hand_over = spec.engine.hand_over or HAND_OVER
+        result = anonymize_outside(engine, schema, hand_over=hand_over, **asked)
+    else:
+        result = anonymize_top_down_outside(engine, schema, refining=refining, **asked)
+    stage("Writing labels")
+    placing, columns = placing_of(result, names, spec.output.values)
+    return result, engine.write(placing, columns, folder / f"data.{spec.output.format}", spec.output.format)
+
+
+@contextmanager
+def _opened(
+    name: str, spec: Spec, schema: Schema, source: Any, options: ReadOptions, folder: Path, threads: int | None
+) -> Iterator[tuple[DuckDBEngine | SparkEngine, int]]:
+    """An engine with the source's rows that the missing policy lets through, and how many persons it leaves out."""
+    if name == "spark":
+        with spark_engine(spec, schema, source, options, folder) as found:
+            yield found, found.persons_left_out
+        return
+    from anonfit.engines.duckdb.connection import connect
+
+    memory = spec.engine.memory or max(available_memory() // 2, LEAST_MEMORY)
+    with connect(folder / "duckdb", memory=memory, threads=thread_count(threads)) as connection:
+        yield _engine(spec, schema, source, options, connection, folder)
 
 
 def _spill_place(spec: Spec) -> Path | None:
@@ -165,7 +201,7 @@ def _engine(
     return engine, engine.left_out(count)
 
 
-def _check_raw(engine: DuckDBEngine, schema: Schema) -> None:
+def _check_raw(engine: DuckDBEngine | SparkEngine, schema: Schema) -> None:
     """Refuse raw columns that nearly tell every record apart, unless their release is written."""
     import polars as pl
 
@@ -189,6 +225,7 @@ def _made(
     result: AnonymizedOutside,
     written: Written,
     rows: RowCounts,
+    engine: str,
     reason: str | None,
 ) -> Made:
     recoding = result.recoding
@@ -208,7 +245,7 @@ def _made(
         Later(nodes),
         steered=result.steered,
         refinements=result.refinements,
-        engine="duckdb",
+        engine=engine,
         engine_reason=reason,
         stored=written,
     )

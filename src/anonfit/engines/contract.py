@@ -8,10 +8,10 @@ choose them in memory, so every engine gives the same regions.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,10 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["CountRequest", "Counted", "Engine", "Field", "Move", "Placing", "Written"]
+__all__ = ["CountRequest", "Counted", "Engine", "Field", "Finishing", "Grow", "Move", "Placing", "Written"]
+
+Grow = Callable[[int, Mapping[str, NDArray[Any]]], tuple[NDArray[np.int64], NDArray[np.int64]]]
+"""The in-memory kernel: from a node's number and the fields of its rows to its subtree. It can be pickled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,3 +137,13 @@ class Engine(Protocol):
         """Write the released table, its columns in the order of `names`: those of the regions, and raw ones. Rows are
         sorted by their rank, then by the raw columns in this order, missing values first.
         """
+
+
+@runtime_checkable
+class Finishing(Protocol):
+    """An engine that finishes small nodes where their rows are, instead of handing these over."""
+
+    def finish(
+        self, nodes: Mapping[int, int], names: Sequence[str], grow: Grow
+    ) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
+        """The subtrees of finished nodes, in any order: what `grow` gives for the fields `names` of their rows."""

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from engines import ENGINES
 from polars.testing import assert_frame_equal
 
 import anonfit as af
+from engines import ENGINES
 
 ROWS = 60
 NOW = datetime(2024, 2, 29, 12, 30, 15, 123456)
@@ -66,7 +66,11 @@ def test_quasi_identifiers(engine, kind, counted):
     rng = np.random.default_rng(8)
     picked = [values[place] for place in rng.integers(0, len(values), ROWS)]
     frame = pl.DataFrame(
-        {"one": pl.Series(picked, dtype=dtype), "two": rng.choice([0.0, -0.0, 1.5], ROWS), "many": rng.integers(1, 4, ROWS)}
+        {
+            "one": pl.Series(picked, dtype=dtype),
+            "two": rng.choice([0.0, -0.0, 1.5], ROWS),
+            "many": rng.integers(1, 4, ROWS),
+        }
     )
     words: dict[str, Any] = {"quasi_identifiers": ["one", "two"], "k": 4}
     words |= {"count": "many"} if counted else {"insensitive": ["many"]}

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engine spark for a spec: the source's rows as they are held there, and what will be asked of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anonfit.binding import asked_raw, missing_refused, workload_of
+from anonfit.errors import DataError, EngineError
+from anonfit.spec import Spec
+from anonfit.tables.ingesting import ingest
+from anonfit.tables.reading import ReadOptions
+from anonfit.tables.schema import Role, Schema
+from anonfit.tables.spark_frames import is_spark, spark_types
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from anonfit.engines.spark.engine import SparkEngine
+
+__all__ = ["spark_engine"]
+
+
+@contextmanager
+def spark_engine(spec: Spec, schema: Schema, source: Any, options: ReadOptions, folder: Path) -> Iterator[SparkEngine]:
+    """An engine with the source's rows that the missing policy lets through."""
+    from anonfit.engines.spark.engine import SparkEngine
+
+    names = [column.name for column in schema.quasi_identifiers]
+    rows, types = _rows(source, options, names, folder)
+    count = next((column.name for column in schema.of_role(Role.COUNT)), None)
+    engine = SparkEngine(
+        rows,
+        types,
+        without_missing=names if spec.data.missing_policy == "drop" else [],
+        asked=_asked(spec, schema, count),
+        raw=[column.name for column in asked_raw(schema)],
+        persons=count,
+    )
+    try:
+        if engine.read == 0:
+            raise DataError("the table has no rows; there is nothing to release.")
+        if spec.data.missing_policy == "error" and (gaps := engine.missing(names)):
+            raise DataError(missing_refused(gaps))
+        yield engine
+    finally:
+        engine.close()
+
+
+def _rows(source: Any, options: ReadOptions, names: list[str], folder: Path) -> tuple[Any, Mapping[str, pl.DataType]]:
+    """The source as a DataFrame of Spark in the form in which columns are held, and their types."""
+    from anonfit.engines.spark.session import session
+    from anonfit.engines.spark.sources import from_files, from_spark
+
+    texts = dict.fromkeys(names, options.missing)
+    if is_spark(source):
+        types = {name: dtype for name, dtype in spark_types(source).items() if name in (options.columns or ())}
+        return from_spark(source, types, texts), types
+    spark = session()
+    try:
+        found = ingest(source, options, folder)
+    except OSError as error:
+        raise EngineError(
+            f"engine spark: the source could not be copied to the spill folder {folder.parent} ({error.strerror}): is "
+            "the disk full?"
+        ) from None
+    return from_files(spark, found.files, found.schema, {} if found.cleaned else texts), found.schema
+
+
+def _asked(spec: Spec, schema: Schema, count: str | None) -> list[tuple[str, ...]]:
+    """The sets of columns whose values will be asked for: each column beside how many persons a row stands for."""
+    workload = workload_of(spec)
+    names = [column.name for column in schema.quasi_identifiers]
+    names += [one.column for one in spec.privacy.diversity]
+    names += [one.column for one in spec.capped_targets]
+    names += [one.column for one in workload.used_targets]
+    if workload.sample_weight is not None:
+        names.append(workload.sample_weight)
+    if count is None:
+        return [(name,) for name in dict.fromkeys(names)]
+    pairs = [(name, count) for name in dict.fromkeys(names) if name != count]
+    singles = [(name,) for name in dict.fromkeys(names)] if spec.data.missing_policy == "error" else []
+    return [(count,), *pairs, *singles]
