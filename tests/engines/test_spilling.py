@@ -33,9 +33,10 @@ def _table(rows: int) -> pl.DataFrame:
 
 
 def _large() -> pl.DataFrame:
-    """Rows that need more than 128 MiB, few of them different."""
+    """Rows that need more than 128 MiB, with too many texts to keep these as ranks."""
     frame = pl.concat([_table(200_000)] * 5)
-    return frame.with_columns((pl.col("q0").cast(pl.String) + "x" * 120).alias("note"))
+    texts = (pl.int_range(pl.len()) % 200_000).cast(pl.String) + "x" * 120
+    return frame.with_columns(texts.alias("note"))
 
 
 def _spec(frame: pl.DataFrame, folder: Path, **words):

@@ -24,6 +24,7 @@ from anonfit.spec import (
     WorkloadSpec,
 )
 from anonfit.spec_reading import parse_spec, spec_of
+from anonfit.spec_writing import spec_tables
 from anonfit.tables.cuts import CutPoints
 from anonfit.tables.schema import ColumnType, Role, Split
 
@@ -159,10 +160,7 @@ def test_what_is_not_written_has_its_default() -> None:
 LATER = [
     ("workload", {"query_log": {"path": "queries.sql"}}, "workload.query_log"),
     ("method", {"criterion": "clustering"}, "method.criterion = 'clustering'"),
-    ("engine", {"name": "duckdb"}, "engine.name = 'duckdb'"),
     ("engine", {"name": "spark"}, "engine.name = 'spark'"),
-    ("engine", {"memory": "4GB"}, "engine.memory"),
-    ("engine", {"spill": "spill/"}, "engine.spill"),
 ]
 
 
@@ -176,12 +174,33 @@ def test_keys_of_later_capabilities_are_refused_with_a_sentence(
     assert found.endswith(".")
 
 
-@pytest.mark.parametrize(
-    "source", ["duckdb:patients.db", "postgresql://host/db", "sqlite:x.db", "https://example.org/a.csv"]
-)
-def test_sources_of_later_capabilities_are_refused_with_a_sentence(source: str) -> None:
-    with pytest.raises(SpecError, match="databases are not supported"):
+@pytest.mark.parametrize("source", ["https://example.org/a.csv", "s3://bucket/a.parquet"])
+def test_addresses_that_are_no_databases_are_refused_with_a_sentence(source: str) -> None:
+    with pytest.raises(SpecError, match="download it first"):
         anonymize(spec_of(tables(data={"source": source})))
+
+
+@pytest.mark.parametrize(
+    ("written", "size"),
+    [("4GB", 4 * 10**9), ("512MiB", 2**29), ("1.5 GiB", 3 * 2**29), ("2tb", 2 * 10**12), (10**9, 10**9)],
+)
+def test_sizes_of_memory(written: Any, size: int) -> None:
+    assert spec_of(tables(engine={"name": "duckdb", "memory": written})).engine.memory == size
+
+
+@pytest.mark.parametrize("written", ["much", "-1GB", "4XB", True, "", "1e9"])
+def test_what_is_no_size_of_memory(written: Any) -> None:
+    assert fault(tables(engine={"memory": written})).endswith("is no size; write such as '2GB' or '512MiB'.")
+
+
+def test_too_little_memory() -> None:
+    assert "an engine needs 64MiB at least" in fault(tables(engine={"memory": "1MB"}))
+
+
+def test_the_engine_of_a_spec_is_written_back() -> None:
+    spec = spec_of(tables(engine={"name": "duckdb", "memory": "1GiB", "spill": "there", "hand_over": 1000}))
+    assert (spec.engine.name, spec.engine.spill, spec.engine.hand_over) == ("duckdb", "there", 1000)
+    assert spec_of(spec_tables(spec)).engine == spec.engine
 
 
 # --- faults -----------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from anonfit.engines.contract import Counted, CountRequest, Field, Move, Placing, Written
 from anonfit.engines.duckdb.connection import Connection
 from anonfit.engines.duckdb.sql import NODE, count_query, node_list, quoted, routed_node, sql_type, text
-from anonfit.engines.duckdb.writing import write_sorted
+from anonfit.engines.duckdb.writing import RawColumn, write_sorted
 from anonfit.errors import EngineError
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ FEW_FIELDS = 3
 """Groups by more fields than these may be as many as the rows."""
 GROUP_TIMES = 3
 """How often groups are held while they are counted and used."""
+FEW_TEXTS = 1 << 16
+"""Texts of a raw column that are kept as their ranks: these are faster to copy and to sort."""
 TAKEN_ROWS = 1 << 22
 """Rows that are handed over in one go."""
 
@@ -63,7 +65,8 @@ class DuckDBEngine:
         connection.run(f"CREATE VIEW all_rows AS {source}")
         connection.run(f"CREATE VIEW source_rows AS SELECT * FROM all_rows{where}")  # noqa: S608
         self.rows = int(connection.value("SELECT count(*) FROM source_rows")) if known else self.read
-        self.names: list[str] = []
+        self.columns: list[str] = []
+        self.dictionaries: dict[str, pl.Series] = {}
         self.kept: list[str] = []
         self.active_nodes: set[int] = {0}
 
@@ -104,31 +107,51 @@ class DuckDBEngine:
         return frame.drop(COUNT).cast({name: self.schema[name] for name in names}), counts
 
     def code(self, fields: Sequence[Field], kept: Sequence[str]) -> None:
-        """Turn every row into its fields by looking its values up, and keep raw values."""
+        """Turn every row into its fields by looking its values up, and keep raw values; few texts are kept as ranks."""
+        self.dictionaries = {name: found for name in kept if (found := self._dictionary(name)) is not None}
+        places = {name: f"raw{place}" for place, name in enumerate(kept)}
+        lookups = [*fields, *(_rank_field(places[name], found) for name, found in self.dictionaries.items())]
         chosen, joins = [], []
-        for number, field in enumerate(fields):
+        for number, field in enumerate(lookups):
             table = f"lookup{number}"
-            values = field.values.rename({name: f"value{place}" for place, name in enumerate(field.values.columns)})
-            import polars as pl
-
-            self.connection.store(table, values.with_columns(pl.Series("code", field.codes)))
+            self._store_lookup(table, field)
             same = " AND ".join(
                 f"source_rows.{quoted(name)} IS NOT DISTINCT FROM {table}.value{place}"
                 for place, name in enumerate(field.values.columns)
             )
             joins.append(f" JOIN {table} ON {same}")
             chosen.append(f"{table}.code::{sql_type(field.codes.dtype)} AS {field.name}")
-        chosen += [f"source_rows.{quoted(name)} AS raw{place}" for place, name in enumerate(kept)]
+        chosen += [
+            f"source_rows.{quoted(name)} AS {place}" for name, place in places.items() if name not in self.dictionaries
+        ]
         query = f"SELECT {', '.join(chosen)}, 0::UINTEGER AS {NODE} FROM source_rows{''.join(joins)}"  # noqa: S608
         self.connection.run(f"CREATE TABLE {ACTIVE} AS {query}")
         self.connection.run(f"CREATE TABLE {ASIDE} AS SELECT * FROM {ACTIVE} LIMIT 0")  # noqa: S608
-        for number in range(len(fields)):
+        for number in range(len(lookups)):
             self.connection.run(f"DROP TABLE lookup{number}")
-        found = int(self.connection.value(f"SELECT count(*) FROM {ACTIVE}"))  # noqa: S608
-        if found != self.rows:
-            raise AssertionError(f"{self.rows - found} rows have values that were not there before")
-        self.names = [field.name for field in fields]
+        found_rows = int(self.connection.value(f"SELECT count(*) FROM {ACTIVE}"))  # noqa: S608
+        if found_rows != self.rows:
+            raise AssertionError(f"{self.rows - found_rows} rows have values that were not there before")
+        self.columns = [*(field.name for field in fields), *places.values()]
         self.kept = list(kept)
+
+    def _store_lookup(self, table: str, field: Field) -> None:
+        import polars as pl
+
+        values = field.values.rename({name: f"value{place}" for place, name in enumerate(field.values.columns)})
+        self.connection.store(table, values.with_columns(pl.Series("code", field.codes)))
+
+    def _dictionary(self, name: str) -> pl.Series | None:
+        """The different texts of a column in rising order, missing first, if they are few."""
+        import polars as pl
+
+        if self.schema[name] != pl.String:
+            return None
+        roughly = self.connection.value(f"SELECT approx_count_distinct({quoted(name)}) FROM source_rows")  # noqa: S608
+        if roughly > FEW_TEXTS // 2:
+            return None
+        values = self.distinct([name])[0][name]
+        return values.sort(nulls_last=False) if len(values) <= FEW_TEXTS else None
 
     def count(self, requests: Sequence[CountRequest]) -> list[Counted]:
         """Count a batch of nodes, one grouped scan a request."""
@@ -162,10 +185,10 @@ class DuckDBEngine:
 
     def route(self, moves: Sequence[Move], finished: Collection[int]) -> dict[int, int]:
         """Write the rows that are still to be counted anew, with their new nodes."""
-        everything = ", ".join([*self.names, *(f"raw{place}" for place in range(len(self.kept)))])
+        everything = ", ".join(self.columns)
         if finished:
             self.connection.run(
-                f"INSERT INTO {ASIDE} SELECT {everything}, {NODE} FROM {ACTIVE} "  # noqa: S608
+                f"INSERT INTO {ASIDE} BY NAME SELECT {everything}, {NODE} FROM {ACTIVE} "  # noqa: S608
                 f"WHERE {node_list(finished)}"
             )
         if not moves:
@@ -208,12 +231,16 @@ class DuckDBEngine:
 
     def write(self, placing: Placing, names: Sequence[str], path: Path, kind: str) -> Written:
         """Sort the rows in the database, and write them as they come out of it."""
-        return write_sorted(
-            self.connection, ASIDE, placing, names, {name: self.released[name] for name in self.kept}, path, kind
-        )
+        kept = {name: RawColumn(self.released[name], self.dictionaries.get(name)) for name in self.kept}
+        return write_sorted(self.connection, ASIDE, placing, names, kept, path, kind)
 
 
 COUNT = "rows_of_a_value"
+
+
+def _rank_field(name: str, values: pl.Series) -> Field:
+    """The field of texts' ranks."""
+    return Field(name, values.to_frame(), np.arange(len(values)).astype(np.uint16 if len(values) > 256 else np.uint8))
 
 
 def _plain(dtype: pl.DataType) -> pl.DataType:

@@ -6,6 +6,7 @@ written as they come out of it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from anonfit.errors import ReleaseError
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["write_sorted"]
+__all__ = ["RawColumn", "write_sorted"]
 
 BATCH = 1 << 18
 """Rows that are on their way at once."""
@@ -55,13 +56,26 @@ def _place(connection: Connection, table: str, placing: Placing, raw: Sequence[s
     connection.run(f"DROP TABLE {table}")
 
 
-def _order(raw: Sequence[str], types: Sequence[pl.DataType]) -> str:
+@dataclass(frozen=True, slots=True)
+class RawColumn:
+    """A column that is released as it is: its type, and its values in rising order where rows hold their ranks."""
+
+    dtype: pl.DataType
+    dictionary: pl.Series | None = None
+
+    def values(self, stored: pl.Series, name: str) -> pl.Series:
+        """The values of rows."""
+        found = stored if self.dictionary is None else self.dictionary.gather(stored)
+        return found.cast(self.dtype).alias(name)
+
+
+def _order(raw: Mapping[str, RawColumn]) -> str:
     """Ranks first, then raw values; -0.0 equals 0.0 but looks different, so that comes last."""
-    keys = ["rank", *(f"{name} NULLS FIRST" for name in raw)]
+    keys = ["rank", *(f"{place} NULLS FIRST" for place in raw)]
     keys += [
-        f"(CASE WHEN {name} = 0 AND signbit({name}) THEN 0 ELSE 1 END)"
-        for name, dtype in zip(raw, types, strict=True)
-        if dtype.is_float()
+        f"(CASE WHEN {place} = 0 AND signbit({place}) THEN 0 ELSE 1 END)"
+        for place, column in raw.items()
+        if column.dtype.is_float()
     ]
     return ", ".join(keys)
 
@@ -71,7 +85,7 @@ def write_sorted(
     table: str,
     placing: Placing,
     names: Sequence[str],
-    kept: Mapping[str, pl.DataType],
+    kept: Mapping[str, RawColumn],
     path: Path,
     kind: str,
 ) -> Written:
@@ -79,12 +93,13 @@ def write_sorted(
     import polars as pl
     from polars.io.plugins import register_io_source
 
-    raw = [f"raw{place}" for place in range(len(kept))]
-    _place(connection, table, placing, raw)
+    stored = {name: f"raw{place}" for place, name in enumerate(kept)}
+    raw = {place: kept[name] for name, place in stored.items()}
+    _place(connection, table, placing, list(raw))
     columns = ", ".join(["rank", *raw])
-    query = f"SELECT {columns} FROM {PLACED} ORDER BY {_order(raw, list(kept.values()))}"  # noqa: S608
+    query = f"SELECT {columns} FROM {PLACED} ORDER BY {_order(raw)}"  # noqa: S608
     regions = placing.regions
-    schema = {name: kept[name] if name in kept else regions.schema[name] for name in names}
+    schema = {name: kept[name].dtype if name in kept else regions.schema[name] for name in names}
     rows = int(connection.value(f"SELECT count(*) FROM {PLACED}"))  # noqa: S608
 
     def frames(
@@ -96,8 +111,12 @@ def write_sorted(
             found = pl.from_arrow(batch)
             assert isinstance(found, pl.DataFrame)
             of_region = regions[found["rank"].to_numpy().astype(np.int64)]
-            values = found.drop("rank").rename(dict(zip(raw, kept, strict=True))).cast(dict(kept))  # type: ignore[arg-type]
-            yield pl.DataFrame([values[name] if name in kept else of_region[name] for name in with_columns or names])
+            yield pl.DataFrame(
+                [
+                    kept[name].values(found[stored[name]], name) if name in kept else of_region[name]
+                    for name in with_columns or names
+                ]
+            )
 
     source = register_io_source(frames, schema=pl.Schema(schema))
     try:
