@@ -12,6 +12,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+import pytest
+
 CONFORMANCE = Path(__file__).parent / "engines" / "conformance"
 SETTINGS = {
     "spark.ui.enabled": "false",
@@ -22,6 +25,10 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.adaptive.enabled": "false",
     "spark.eventLog.enabled": "true",
+    # Tables of tests are so small that compiling for them takes longer than working on them.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 
 
@@ -32,6 +39,17 @@ def why_no_spark() -> str | None:
     if "JAVA_HOME" not in os.environ and shutil.which("java") is None:
         return "there is no Java: install Java 17, or set JAVA_HOME"
     return None
+
+
+needs_spark = pytest.mark.skipif(why_no_spark() is not None, reason=f"the engine spark is not tested: {why_no_spark()}")
+
+
+def spark_frame(frame: pl.DataFrame) -> Any:
+    """A frame in Spark."""
+    from anonfit.engines.spark.session import quiet
+
+    with quiet():
+        return spark_session().createDataFrame(frame.to_arrow())
 
 
 @cache

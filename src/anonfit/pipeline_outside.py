@@ -25,7 +25,6 @@ from anonfit.binding import (
     missing_refused,
     nearly_distinct,
     not_plain,
-    read_rows,
     reading_of,
     refining_of,
     released_names,
@@ -36,7 +35,7 @@ from anonfit.engines.levels.growing import HAND_OVER
 from anonfit.engines.spilling import spill_folder
 from anonfit.errors import DataError, EngineError, SpecError
 from anonfit.made import Later, Made, RowCounts
-from anonfit.pipeline_spark import spark_engine
+from anonfit.pipeline_spark import rows_here, rows_that_stay, spark_engine
 from anonfit.progress import Stage, silent
 from anonfit.release.outside import placing_of
 from anonfit.spec import Spec
@@ -115,6 +114,7 @@ def make_outside(
     with stack:
         folder = stack.enter_context(spill_folder(_spill_place(spec)))
         stage("Reading")
+        source = rows_that_stay(schema, source, options, folder) if engine == "spark" else source
         with _opened(engine, spec, schema, source, options, folder, threads) as (rows_of, left_out):
             _check_raw(rows_of, schema)
             result, written = _grown(rows_of, spec, schema, folder, threads, stage)
@@ -229,7 +229,7 @@ def _made(
     reason: str | None,
 ) -> Made:
     recoding = result.recoding
-    raw: Later[pl.DataFrame] = Later(lambda: read_rows(spec, schema, source))
+    raw: Later[pl.DataFrame] = Later(lambda: rows_here(spec, schema, source))
 
     def nodes() -> NDArray[np.int32]:
         return recoding.nodes(recoding.cells(raw.get()))

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anonfit.binding import asked_raw, missing_refused, workload_of
+from anonfit.binding import asked_raw, missing_refused, read_rows, without_missing, workload_of
+from anonfit.engines.spark.sources import HeldRows, from_files, hold
 from anonfit.errors import DataError, EngineError
 from anonfit.spec import Spec
 from anonfit.tables.ingesting import ingest
@@ -21,7 +22,23 @@ if TYPE_CHECKING:
 
     from anonfit.engines.spark.engine import SparkEngine
 
-__all__ = ["spark_engine"]
+__all__ = ["rows_here", "rows_that_stay", "spark_engine"]
+
+
+def rows_that_stay(schema: Schema, source: Any, options: ReadOptions, folder: Path) -> Any:
+    """A source that is a DataFrame of Spark as rows that stay the same; any other as it is."""
+    if not is_spark(source):
+        return source
+    types = {name: dtype for name, dtype in spark_types(source).items() if name in (options.columns or ())}
+    texts = {column.name: options.missing for column in schema.quasi_identifiers}
+    return hold(source, types, texts, folder / "source")
+
+
+def rows_here(spec: Spec, schema: Schema, source: Any) -> pl.DataFrame:
+    """The rows of a source that could be released, in memory: what the audit compares with."""
+    if isinstance(source, HeldRows):
+        return without_missing(spec, schema, source.frame())
+    return read_rows(spec, schema, source)
 
 
 @contextmanager
@@ -53,12 +70,10 @@ def spark_engine(spec: Spec, schema: Schema, source: Any, options: ReadOptions, 
 def _rows(source: Any, options: ReadOptions, names: list[str], folder: Path) -> tuple[Any, Mapping[str, pl.DataType]]:
     """The source as a DataFrame of Spark in the form in which columns are held, and their types."""
     from anonfit.engines.spark.session import session
-    from anonfit.engines.spark.sources import from_files, from_spark
 
+    if isinstance(source, HeldRows):
+        return source.rows(), source.types
     texts = dict.fromkeys(names, options.missing)
-    if is_spark(source):
-        types = {name: dtype for name, dtype in spark_types(source).items() if name in (options.columns or ())}
-        return from_spark(source, types, texts), types
     spark = session()
     try:
         found = ingest(source, options, folder)

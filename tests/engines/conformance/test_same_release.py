@@ -20,12 +20,13 @@ from anonfit.errors import AnonfitError
 from anonfit.pipeline import make
 from anonfit.spec import Spec
 from anonfit.spec_keywords import spec_of_keywords
-from engines import ENGINES
+from engines import ENGINES, FAST_ENGINES
+from spark_sessions import needs_spark, spark_frame
 
 CASES = cases(FACTORS, 200)
 
 
-def _source(frame: pl.DataFrame, kind: str, folder: Path) -> Any:
+def _source(frame: pl.DataFrame, kind: str, folder: Path, engine: str) -> Any:
     if kind == "parquet":
         frame.write_parquet(folder / "table.parquet")
         return folder / "table.parquet"
@@ -37,12 +38,12 @@ def _source(frame: pl.DataFrame, kind: str, folder: Path) -> Any:
         frame[:middle].write_parquet(folder / "table-1.parquet")
         frame[middle:].write_parquet(folder / "table-2.parquet")
         return folder / "table-*.parquet"
-    return frame
+    return spark_frame(frame) if engine == "spark" else frame
 
 
-def _spec(case: Case, seed: int, folder: Path) -> Spec:
+def _spec(case: Case, seed: int, folder: Path, engine: str) -> Spec:
     frame, words = random_request(case, seed)
-    source = _source(frame, case["source"], folder)
+    source = _source(frame, case["source"], folder, engine)
     return spec_of_keywords(str(source) if isinstance(source, Path) else source, words)
 
 
@@ -57,7 +58,7 @@ def _made(spec: Spec, engine: str, hand_over: int | None = None) -> Any:
 def check(case: Case, seed: int, engine: str, folder: Path) -> bool:
     """Hold an engine against the in-memory engine; whether there was a release."""
     try:
-        spec = _spec(case, seed, folder)
+        spec = _spec(case, seed, folder, engine)
     except AnonfitError:
         return False
     hand_over = {"nothing": 3, "some": 40, "all": None}[case["hand_over"]]
@@ -79,7 +80,7 @@ def test_every_pair_of_settings_is_tried():
     assert set().union(*map(pairs_of, CASES)) == all_pairs(FACTORS)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", FAST_ENGINES)
 @pytest.mark.parametrize("part", range(10))
 def test_random_requests(engine, part, tmp_path):
     released = 0
@@ -92,6 +93,20 @@ def test_random_requests(engine, part, tmp_path):
         except AssertionError as error:
             raise AssertionError(f"seed {seed}, {case}: {error}") from error
     assert released > len(chosen) // 2
+
+
+@needs_spark
+@pytest.mark.parametrize("part", range(5))
+def test_random_requests_in_spark(part, tmp_path):
+    released = 0
+    for seed, case in list(enumerate(CASES))[part:25:5]:
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        try:
+            released += check(case, seed, "spark", folder)
+        except AssertionError as error:
+            raise AssertionError(f"seed {seed}, {case}: {error}") from error
+    assert released > 2
 
 
 @pytest.mark.slow

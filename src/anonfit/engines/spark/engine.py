@@ -64,7 +64,7 @@ class SparkEngine:
         self.held = {name: held_name(place) for place, name in enumerate(storable(schema))}
         self.known = tuple(self.held[name] for name in without_missing)
         self.known_by = list(without_missing)
-        self.source = source.persist()
+        self.source = source
         self.found: dict[tuple[str, ...], tuple[pl.DataFrame, NDArray[np.int64]]] = {}
         self.raw = [name for name in raw if name in self.held]
         self.told = self._survey([tuple(names) for names in asked], persons, self.raw)
@@ -74,7 +74,7 @@ class SparkEngine:
         self.kept: list[str] = []
         self.active_nodes: set[int] = {0}
         self.coded: Any = None
-        self.persisted: list[Any] = [self.source]
+        self.persisted: list[Any] = []
 
     def close(self) -> None:
         """Let the rows go."""

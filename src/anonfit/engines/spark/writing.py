@@ -6,7 +6,6 @@ part for each range. The parts, one after the other, are the data file.
 from __future__ import annotations
 
 import pickle
-import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ import numpy as np
 from anonfit.engines.contract import Placing, Written
 from anonfit.engines.sinking import sink
 from anonfit.engines.spark.session import quiet, told
+from anonfit.engines.spark.sources import parts_of
 from anonfit.engines.spark.storage import restored, spark_type, stored_type
 from anonfit.engines.spark.work import RANK, SIGNS, Place
 from anonfit.errors import EngineError
@@ -77,14 +77,10 @@ def write_sorted(
 
 
 def _parts(folder: Path, rows: int) -> list[Path]:
-    """The parts in their order; executors may have written them where they are not seen here."""
+    """The parts in their order, all of them."""
     import polars as pl
 
-    def number(path: Path) -> tuple[int, str]:
-        found = re.match(r"part-(\d+)", path.name)
-        return int(found[1]) if found else 0, path.name
-
-    parts = sorted(folder.glob("part-*.parquet"), key=number) if folder.is_dir() else []
+    parts = parts_of(folder)
     found = sum(int(pl.scan_parquet(path, glob=False).select(pl.len()).collect().item()) for path in parts)
     if found != rows:
         raise EngineError(
