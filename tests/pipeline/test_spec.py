@@ -160,7 +160,6 @@ def test_what_is_not_written_has_its_default() -> None:
 LATER = [
     ("workload", {"query_log": {"path": "queries.sql"}}, "workload.query_log"),
     ("method", {"criterion": "clustering"}, "method.criterion = 'clustering'"),
-    ("engine", {"name": "spark"}, "engine.name = 'spark'"),
 ]
 
 

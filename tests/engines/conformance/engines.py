@@ -10,9 +10,9 @@ from pathlib import Path
 import polars as pl
 
 from anonfit.engines.contract import Engine
-from spark_sessions import spark_session, why_no_spark
+from spark_sessions import spark_session
 
-ENGINES = ["duckdb", *([] if why_no_spark() else ["spark"])]
+ENGINES = ["duckdb", pytest.param("spark", marks=needs_spark)]
 FAST_ENGINES = ["duckdb"]
 """Those that can be asked hundreds of times."""
 
