@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import polars as pl
+import pytest
 
 from anonfit.engines.contract import Engine
-from spark_sessions import spark_session
+from spark_sessions import needs_spark, spark_session
 
 ENGINES = ["duckdb", pytest.param("spark", marks=needs_spark)]
 FAST_ENGINES = ["duckdb"]

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from anonfit.engines.contract import Counted, CountRequest, Field, Move, Placing, Written
 from anonfit.engines.fitting import available_memory
-from anonfit.engines.spark.routing import routed
+from anonfit.engines.spark.routing import Tally, routed, sizes_of, tally
 from anonfit.engines.spark.rows import ALL, KEPT, KNOWN, LEFT_OUT, PARTITIONS, Survey, form_of, held_name
 from anonfit.engines.spark.session import quiet, told
 from anonfit.engines.spark.sources import PARTITION, storable
 from anonfit.engines.spark.storage import plain, released, restored, spark_type, stored, stored_type
-from anonfit.engines.spark.work import NODE, Code, Count, Finish, Lookup
+from anonfit.engines.spark.work import NODE, ROWS, Code, Count, Finish, Lookup
 from anonfit.engines.spark.writing import write_sorted
 from anonfit.errors import DataError, EngineError
 
@@ -73,6 +73,7 @@ class SparkEngine:
         self.fields: dict[str, np.dtype[Any]] = {}
         self.kept: list[str] = []
         self.active_nodes: set[int] = {0}
+        self.tallies: list[Tally] = []
         self.coded: Any = None
         self.persisted: list[Any] = []
 
@@ -215,15 +216,18 @@ class SparkEngine:
             name for one in requests for name in (*one.by, *(name for sum_ in one.sums for name in sum_))
         )
         rows = self.coded.select(NODE, *needed)
-        found = self._grouped(rows, work, work.schema(), [f"sum{place}" for place in range(work.widths[1])])
+        sums = [*(f"sum{place}" for place in range(work.widths[1])), ROWS]
+        found = self._grouped(rows, work, work.schema(), sums)
         if any(len(request.by) > FEW_FIELDS for request in requests):
             self._refuse_many(found)
         counted = self._arrived(found).sort("request", maintain_order=True)
+        self._let_go(self.coded)
         edges = np.searchsorted(counted["request"].to_numpy(), np.arange(len(requests) + 1))
-        return [
-            _counted(request, counted[int(edges[number]) : int(edges[number + 1])])
-            for number, request in enumerate(requests)
-        ]
+        parts = [counted[int(edges[number]) : int(edges[number + 1])] for number in range(len(requests))]
+        for request, part in zip(requests, parts, strict=True):
+            if request.by:
+                self.tallies.append(tally(request, part))
+        return [_counted(request, part) for request, part in zip(requests, parts, strict=True)]
 
     def _refuse_many(self, groups: Any) -> None:
         """Refuse to bring groups to the driver that do not fit there."""
@@ -236,21 +240,32 @@ class SparkEngine:
             )
 
     def route(self, moves: Sequence[Move], finished: Collection[int]) -> dict[int, int]:
-        """Send the splits to all executors, where rows get their new nodes; finished nodes are marked."""
+        """Send the splits to all executors, where rows get their new nodes when they are next counted; finished nodes
+        are marked. How many rows go where is known already, if the fields that are asked were counted.
+        """
         from pyspark.sql import functions
 
         rows = routed(self.spark, self.coded, moves, finished)
+        tallies, self.tallies = self.tallies, []
         if not moves:
-            self.coded = rows
-            self.active_nodes = set()
+            self.coded, self.active_nodes = rows, set()
             return {}
-        rows = rows.persist()
-        sizes = self._arrived(rows.where(functions.col(NODE) >= 0).groupBy(NODE).count())
-        self.close()
-        self.persisted, self.coded = [rows], rows
-        found = dict(zip(sizes[NODE].to_list(), sizes["count"].to_list(), strict=True))
+        self.coded = rows.persist()
+        self.persisted.append(self.coded)
+        found = sizes_of(moves, tallies)
+        if found is None:
+            counted = self._arrived(self.coded.where(functions.col(NODE) >= 0).groupBy(NODE).count())
+            self._let_go(self.coded)
+            found = dict(zip(counted[NODE].to_list(), counted["count"].to_list(), strict=True))
         self.active_nodes = set(found)
         return found
+
+    def _let_go(self, kept: Any) -> None:
+        """Let go of rows that later ones were made from: these are there now."""
+        for frame in self.persisted:
+            if frame is not kept:
+                frame.unpersist()
+        self.persisted = [frame for frame in self.persisted if frame is kept]
 
     def take(self, nodes: Mapping[int, int], names: Sequence[str]) -> Iterator[tuple[int, dict[str, NDArray[Any]]]]:
         """Fetch the rows of several nodes in one go, and part them here."""

@@ -4,18 +4,66 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from anonfit.engines.contract import Move
+from anonfit.engines.contract import CountRequest, Move
 from anonfit.engines.spark.session import quiet
-from anonfit.engines.spark.work import NODE
+from anonfit.engines.spark.work import NODE, ROWS
 
-__all__ = ["routed"]
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Tally", "routed", "sizes_of", "tally"]
 
 FINISHED = -1
 WORD = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many rows of each node that was asked for have which code of a field, in the order of the nodes."""
+
+    field: str
+    asked: frozenset[int]
+    nodes: NDArray[np.int64]  # (entry,)
+    codes: NDArray[np.int64]  # (entry,)
+    rows: NDArray[np.int64]  # (entry,)
+
+    def of(self, move: Move) -> NDArray[np.int64]:
+        """How many rows each part of a split gets."""
+        inside = slice(*np.searchsorted(self.nodes, [move.node, move.node + 1]))
+        codes = self.codes[inside]
+        if move.members is None:
+            parts = np.searchsorted(np.array(move.starts[1:], np.int64), codes, side="right")
+        else:
+            parts = 1 - np.isin(codes, move.members).astype(np.int64)
+        found = np.zeros(move.parts, np.int64)
+        np.add.at(found, parts, self.rows[inside])
+        return found
+
+
+def tally(request: CountRequest, counted: pl.DataFrame) -> Tally:
+    """What the counts of a request tell of its first field."""
+    found = counted.sort(NODE)
+    columns = (found[name].to_numpy().astype(np.int64) for name in (NODE, "by0", ROWS))
+    return Tally(request.by[0], frozenset(request.nodes), *columns)
+
+
+def sizes_of(moves: Sequence[Move], tallies: Sequence[Tally]) -> dict[int, int] | None:
+    """How many rows each part gets that gets any; None where that was not counted."""
+    sizes: dict[int, int] = {}
+    for move in moves:
+        known = next((one for one in tallies if one.field == move.field and move.node in one.asked), None)
+        if known is None:
+            return None
+        for part, rows in enumerate(known.of(move).tolist()):
+            if rows:
+                sizes[move.first + part] = rows
+    return sizes
 
 
 def routed(session: Any, rows: Any, moves: Sequence[Move], finished: Collection[int]) -> Any:

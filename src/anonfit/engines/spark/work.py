@@ -18,9 +18,9 @@ from anonfit.engines.spark.rows import CHUNK, arrow, chunks, frame_of, polars, w
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["NODE", "RANK", "SIGNS", "Code", "Count", "Finish", "Lookup", "Place"]
+__all__ = ["NODE", "RANK", "ROWS", "SIGNS", "Code", "Count", "Finish", "Lookup", "Place"]
 
-NODE, RANK, SIGNS = "node", "rank", "signs"
+NODE, RANK, SIGNS, ROWS = "node", "rank", "signs", "rows"
 REQUEST = "request"
 
 
@@ -78,7 +78,7 @@ class Count:
     """Whether a request is about all nodes that are not finished."""
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Partial counts: (request, node, codes, sums)."""
+        """Partial counts: (request, node, codes, sums, rows)."""
         pl = polars()
         parts: list[list[Any]] = [[] for _ in self.requests]
         for rows in chunks(batches):
@@ -86,13 +86,17 @@ class Count:
             for number, request in enumerate(self.requests):
                 asked = frame if self.every[number] else frame.filter(pl.col(NODE).is_in(request.nodes))
                 keys = [NODE, *request.by]
-                parts[number].append(asked.group_by(keys).agg(_sums(request)).rename(_names(request)))
+                parts[number].append(
+                    asked.group_by(keys)
+                    .agg(*_sums(request), pl.len().cast(pl.Int64).alias(ROWS))
+                    .rename(_names(request))
+                )
         for number, found in enumerate(parts):
             if found:
                 counted = found[0]
                 if len(found) > 1:
-                    keys = [name for name in counted.columns if not name.startswith("sum")]
-                    counted = pl.concat(found).group_by(keys).agg(pl.col("^sum.*$").sum())
+                    keys = [name for name in counted.columns if name != ROWS and not name.startswith("sum")]
+                    counted = pl.concat(found).group_by(keys).agg(pl.exclude(keys).sum())
                 yield from arrow(self._padded(number, counted))
 
     @property
@@ -104,7 +108,7 @@ class Count:
         """Counts of one request in the columns that all have."""
         pl = polars()
         by, sums = self.widths
-        names = [NODE, *(f"by{place}" for place in range(by)), *(f"sum{place}" for place in range(sums))]
+        names = [NODE, *(f"by{place}" for place in range(by)), *(f"sum{place}" for place in range(sums)), ROWS]
         return counted.select(
             pl.lit(number, pl.Int32).alias(REQUEST),
             *(
@@ -116,7 +120,7 @@ class Count:
     def schema(self) -> str:
         """The columns of the partial counts, as Spark says it."""
         by, sums = self.widths
-        names = [NODE, *(f"by{place}" for place in range(by)), *(f"sum{place}" for place in range(sums))]
+        names = [NODE, *(f"by{place}" for place in range(by)), *(f"sum{place}" for place in range(sums)), ROWS]
         return ", ".join([f"{REQUEST} int", *(f"{name} bigint" for name in names)])
 
 
