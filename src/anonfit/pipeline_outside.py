@@ -32,6 +32,7 @@ from anonfit.binding import (
 )
 from anonfit.engines.fitting import COMFORTABLE, available_memory, needed_memory
 from anonfit.engines.levels.growing import HAND_OVER
+from anonfit.engines.spark.sources import PARTITION
 from anonfit.engines.spilling import spill_folder
 from anonfit.errors import DataError, EngineError, SpecError
 from anonfit.made import Later, Made, RowCounts
@@ -146,7 +147,8 @@ def _grown(
     }
     refining = refining_of(spec)
     if refining is None:
-        hand_over = spec.engine.hand_over or HAND_OVER
+        # In Spark, nodes as large as partitions, so that all executors have some to finish.
+        hand_over = spec.engine.hand_over or (PARTITION if engine.name == "spark" else HAND_OVER)
         result = anonymize_outside(engine, schema, hand_over=hand_over, **asked)
     else:
         result = anonymize_top_down_outside(engine, schema, refining=refining, **asked)
