@@ -25,6 +25,9 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.adaptive.enabled": "false",
     "spark.eventLog.enabled": "true",
+    # A machine that sleeps, or is busy for minutes, is no lost executor.
+    "spark.network.timeout": "3600s",
+    "spark.executor.heartbeatInterval": "60s",
     # Tables of tests are so small that compiling for them takes longer than working on them.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.sql.codegen.wholeStage": "false",

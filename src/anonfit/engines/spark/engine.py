@@ -17,7 +17,7 @@ from anonfit.engines.fitting import available_memory
 from anonfit.engines.spark.routing import Tally, routed, sizes_of, tally
 from anonfit.engines.spark.rows import ALL, KEPT, KNOWN, LEFT_OUT, PARTITIONS, Survey, form_of, held_name
 from anonfit.engines.spark.session import quiet, told
-from anonfit.engines.spark.sources import PARTITION, storable
+from anonfit.engines.spark.sources import PARTITION, Loading, storable
 from anonfit.engines.spark.storage import plain, released, restored, spark_type, stored, stored_type
 from anonfit.engines.spark.work import NODE, ROWS, Code, Count, Finish, Lookup
 from anonfit.engines.spark.writing import write_sorted
@@ -40,13 +40,13 @@ CODE_TYPES = {"u1": "Int16", "u2": "Int32", "u4": "Int64", "i4": "Int32", "i8": 
 
 
 class SparkEngine:
-    """The rows of a DataFrame in the form in which they are held (`sources`)."""
+    """Rows that are loaded in the form in which they are held (`sources`)."""
 
     name = "spark"
 
     def __init__(
         self,
-        source: Any,
+        source: Loading,
         schema: Mapping[str, pl.DataType],
         *,
         without_missing: Sequence[str] = (),
@@ -58,7 +58,7 @@ class SparkEngine:
         `asked` are sets of columns whose values will be asked for: they are found in one go, with the `persons` of the
         rows that are left out, and how much `raw` columns tell apart.
         """
-        self.spark = source.sparkSession
+        self.spark = source.frame.sparkSession
         self.schema = {name: plain(dtype) for name, dtype in schema.items()}
         self.released = {name: released(dtype) for name, dtype in schema.items()}
         self.held = {name: held_name(place) for place, name in enumerate(storable(schema))}
@@ -110,7 +110,7 @@ class SparkEngine:
             None if persons is None else self._held(persons),
             tuple(self.held[name] for name in raw),
         )
-        found = self._arrived(self._grouped(self.source, survey, survey.schema(), ["rows"]))
+        found = self._arrived(self._grouped(self.source.mapped(survey, survey.schema()), ["rows"]))
         for number, names in enumerate(known):
             part = found.filter(pl.col("set") == number)
             columns = [self._values(part, name, place) for place, name in enumerate(names)]
@@ -127,14 +127,12 @@ class SparkEngine:
         held = found.str.decode("hex") if isinstance(kind, pl.Binary) else found.cast(kind)
         return restored(held, self.schema[name])
 
-    def _grouped(self, rows: Any, work: Any, schema: str, sums: Sequence[str]) -> Any:
+    def _grouped(self, parts: Any, sums: Sequence[str]) -> Any:
         """Partial counts of partitions, added up: the groups of all columns but the sums."""
         from pyspark.sql import functions
 
-        with quiet():
-            parts = rows.mapInArrow(work, schema)
-            keys = [name for name in parts.columns if name not in sums]
-            return parts.groupBy(*keys).agg(*(functions.sum(name).alias(name) for name in sums))
+        keys = [name for name in parts.columns if name not in sums]
+        return parts.groupBy(*keys).agg(*(functions.sum(name).alias(name) for name in sums))
 
     def _arrived(self, result: Any) -> pl.DataFrame:
         """A small result of Spark, here."""
@@ -160,7 +158,8 @@ class SparkEngine:
         known, at_most = self.told.get(place, 0), self.told.get(place - 1, 0)
         if known < 2 or at_most < MOSTLY * known:
             return 0.0
-        kept = self.source.dropna(how="any", subset=list(self.known)) if self.known else self.source
+        rows = self.source.rows()
+        kept = rows.dropna(how="any", subset=list(self.known)) if self.known else rows
         values = kept.select(self.held[name]).dropna().distinct()
         return float(self._arrived(values.groupBy().count())["count"][0]) / float(known)
 
@@ -183,12 +182,11 @@ class SparkEngine:
         words += [f"{field.name} {spark_types[_code_type(field)]}" for field in fields]
         words += [f"raw{place} {spark_type(stored_type(self.schema[name]))}" for place, name in enumerate(kept)]
         with quiet():
-            rows = (
-                self.source
-                if self.told.get(PARTITIONS, 0) >= self.partitions
-                else self.source.repartition(self.partitions)
-            )
-            self.coded = rows.mapInArrow(work, ", ".join(words)).persist()
+            if self.told.get(PARTITIONS, 0) >= self.partitions:
+                coded = self.source.mapped(work, ", ".join(words))
+            else:
+                coded = self.source.rows().repartition(self.partitions).mapInArrow(work, ", ".join(words))
+            self.coded = coded.persist()
         self.persisted.append(self.coded)
         self.found = {}
 
@@ -217,7 +215,8 @@ class SparkEngine:
         )
         rows = self.coded.select(NODE, *needed)
         sums = [*(f"sum{place}" for place in range(work.widths[1])), ROWS]
-        found = self._grouped(rows, work, work.schema(), sums)
+        with quiet():
+            found = self._grouped(rows.mapInArrow(work, work.schema()), sums)
         if any(len(request.by) > FEW_FIELDS for request in requests):
             self._refuse_many(found)
         counted = self._arrived(found).sort("request", maintain_order=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ __all__ = [
     "Load",
     "Read",
     "Survey",
+    "Then",
     "arrow",
     "chunks",
     "form_of",
@@ -155,6 +156,18 @@ class Read:
                 for first in range(begin, begin + rows, CHUNK):
                     count = min(CHUNK, begin + rows - first)
                     yield from arrow(self.clean.stored(scan.slice(first, count).collect()))
+
+
+@dataclass(frozen=True, slots=True)
+class Then:
+    """Two works on a partition, one after the other in the same process."""
+
+    first: Callable[[Iterable[Any]], Iterator[Any]]
+    second: Callable[[Iterable[Any]], Iterator[Any]]
+
+    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """What the second makes of what the first gives."""
+        return self.second(self.first(batches))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anonfit.engines.spark.rows import Clean, Load, Read, held_name
+from anonfit.engines.spark.rows import Clean, Load, Read, Then, held_name
 from anonfit.engines.spark.session import quiet, session, told
 from anonfit.engines.spark.storage import is_storable, restored, spark_type, stored_type
 from anonfit.errors import EngineError, SpecError
@@ -17,7 +17,7 @@ from anonfit.errors import EngineError, SpecError
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["PARTITION", "HeldRows", "from_files", "hold", "parts_of", "read_address", "storable"]
+__all__ = ["PARTITION", "HeldRows", "Loading", "from_files", "hold", "parts_of", "read_address", "storable"]
 
 PARTITION = 1 << 18
 """Rows that a partition has, roughly, as long as Spark's setting of partitions allows for so many."""
@@ -34,6 +34,25 @@ def _words(schema: Mapping[str, pl.DataType], names: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Loading:
+    """Rows that are still to be loaded: a DataFrame of Spark, and the work that makes of it rows as they are held."""
+
+    frame: Any
+    work: Load | Read
+    words: str
+
+    def rows(self) -> Any:
+        """The rows."""
+        with quiet():
+            return self.frame.mapInArrow(self.work, self.words)
+
+    def mapped(self, work: Any, words: str) -> Any:
+        """What some work makes of the rows."""
+        with quiet():
+            return self.frame.mapInArrow(Then(self.work, work), words)
+
+
+@dataclass(frozen=True, slots=True)
 class HeldRows:
     """Rows that Spark wrote to Parquet files in the form in which they are held, and the types that they have."""
 
@@ -41,8 +60,8 @@ class HeldRows:
     files: tuple[Path, ...]
     types: Mapping[str, pl.DataType]
 
-    def rows(self) -> Any:
-        """The rows as a DataFrame of Spark."""
+    def rows(self) -> Loading:
+        """The rows, to be loaded again."""
         names = tuple(held_name(place) for place in range(len(storable(self.types))))
         return _read(self.spark, self.files, names, Clean({}), _words(self.types, storable(self.types)))
 
@@ -59,7 +78,7 @@ class HeldRows:
 
 def hold(source: Any, types: Mapping[str, pl.DataType], missing: Mapping[str, Sequence[str]], folder: Path) -> HeldRows:
     """Write the columns of a DataFrame of Spark to a folder once: what makes it may give other rows the next time."""
-    rows = _from_spark(source, types, missing)
+    rows = _from_spark(source, types, missing).rows()
     told(lambda: rows.write.mode("error").option("compression", "zstd").parquet(folder.absolute().as_uri()))
     return HeldRows(source.sparkSession, tuple(parts_of(folder)), types)
 
@@ -91,31 +110,29 @@ def read_address(address: str) -> Any:
     return told(lambda: spark.read.parquet(address))
 
 
-def _from_spark(source: Any, schema: Mapping[str, pl.DataType], missing: Mapping[str, Sequence[str]]) -> Any:
+def _from_spark(source: Any, schema: Mapping[str, pl.DataType], missing: Mapping[str, Sequence[str]]) -> Loading:
     """The columns of a schema of a DataFrame of Spark."""
     names = storable(schema)
     # Columns are renamed by their places: names may have dots, or differ in case only.
     place_of = {name: f"column{place}" for place, name in enumerate(source.columns)}
     found = source.toDF(*place_of.values()).select(*(place_of[name] for name in names))
     clean = Clean({place_of[name]: tuple(texts) for name, texts in missing.items() if name in place_of})
-    with quiet():
-        return found.mapInArrow(Load(clean, tuple(place_of[name] for name in names)), _words(schema, names))
+    return Loading(found, Load(clean, tuple(place_of[name] for name in names)), _words(schema, names))
 
 
 def from_files(
     spark: Any, files: Sequence[Path], schema: Mapping[str, pl.DataType], missing: Mapping[str, Sequence[str]]
-) -> Any:
+) -> Loading:
     """The columns of a schema of Parquet files, which executors must see, too."""
     names = storable(schema)
     clean = Clean({name: tuple(texts) for name, texts in missing.items()})
     return _read(spark, files, names, clean, _words(schema, names))
 
 
-def _read(spark: Any, files: Sequence[Path], names: tuple[str, ...], clean: Clean, words: str) -> Any:
+def _read(spark: Any, files: Sequence[Path], names: tuple[str, ...], clean: Clean, words: str) -> Loading:
     tasks = [(str(path.absolute()), first, rows) for path in files for first, rows in _runs(path)]
     numbers = spark.range(0, len(tasks), 1, max(1, len(tasks)))
-    with quiet():
-        return numbers.mapInArrow(Read(clean, names, tuple(tasks)), words)
+    return Loading(numbers, Read(clean, names, tuple(tasks)), words)
 
 
 def _runs(path: Path) -> list[tuple[int, int]]:
