@@ -3,6 +3,7 @@
 
 .venv/bin/pip install '.[benchmark]' && .venv/bin/python benchmarks/run.py
 .venv/bin/python benchmarks/run.py --largest 1000000      # without the ten million rows
+.venv/bin/python benchmarks/run.py --only tdr             # measures one section anew, and puts it in its place
 """
 
 from __future__ import annotations
@@ -25,9 +26,12 @@ import numpy as np
 import polars as pl
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+from decision_trees import decision_tree_section
+from fresh import fresh_run
 from growth import coded_table, growing_for_purposes, purpose_section, sklearn_tree
+from refining import HEADING, measure_refining, refining_section
 
-from tables import base_table, blow_up, workload_of
+from tables import base_table, blow_up, data_folder, workload_of
 
 HERE = Path(__file__).resolve().parent
 K = 50
@@ -107,16 +111,6 @@ def file_to_release(
     return {key: statistics.median(value) for key, value in times.items()}
 
 
-MEASURED = """
-import json, resource, sys, time
-from anonfit.api import run
-from anonfit.spec_reading import spec_of
-start = time.perf_counter()
-run(spec_of(json.loads(sys.argv[1])), sys.argv[2])
-print(json.dumps([time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20]))
-"""
-
-
 def peak_memory(names: tuple[str, ...], frame: pl.DataFrame, folder: Path, kind: str) -> tuple[float, float]:
     """Seconds and peak memory (GiB) of a fresh process that makes a release."""
     source = folder / f"input.{kind}"
@@ -124,11 +118,7 @@ def peak_memory(names: tuple[str, ...], frame: pl.DataFrame, folder: Path, kind:
         getattr(frame, f"write_{kind}")(source)
     shutil.rmtree(folder / "release", ignore_errors=True)
     spec = json.dumps(tables_of(names, frame, source, kind))
-    found = subprocess.run(
-        [sys.executable, "-c", MEASURED, spec, str(folder / "release")], check=True, capture_output=True, text=True
-    )
-    took, peak = json.loads(found.stdout)
-    return took, peak
+    return fresh_run(spec, folder / "release")
 
 
 def command(words: list[str], folder: Path, **environment: str) -> float:
@@ -225,11 +215,32 @@ def start_section(times: dict[str, float]) -> list[str]:
     ]
 
 
+def refining() -> list[str]:
+    """The section on top-down refinement; its taxonomies are those of Adult."""
+    folder = data_folder()
+    if folder is None:
+        return [HEADING, "", "Not measured: it needs UCI Adult (ANONFIT_DATA).", ""]
+    return refining_section(measure_refining(folder))
+
+
+def put_section(path: Path, lines: list[str]) -> None:
+    """Put a section in place of the one with the same heading, or at the end."""
+    text = path.read_text(encoding="utf-8") if path.exists() else report("nothing but one section", [])
+    before, heading, after = text.partition(f"{lines[0]}\n")
+    following = after.find("\n## ") + 1 if heading else 0
+    rest = after[following:] if following else ""
+    path.write_text(before.rstrip("\n") + "\n\n" + "\n".join(lines) + ("\n" + rest if rest else ""), encoding="utf-8")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--largest", type=int, default=10_000_000, help="leave out larger tables")
     parser.add_argument("--out", type=Path, default=HERE / "RESULTS.md")
+    parser.add_argument("--only", choices=["tdr", "trees"], help="measure one of the other algorithms alone")
     asked = parser.parse_args()
+    if asked.only:
+        put_section(asked.out, refining() if asked.only == "tdr" else decision_tree_section(asked.largest))
+        return
     base, rows_of_base, names = base_table()
     sizes = [rows for rows in (30_000, 1_000_000, 10_000_000) if rows <= asked.largest]
     grown: dict[int, dict[str, float]] = {}
@@ -258,6 +269,8 @@ def main() -> None:
     sections = (
         grow_section(grown) + for_purposes + file_section(files) + memory_section(memory) + start_section(started)
     )
+    sections += decision_tree_section(asked.largest)
+    sections += refining() if asked.largest >= 1_000_000 else []
     asked.out.write_text(report(base, sections), encoding="utf-8")
 
 

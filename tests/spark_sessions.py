@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-import pytest
 
 CONFORMANCE = Path(__file__).parent / "engines" / "conformance"
 SETTINGS = {
@@ -24,7 +23,10 @@ SETTINGS = {
     "spark.driver.memory": "1g",
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.adaptive.enabled": "false",
+    # Moments of frames without a zone have none in Spark.
+    "spark.sql.timestampType": "TIMESTAMP_NTZ",
     "spark.eventLog.enabled": "true",
+    "spark.eventLog.compress": "false",
     # A machine that sleeps, or is busy for minutes, is no lost executor.
     "spark.network.timeout": "3600s",
     "spark.executor.heartbeatInterval": "60s",
@@ -42,9 +44,6 @@ def why_no_spark() -> str | None:
     if "JAVA_HOME" not in os.environ and shutil.which("java") is None:
         return "there is no Java: install Java 17, or set JAVA_HOME"
     return None
-
-
-needs_spark = pytest.mark.skipif(why_no_spark() is not None, reason=f"the engine spark is not tested: {why_no_spark()}")
 
 
 def spark_frame(frame: pl.DataFrame) -> Any:

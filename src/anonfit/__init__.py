@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from anonfit.api import Release, anonymize, load, run
-    from anonfit.auditing import Audit, audit, audit_release
+    from anonfit.auditing import Audit, TreeAudit, audit, audit_release, audit_tree
     from anonfit.comparing import compare
     from anonfit.errors import (
         AnonfitError,
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         TaxonomyError,
     )
     from anonfit.estimators.anonymizer import Anonymizer
+    from anonfit.estimators.k_anonymous_tree import KAnonymousTreeClassifier
     from anonfit.estimators.region_encoder import RegionEncoder
     from anonfit.evaluation.grid import evaluate
     from anonfit.evaluation.result import Evaluation
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from anonfit.spec_reading import parse_spec, read_spec
     from anonfit.tables.taxonomy import Taxonomy
     from anonfit.tables.taxonomy_files import read_taxonomy, write_taxonomy
+    from anonfit.tree_api import load_tree, run_tree
+    from anonfit.trees.nearest import nearest_safe_tree
 
 __all__ = [
     "AnonfitError",
@@ -44,6 +47,7 @@ __all__ = [
     "EngineError",
     "Evaluation",
     "Infeasible",
+    "KAnonymousTreeClassifier",
     "MissingPackage",
     "Recoding",
     "RecodingError",
@@ -55,17 +59,22 @@ __all__ = [
     "SpecError",
     "Taxonomy",
     "TaxonomyError",
+    "TreeAudit",
     "__version__",
     "anonymize",
     "audit",
     "audit_release",
+    "audit_tree",
     "compare",
     "evaluate",
     "load",
+    "load_tree",
+    "nearest_safe_tree",
     "parse_spec",
     "read_spec",
     "read_taxonomy",
     "run",
+    "run_tree",
     "write_taxonomy",
 ]
 
@@ -79,6 +88,7 @@ _HOMES = {
     "EngineError": "anonfit.errors",
     "Evaluation": "anonfit.evaluation.result",
     "Infeasible": "anonfit.errors",
+    "KAnonymousTreeClassifier": "anonfit.estimators.k_anonymous_tree",
     "MissingPackage": "anonfit.errors",
     "Recoding": "anonfit.recoding.recoding",
     "RecodingError": "anonfit.errors",
@@ -90,16 +100,21 @@ _HOMES = {
     "SpecError": "anonfit.errors",
     "Taxonomy": "anonfit.tables.taxonomy",
     "TaxonomyError": "anonfit.errors",
+    "TreeAudit": "anonfit.auditing",
     "anonymize": "anonfit.api",
     "audit": "anonfit.auditing",
     "audit_release": "anonfit.auditing",
+    "audit_tree": "anonfit.auditing",
     "compare": "anonfit.comparing",
     "evaluate": "anonfit.evaluation.grid",
     "load": "anonfit.api",
+    "load_tree": "anonfit.tree_api",
+    "nearest_safe_tree": "anonfit.trees.nearest",
     "parse_spec": "anonfit.spec_reading",
     "read_spec": "anonfit.spec_reading",
     "read_taxonomy": "anonfit.tables.taxonomy_files",
     "run": "anonfit.api",
+    "run_tree": "anonfit.tree_api",
     "write_taxonomy": "anonfit.tables.taxonomy_files",
 }
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonfit.errors import RequestError, did_you_mean
+from anonfit.interrupting import stoppable
 from anonfit.pipeline import Made, RowCounts, extend, make, schema_of
 from anonfit.progress import Stage, silent
 from anonfit.publishing import audit_made, public_report, publish_made, require_passed
@@ -171,6 +172,12 @@ def anonymize(
     max_confidence: float = 1.0,
     selections: Sequence[str | Mapping[str, Any] | SelectionSpec] = (),
     weights: Mapping[str, float] | None = None,
+    weights_from: str | None = None,
+    features: Sequence[str] = (),
+    selected_by: Sequence[str] = (),
+    clusters: int = 5,
+    query_log: str | Path | Sequence[str | Path] | Mapping[str, Any] | None = None,
+    rules: bool = False,
     denoise: bool = False,
     algorithm: str = "mondrian",
     requirements: Sequence[Sequence[str] | Mapping[str, Any]] | None = None,
@@ -179,12 +186,18 @@ def anonymize(
     split_on: Sequence[str] = (),
     weight_rule: str = "first",
     alpha: float = 0.5,
+    beta: float = 0.25,
+    gamma: float = 0.25,
     min_gain: float = 0.0,
     cut_points: str = "simplest",
     average: str = "containing",
     suppression: str = "all",
     zero_gain: bool = False,
     time_budget: float | None = None,
+    variant: str = "c45",
+    pruning: float | None = None,
+    max_spans: int = 1_000_000,
+    start: Recoding | str | Path | None = None,
     seed: int = 0,
     table: str | None = None,
     query: str | None = None,
@@ -228,22 +241,36 @@ def anonymize(
         selections: Rows the recipient will ask for: predicates such as `"age >= 50"`, or tables such as
             `{"each": "country"}`.
         weights: How much quasi-identifiers matter.
+        weights_from: `accuracy`: weights are found from how well each column alone predicts the targets.
+        features: Columns that recipients will learn or cluster from; without weights they matter, others do not.
+        selected_by: Columns that recipients will select rows by; likewise.
+        clusters: How many clusters recipients will look for.
+        query_log: Files of SQL statements that recipients ran: what they select and use is learned from them, and the
+            report judges by them. Or a table such as `{"path": "queries.sql", "dialect": "postgres", "learn": False}`.
+        rules: Whether the report has the association rules that the release shows.
         denoise: Whether splits are judged by a model's predictions of the targets instead of their raw values.
-        algorithm: `mondrian`, or `tdr` (top-down refinement: every column by itself, for the classes of one target).
+        algorithm: `mondrian`; `tdr` (top-down refinement: every column by itself, for the classes of one target); or
+            `tree` (the table that a k-anonymous decision tree for one target stands for).
         requirements: For `tdr`, several quasi-identifiers: each a list of columns, or such as
             `{"columns": ["age", "sex"], "k": 20}`. All columns are one if not given.
-        criterion: `auto` (follows the workload), `median`, `infogain`, `lsd`, `selection` or `weighted`; of `tdr`
-            `score` or `infogain`.
+        criterion: `auto` (follows the workload), `median`, `infogain`, `lsd`, `selection`, `weighted`, `clustering` or
+            `explore` (the use is not known); of `tdr` `score` or `infogain`.
         candidates: `boundary` or `all`: where information gain looks for cuts.
         split_on: The quasi-identifiers that may be split; all if not given.
-        weight_rule: `first`, `product` or `blend`: how weights enter the choice.
-        alpha: The share of the weight in a blend.
+        weight_rule: `first`, `product`, `blend`, `naive`, `probabilistic` or `combined`: how weights enter the choice.
+        alpha: The share of the weight in a blend, or of the gain where all is combined.
+        beta: Where all is combined, the share of weight times width.
+        gamma: Where all is combined, the share of the rows that stay together, which is taken away.
         min_gain: A split that gains less is not made.
         cut_points: `simplest` or `value`.
         average: For `tdr`: anonymity loss is the mean over the quasi-identifiers `containing` a column, or over `all`.
         suppression: For `tdr`: `all` suppressed values may be disclosed, or of each column the one of `best_gain`.
         zero_gain: For `tdr`: whether refinements that tell nothing of the target are made, after all others.
-        time_budget: For `tdr`: the seconds after which refining stops, with what was reached until then.
+        time_budget: For `tdr` and `explore`: the seconds after which it stops, with what was reached until then.
+        variant: For `tree`: `c45` (gain ratio, cuts of numbers, pruning) or `id3` (gain, names only).
+        pruning: For `tree`: the confidence of pruning, 0 for none; as the variant has it if not given.
+        max_spans: For `tree`: the most spans that a tree may have.
+        start: For `tdr`: the recoding that refining begins with (or its file), in place of one part a column.
         seed: For what is drawn at random.
         table: The table of a database, if `data` is the address of one.
         query: A query in its place.
@@ -279,7 +306,7 @@ def anonymize(
         if isinstance(data, str | Path):
             data = str(data)
         spec = spec_of_keywords(data, words)
-    made = make(spec, threads=threads)
+    made = make(spec, threads=threads, stopping=stoppable)
     return _released(made, spec.data.source)
 
 
@@ -309,7 +336,7 @@ def run(
         spec = read_spec(spec, settings)
     check_free(Path(out).absolute(), replace=replace)
     ks = read_ks(curve) if curve else ()
-    made = make(spec, stage=stage)
+    made = make(spec, stage=stage, stopping=stoppable)
     report = publish_made(made, Path(out), replace=replace, ks=ks, stage=stage)
     return Release(like(spec.data.source, made.table, index=False), made.recoding, report, made)
 

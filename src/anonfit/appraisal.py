@@ -5,7 +5,8 @@ once and told twice, in public by the disclosure rule and in full to the owner o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,24 +15,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.errors import RequestError
-from anonfit.pipeline import Made, demands_of, make, persons_in, refining_of, workload_of
+from anonfit.pipeline import Made, demands_of, make, persons_in, refining_of, tree_of, workload_of
 from anonfit.report.aiming import coded_targets
-from anonfit.report.comparison import Comparison, compare, comparison_content
+from anonfit.report.columns import ColumnFigures, clusters_content, column_figures, columns_content
+from anonfit.report.comparison import Comparison, compare, comparison_content, has_purpose
 from anonfit.report.curve import Curve, curve, curve_content, read_ks
 from anonfit.report.detail import detail_content
 from anonfit.report.group_bins import group_bins
 from anonfit.report.initial import InitialRisk, initial_content, initial_risk
 from anonfit.report.partition import partition_content
 from anonfit.report.predicting import TargetFigures, predictions, predictions_content
+from anonfit.report.queries import internal_queries, public_queries
+from anonfit.report.rules import rules_content
 from anonfit.report.trial import Setting, Trial, trial_of
 from anonfit.spec import Spec
+from anonfit.spec_learning import Asked
 from anonfit.tables.schema import Role
+from anonfit.utility.clusters import ClusterFigures, can_cluster, cluster_figures
 from anonfit.utility.detail import Detail, details
+from anonfit.utility.queries import QueryAnswer, judge_queries, query_table
+from anonfit.utility.rule_items import items_of
+from anonfit.utility.rules import ROWS, Rule, find_rules
+from anonfit.workload.features import feature_weights
 
 if TYPE_CHECKING:
     import polars as pl
 
 __all__ = ["Appraisal", "appraise", "appraise_thoroughly", "risk_utility_curve"]
+
+JUDGED = 200
+"""Queries of a log by which a release is judged, those that are asked most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +59,14 @@ class Appraisal:
     initial: InitialRisk | None = None
     comparison: Comparison | None = None
     curve: Curve | None = None
+    asked: tuple[Asked, ...] = ()
+    queries: tuple[QueryAnswer, ...] = ()
+    """How the queries of a log are answered, those that are asked most."""
+    total: int = 0
+    """All that queries count: rows, or persons where rows stand for several."""
+    rules: tuple[Rule, ...] | None = None
+    columns: ColumnFigures | None = None
+    clusters: ClusterFigures | None = None
 
     def content(self, least: int) -> dict[str, Any]:
         """The figures as they may be told: to everybody with k, to the owner of the data with 0."""
@@ -57,7 +78,22 @@ class Appraisal:
             "initial_risk": None if self.initial is None else initial_content(self.initial, least),
             "comparison": None if self.comparison is None else comparison_content(self.comparison, least),
             "curve": None if self.curve is None else curve_content(self.curve, least),
+            "columns_lost": None if self.columns is None else columns_content(self.columns),
+            "clusters": None
+            if self.clusters is None
+            else clusters_content(self.clusters, least, rows_are_persons=self.rows_are_persons),
+            "queries": self._queries(least) if self.queries else None,
+            "rules": None
+            if self.rules is None
+            else rules_content(self.rules, least, rows_are_persons=self.rows_are_persons),
         }
+
+    def _queries(self, least: int) -> dict[str, Any]:
+        if not least:
+            asks = [one.ask for one in self.asked[: len(self.queries)]]
+            return internal_queries(asks, self.queries, left_out=len(self.asked) - len(self.queries))
+        told = self.queries if self.rows_are_persons else None
+        return public_queries(told, asked=len(self.asked), total=self.total, least=least)
 
 
 def _column(made: Made, role: Role) -> str | None:
@@ -105,6 +141,30 @@ def appraise(made: Made) -> Appraisal:
         partition=partition_content(made.recoding, used, sizes, [detail.shares for detail in found]),
         predictions=predictions(targets, made.nodes, made.recoding.node_count),
         rows_are_persons=_column(made, Role.ENTITY) is None,
+        columns=column_figures(made.recoding, used, _weights(made), counts=sizes),
+    )
+
+
+def _weights(made: Made) -> Mapping[str, float]:
+    """How much columns matter, as it was given or found."""
+    return made.spec.weights if made.learned is None else made.learned.weights
+
+
+def _clusters(made: Made) -> ClusterFigures | None:
+    """Clusters in the release and in the raw rows, where the release is for these and they can be found."""
+    workload = workload_of(made.spec)
+    if workload.criterion != "clustering" or not can_cluster():
+        return None
+    assert made.nodes is not None
+    features = feature_weights(workload, list(made.recoding.quasi_identifiers))
+    raw = [column.name for column in made.schema.released_raw if column.name in workload.features]
+    return cluster_figures(
+        made.recoding,
+        _released(made),
+        made.nodes[made.nodes >= 0],
+        features | dict.fromkeys(raw, 1.0),
+        clusters=made.spec.workload.clusters,
+        seed=made.spec.method.seed,
     )
 
 
@@ -119,6 +179,7 @@ def _setting(made: Made) -> Setting:
         cut_points=made.spec.method.cut_points,
         seed=made.spec.method.seed,
         refining=refining_of(made.spec),
+        tree=tree_of(made.spec),
     )
 
 
@@ -128,14 +189,18 @@ def appraise_thoroughly(made: Made, *, ks: Sequence[int] = ()) -> Appraisal:
 
     The gain is measured of what a release was made for, so not where new rows went through an earlier recoding.
     """
-    risk = initial_risk(
-        _released(made),
-        made.recoding.quasi_identifiers,
-        k=made.spec.privacy.k,
-        entity=_column(made, Role.ENTITY),
-        count=_column(made, Role.COUNT),
-    )
-    found = replace(appraise(made), initial=risk)
+    # Counting raw combinations leaves a core to the rest.
+    with ThreadPoolExecutor(1) as pool:
+        risk = pool.submit(
+            initial_risk,
+            _released(made),
+            made.recoding.quasi_identifiers,
+            k=made.spec.privacy.k,
+            entity=_column(made, Role.ENTITY),
+            count=_column(made, Role.COUNT),
+        )
+        found = appraise(made)
+        found = replace(found, initial=risk.result(), **_queries(made), rules=_rules(made), clusters=_clusters(made))
     if made.extends:
         return found
     if made.spec.privacy.quasi_identifiers:
@@ -144,9 +209,48 @@ def appraise_thoroughly(made: Made, *, ks: Sequence[int] = ()) -> Appraisal:
                 "a curve is over one k; with privacy.quasi_identifiers, each of which has its own, leave it out."
             )
         return found  # there is no blind release of several quasi-identifiers to compare with
-    trial = trial_of(_setting(made))
+    trial = trial_of(_setting(made)) if ks or has_purpose(workload_of(made.spec)) else None
     found = replace(found, comparison=compare(trial))
     return replace(found, curve=_curve(trial, ks)) if ks else found
+
+
+def _queries(made: Made) -> dict[str, Any]:
+    """How the queries of the log are answered, where there is one."""
+    if not made.asked:
+        return {}
+    assert made.source is not None
+    assert made.nodes is not None
+    persons = persons_in(made.schema, made.source)
+    table = query_table(
+        made.recoding,
+        made.schema.columns,
+        made.source,
+        made.nodes,
+        counts=persons.counts,
+        persons=persons.of_groups,
+        k=made.spec.privacy.k,
+    )
+    judged = judge_queries([(one.ask, one.times) for one in made.asked[:JUDGED]], table)
+    total = len(made.source) if persons.counts is None else int(persons.counts.sum(dtype=np.int64))
+    return {"asked": made.asked, "queries": tuple(judged), "total": total}
+
+
+def _rules(made: Made) -> tuple[Rule, ...] | None:
+    """Association rules of the released rows, of columns that are not guarded; None if they are not asked for."""
+    if not made.spec.workload.rules:
+        return None
+    assert made.nodes is not None
+    rows, nodes = _released(made), made.nodes[made.nodes >= 0]
+    if len(rows) > ROWS:
+        drawn = np.random.default_rng(made.spec.method.seed).choice(len(rows), ROWS, replace=False)
+        rows, nodes = rows[drawn], nodes[drawn]
+    capped = made.spec.privacy.max_confidence < 1
+    names = [
+        column.name
+        for column in made.schema.of_role(Role.INSENSITIVE, Role.TARGET)
+        if not (capped and column.role == Role.TARGET)
+    ]
+    return tuple(find_rules(items_of(made.recoding, nodes, rows, names)))
 
 
 def _curve(trial: Trial | None, ks: Sequence[int]) -> Curve:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 from anonfit.algorithms.demands import Demands, DiversityRequest, QuasiIdentifier
 from anonfit.algorithms.top_down import Refining
 from anonfit.errors import DataError, SpecError, did_you_mean, listed
+from anonfit.recoding.recoding import Recoding
+from anonfit.recoding.storage import read_recoding
 from anonfit.recoding.values import Values
 from anonfit.spec import ColumnSpec, Spec, TargetSpec
 from anonfit.tables.databases import database_source, is_database
@@ -19,6 +21,10 @@ from anonfit.tables.reading import ReadOptions, column_names, read_table
 from anonfit.tables.schema import Column, ColumnType, Role, Schema
 from anonfit.tables.taxonomy import Taxonomy
 from anonfit.tables.taxonomy_files import read_taxonomy
+from anonfit.trees.building import Growing
+from anonfit.trees.demand import Demand
+from anonfit.trees.growing import Variant
+from anonfit.trees.making import TreeRequest, tested_columns
 from anonfit.workload.request import TargetRequest, Workload
 
 if TYPE_CHECKING:
@@ -42,6 +48,8 @@ __all__ = [
     "released_names",
     "schema_of",
     "source_of",
+    "start_recoding",
+    "tree_of",
     "without_missing",
     "workload_of",
 ]
@@ -122,12 +130,18 @@ def schema_of(spec: Spec, names: Sequence[str]) -> Schema:
     return Schema(tuple(columns))
 
 
-def _texts(schema: Schema) -> frozenset[str]:
+def _divided(spec: Spec, schema: Schema) -> tuple[Column, ...]:
+    """The columns that are divided: quasi-identifiers or, for a tree, all that it may test."""
+    asked = tree_of(spec)
+    return schema.quasi_identifiers if asked is None else tested_columns(schema, asked.target.column)
+
+
+def _texts(columns: Iterable[Column]) -> frozenset[str]:
     """Columns whose values are names: a text file must not turn 01 into 1."""
     kinds = (ColumnType.NOMINAL, ColumnType.ORDINAL)
     return frozenset(
         column.name
-        for column in schema.quasi_identifiers
+        for column in columns
         if column.type in kinds or (column.type is None and column.taxonomy is not None)
     )
 
@@ -137,8 +151,9 @@ def reading_of(spec: Spec, source: Any) -> tuple[Schema, ReadOptions]:
     options = ReadOptions(missing=spec.data.missing, delimiter=spec.data.delimiter, header=spec.data.header)
     schema = schema_of(spec, column_names(source, options))
     wanted = tuple(column.name for column in schema.columns if column.role != Role.IDENTIFIER)
-    clean = frozenset(column.name for column in schema.quasi_identifiers)
-    return schema, ReadOptions(options.missing, options.delimiter, options.header, wanted, _texts(schema), clean)
+    divided = _divided(spec, schema)
+    clean = frozenset(column.name for column in divided)
+    return schema, ReadOptions(options.missing, options.delimiter, options.header, wanted, _texts(divided), clean)
 
 
 def read_rows(spec: Spec, schema: Schema, source: Any) -> pl.DataFrame:
@@ -147,10 +162,12 @@ def read_rows(spec: Spec, schema: Schema, source: Any) -> pl.DataFrame:
 
 
 def without_missing(spec: Spec, schema: Schema, frame: pl.DataFrame) -> pl.DataFrame:
-    """The rows that the missing policy lets through."""
+    """The rows that the missing policy lets through: by quasi-identifiers or, for a tree, by all that it reads."""
     import polars as pl
 
-    names = [column.name for column in schema.quasi_identifiers]
+    names = [column.name for column in _divided(spec, schema)]
+    if (asked := tree_of(spec)) is not None:
+        names.append(asked.target.column)
     floats = [name for name in frame.columns if frame[name].dtype.is_float()]
     if floats:
         frame = frame.with_columns(pl.col(floats).fill_nan(None))
@@ -235,7 +252,7 @@ def demands_of(spec: Spec) -> Demands:
 
 
 def refining_of(spec: Spec) -> Refining | None:
-    """How columns are refined; None where regions are split by Mondrian."""
+    """How columns are refined, from one part each; None where regions are split by Mondrian."""
     method = spec.method
     if method.algorithm != "tdr":
         return None
@@ -248,6 +265,31 @@ def refining_of(spec: Spec) -> Refining | None:
     )
 
 
+def start_recoding(spec: Spec) -> Recoding | None:
+    """The recoding that refining begins with; a path starts at the spec's folder."""
+    given = spec.method.start
+    if given is None or isinstance(given, Recoding):
+        return given
+    return read_recoding((spec.folder or Path()) / given)
+
+
+def tree_of(spec: Spec) -> TreeRequest | None:
+    """The tree that is asked for; None where regions are found otherwise."""
+    method, privacy = spec.method, spec.privacy
+    if method.algorithm != "tree":
+        return None
+    variant = Variant(method.variant)
+    default = 0.25 if variant == Variant.C45 else 0.0
+    pruning = default if method.pruning is None else method.pruning
+    asked = [float(one.parameters["l"]) for one in privacy.diversity]
+    return TreeRequest(
+        _target_requests(spec.targets)[0],
+        Demand(privacy.k, max(asked, default=1.0), privacy.max_confidence),
+        Growing(variant, pruning or None, method.max_spans, method.cut_points),
+        privacy.class_is_public,
+    )
+
+
 def workload_of(spec: Spec) -> Workload:
     """What the release is for."""
     method, asked = spec.method, spec.workload
@@ -255,12 +297,16 @@ def workload_of(spec: Spec) -> Workload:
         targets=_target_requests(spec.targets),
         denoise=asked.denoise,
         selections=asked.selections,
-        weights=asked.weights,
+        weights=asked.weights if method.criterion == "clustering" else spec.weights,
+        weights_from=asked.weights_from,
+        features=asked.features,
         criterion=method.criterion,
         candidates=method.candidates,
         split_on=method.split_on,
         weight_rule=method.weight_rule,
         alpha=method.alpha,
+        beta=method.beta,
+        gamma=method.gamma,
         min_gain=method.min_gain,
         seed=method.seed,
         sample_weight=next(iter(spec.of_role(Role.SAMPLE_WEIGHT)), None),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from anonfit.algorithms.refinements import redundant
 from anonfit.algorithms.top_down import requirements_of
 from anonfit.appraisal import Appraisal, appraise, appraise_thoroughly
 from anonfit.errors import AuditFailed
-from anonfit.pipeline import Made, demands_of, persons_in, refining_of, workload_of
+from anonfit.pipeline import Made, demands_of, persons_in, refining_of, tree_of, workload_of
 from anonfit.recoding.values import Values
 from anonfit.report.asking import Asked, aims_of, asked_content
 from anonfit.report.attack import attack_content, attack_release
@@ -24,6 +25,7 @@ from anonfit.spec import Spec
 from anonfit.spec_writing import public_tables, quasi_identifier_table, target_table
 from anonfit.tables.codebook import column_type
 from anonfit.tables.schema import ColumnType, Role, Schema
+from anonfit.trees.growing import Variant
 from anonfit.workload.request import TargetRequest
 
 if TYPE_CHECKING:
@@ -155,6 +157,8 @@ def manifest_spec(made: Made) -> dict[str, Any]:
 def _asked(made: Made) -> dict[str, Any]:
     """What was asked, for the public report."""
     spec, workload = made.spec, workload_of(made.spec)
+    if made.learned is not None:
+        workload = replace(workload, weights=made.learned.weights)
     return asked_content(
         Asked(
             k=spec.privacy.k,
@@ -165,6 +169,8 @@ def _asked(made: Made) -> dict[str, Any]:
             aims=aims_of(workload, made.schema, _rows(made), steered=made.steered),
             capped=_capped(made),
             refined_by=_refined_by(made),
+            grown_by=_grown_by(made),
+            explored=_explored(made),
             several=_several(made),
         )
     )
@@ -184,6 +190,24 @@ def _refined_by(made: Made) -> str | None:
     if refining is None:
         return None
     return "information gain" if refining.criterion == "infogain" else "information gain against anonymity loss"
+
+
+def _grown_by(made: Made) -> str | None:
+    """The kind of tree whose spans the regions are, in words."""
+    tree = tree_of(made.spec)
+    return None if tree is None else "C4.5" if tree.growing.variant == Variant.C45 else "ID3"
+
+
+def _explored(made: Made) -> str | None:
+    """What was tried and by which rule one was chosen, in words; the candidates themselves are not public."""
+    if made.exploration is None:
+        return None
+    figures = ", ".join(made.exploration["figures"].values())
+    return (
+        f"The use is not known: {len(made.exploration['candidates'])} ways to weigh columns were tried and held "
+        f"against each other by their figures ({figures}). Published is, {made.exploration['rule']}. The others are "
+        "not published."
+    )
 
 
 def _several(made: Made) -> list[dict[str, Any]]:
@@ -242,7 +266,10 @@ def both_reports(made: Made, audit: Audit, *, ks: Sequence[int] = ()) -> tuple[d
     """The report that anybody may read, and the same for the owner of the data, from whom nothing is hidden; `ks` asks
     for a curve over these k.
     """
-    appraisal, attack, asked = appraise_thoroughly(made, ks=ks), attack_made(made), _asked(made)
+    with ThreadPoolExecutor(1) as pool:
+        attacking = pool.submit(attack_made, made)
+        appraisal, asked = appraise_thoroughly(made, ks=ks), _asked(made)
+        attack = attacking.result()
     public, internal = (
         _report(made, audit, appraisal, least=least, attack=attack, asked=asked) for least in (made.spec.privacy.k, 0)
     )

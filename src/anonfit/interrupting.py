@@ -5,11 +5,21 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from threading import current_thread, main_thread
 from types import FrameType
+from typing import TypeAlias
 
-__all__ = ["stoppable"]
+__all__ = ["Stopping", "stoppable", "unstoppable"]
+
+Stopping: TypeAlias = Callable[[], AbstractContextManager[Callable[[], bool]]]
+"""Gives, while work is under way, a function that says whether it is to stop."""
+
+
+@contextmanager
+def unstoppable() -> Iterator[Callable[[], bool]]:
+    """An interrupt ends the work as it ends any other: half of it would be of no use."""
+    yield lambda: False
 
 
 @contextmanager

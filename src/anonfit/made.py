@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -14,10 +15,13 @@ from anonfit.algorithms.mondrian import SelectionAnswers
 from anonfit.engines.contract import Written
 from anonfit.recoding.recoding import Recoding
 from anonfit.spec import Spec
+from anonfit.spec_learning import Asked
 from anonfit.tables.schema import Schema
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from anonfit.workload.accuracy import LearnedWeights
 
 __all__ = ["Later", "Made", "RowCounts"]
 
@@ -48,12 +52,14 @@ class Later(Generic[Held]):
     def __init__(self, make: Callable[[], Held]) -> None:
         self._make = make
         self._made: Held | None = None
+        self._lock = Lock()
 
     def get(self) -> Held:
         """What it is."""
-        if self._made is None:
-            self._made = self._make()
-        return self._made
+        with self._lock:
+            if self._made is None:
+                self._made = self._make()
+            return self._made
 
 
 def _get(held: Held | Later[Held]) -> Held:
@@ -80,6 +86,12 @@ class Made:
     """The targets that steered splits, and whether each did as a number; None where that is not known."""
     refinements: Mapping[str, Any] | None = field(default=None, repr=False)
     """How top-down refinement came to the recoding, where it did just now."""
+    asked: tuple[Asked, ...] = field(default=(), repr=False)
+    """The questions of the query log, those of most queries first."""
+    learned: LearnedWeights | None = field(default=None, repr=False)
+    """The weights of columns, where they were found from the rows."""
+    exploration: Mapping[str, Any] | None = field(default=None, repr=False)
+    """All that was tried, where the use is not known; the spec then asks for what was chosen."""
     engine: str = "memory"
     """The engine that counted the rows."""
     engine_reason: str | None = None

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,10 +27,13 @@ from anonfit.binding import (
     released_names,
     schema_of,
     source_of,
+    start_recoding,
+    tree_of,
     without_missing,
     workload_of,
 )
 from anonfit.errors import DataError, Infeasible, SpecError
+from anonfit.interrupting import Stopping, unstoppable
 from anonfit.made import Made, RowCounts
 from anonfit.pipeline_outside import engine_for, make_outside
 from anonfit.privacy.groups import groups_allowed
@@ -38,8 +42,11 @@ from anonfit.recoding.grid import combined
 from anonfit.recoding.recoding import Recoding, Unseen
 from anonfit.release.table import released_table
 from anonfit.spec import Spec
+from anonfit.spec_learning import with_query_log
 from anonfit.tables.reading import read_table
 from anonfit.tables.schema import Role, Schema
+from anonfit.trees.making import anonymize_by_tree
+from anonfit.workload.request import Workload
 
 if TYPE_CHECKING:
     import polars as pl
@@ -57,6 +64,8 @@ __all__ = [
     "refining_of",
     "schema_of",
     "source_of",
+    "tree_of",
+    "without_missing",
     "workload_of",
 ]
 
@@ -130,17 +139,24 @@ def _table(spec: Spec, schema: Schema, result: Anonymized, frame: pl.DataFrame, 
     )
 
 
-def make(spec: Spec, *, source: Any = None, threads: int | None = None, stage: Stage = silent) -> Made:
-    """Anonymize the spec's table, or another source in its place."""
+def make(
+    spec: Spec,
+    *,
+    source: Any = None,
+    threads: int | None = None,
+    stage: Stage = silent,
+    stopping: Stopping = unstoppable,
+) -> Made:
+    """Anonymize the spec's table, or another source in its place; `stopping` says whether refining is to stop."""
     refuse_output(spec)
     source = source if source is not None else source_of(spec)
     engine, reason = engine_for(spec, source)
     if engine != "memory":
-        return make_outside(spec, source, engine=engine, reason=reason, threads=threads, stage=stage)
+        return make_outside(spec, source, engine=engine, reason=reason, threads=threads, stage=stage, stopping=stopping)
     from anonfit.warming import prepare
 
-    has_models = bool(spec.privacy.diversity) or spec.privacy.max_confidence < 1.0
-    prepare(stage, models=has_models, ahead=isinstance(source, str | Path))
+    refines = spec.method.algorithm == "tdr"
+    prepare(stage, models=spec.privacy.has_models, refining=refines, ahead=isinstance(source, str | Path))
     stage("Reading")
     schema, read = read_source(spec, source)
     if len(read) == 0:
@@ -148,7 +164,11 @@ def make(spec: Spec, *, source: Any = None, threads: int | None = None, stage: S
     frame = without_missing(spec, schema, read)
     _check_raw(schema, frame)
     check_bounds(spec, schema)
-    persons, workload = persons_in(schema, frame), workload_of(spec)
+    persons = persons_in(schema, frame)
+    if spec.workload.query_log is not None:
+        stage("Reading the query log")
+    spec, asked_by_log = with_query_log(spec, schema.columns, frame, persons)
+    workload = workload_of(spec)
     asked: dict[str, Any] = {
         "persons": persons,
         "demands": demands_of(spec),
@@ -157,11 +177,22 @@ def make(spec: Spec, *, source: Any = None, threads: int | None = None, stage: S
         "threads": threads,
         "stage": stage,
     }
-    refining = refining_of(spec)
-    if refining is None:
+    refining, tree, exploration = refining_of(spec), tree_of(spec), None
+    if tree is not None:
+        result = anonymize_by_tree(schema, frame, tree, stage=stage)
+    elif spec.method.criterion == "explore":
+        from anonfit.exploration import explored
+
+        def way(one: Workload) -> Anonymized:
+            return anonymize(schema, frame, **asked | {"workload": one, "stage": silent})
+
+        names = [column.name for column in schema.quasi_identifiers]
+        spec, result, exploration = explored(spec, frame, persons, way, workload=workload, names=names, stage=stage)
+    elif refining is None:
         result = anonymize(schema, frame, **asked)
     else:
-        result = anonymize_top_down(schema, frame, refining=refining, **asked)
+        refining = replace(refining, start=start_recoding(spec))
+        result = anonymize_top_down(schema, frame, refining=refining, stopping=stopping, **asked)
     stage("Writing labels")
     table = _table(spec, schema, result, frame, threads)
     dropped = _persons_left_out(schema, read, frame)
@@ -181,6 +212,9 @@ def make(spec: Spec, *, source: Any = None, threads: int | None = None, stage: S
         nodes,
         steered=result.steered,
         refinements=result.refinements,
+        asked=asked_by_log,
+        learned=result.learned,
+        exploration=exploration,
         engine_reason=reason,
     )
 
@@ -215,8 +249,8 @@ def _allowed(
     while len(rows):
         kept = frame[rows]
         persons = persons_in(schema, kept)
-        has_models = bool(demands.diversity) or demands.max_confidence < 1.0
-        guarded = guard(demands, schema, kept, counts=persons.counts, entities=persons.entities) if has_models else []
+        asked = spec.privacy.has_models
+        guarded = guard(demands, schema, kept, counts=persons.counts, entities=persons.entities) if asked else []
         fine = np.ones(len(rows), np.bool_)
         for k, groups in groupings:
             fine &= _fine(persons, guarded, groups[rows], k)[groups[rows]]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ from anonfit.binding import (
     reading_of,
     refining_of,
     released_names,
+    start_recoding,
     workload_of,
 )
 from anonfit.engines.fitting import COMFORTABLE, available_memory, needed_memory
@@ -35,6 +37,7 @@ from anonfit.engines.levels.growing import HAND_OVER
 from anonfit.engines.spark.sources import PARTITION
 from anonfit.engines.spilling import spill_folder
 from anonfit.errors import DataError, EngineError, SpecError
+from anonfit.interrupting import Stopping, unstoppable
 from anonfit.made import Later, Made, RowCounts
 from anonfit.pipeline_spark import rows_here, rows_that_stay, spark_engine
 from anonfit.progress import Stage, silent
@@ -54,7 +57,7 @@ if TYPE_CHECKING:
     from anonfit.engines.duckdb.engine import DuckDBEngine
     from anonfit.engines.spark.engine import SparkEngine
 
-__all__ = ["engine_for", "make_outside"]
+__all__ = ["engine_for", "make_outside", "refuse_only_memory"]
 
 
 LEAST_MEMORY = 256 * 2**20
@@ -89,8 +92,19 @@ def _not_outside(spec: Spec) -> list[str]:
         "models": any(target.model is not None for target in workload.used_targets),
         "observed": spec.output.regions == "observed",
         "original": spec.output.order == "original",
+        "tree": spec.method.algorithm == "tree",
+        "explore": spec.method.criterion == "explore",
+        "weights_from": workload.weights_from is not None and not workload.is_blind,
+        "query_log": spec.workload.query_log is not None,
     }
     return [f"{choice.asked} needs the engine 'memory'" for choice in ONLY_MEMORY if asked[choice.name]]
+
+
+def refuse_only_memory(spec: Spec, engine: str | None = None) -> None:
+    """Refuse a spec for an engine, if none is given the one that it names, which cannot do what it asks."""
+    name = engine or spec.engine.name
+    if name not in ("auto", "memory") and (faults := _not_outside(spec)):
+        raise SpecError([f"engine.name = '{name}': {fault}." for fault in faults])
 
 
 def make_outside(
@@ -101,16 +115,17 @@ def make_outside(
     reason: str | None = None,
     threads: int | None = None,
     stage: Stage = silent,
+    stopping: Stopping = unstoppable,
 ) -> Made:
-    """Anonymize a source by an engine that does not hold its rows in memory."""
+    """Anonymize a source by an engine that does not hold its rows in memory; `stopping` says whether refining is to
+    stop.
+    """
     from anonfit.warming import prepare
 
-    if faults := _not_outside(spec):
-        raise SpecError([f"engine.name = '{engine}': {fault}." for fault in faults])
+    refuse_only_memory(spec, engine)
     schema, options = reading_of(spec, source)
     check_bounds(spec, schema)
-    has_models = bool(spec.privacy.diversity) or spec.privacy.max_confidence < 1.0
-    prepare(stage, models=has_models, ahead=True)
+    prepare(stage, models=spec.privacy.has_models, refining=spec.method.algorithm == "tdr", ahead=True)
     stack = ExitStack()
     with stack:
         folder = stack.enter_context(spill_folder(_spill_place(spec)))
@@ -118,7 +133,7 @@ def make_outside(
         source = rows_that_stay(schema, source, options, folder) if engine == "spark" else source
         with _opened(engine, spec, schema, source, options, folder, threads) as (rows_of, left_out):
             _check_raw(rows_of, schema)
-            result, written = _grown(rows_of, spec, schema, folder, threads, stage)
+            result, written = _grown(rows_of, spec, schema, folder, threads, stage, stopping)
         rows = RowCounts(rows_of.read, rows_of.read - rows_of.rows, 0, dropped_persons=left_out)
         made = _made(spec, schema, source, result, written, rows, rows_of.name, reason)
         # The written table stays until what was made of it is gone.
@@ -133,6 +148,7 @@ def _grown(
     folder: Path,
     threads: int | None,
     stage: Stage,
+    stopping: Stopping,
 ) -> tuple[AnonymizedOutside, Written]:
     """The recoding of an engine's rows, and the released table as a file."""
     names = released_names(schema)
@@ -151,7 +167,8 @@ def _grown(
         hand_over = spec.engine.hand_over or (PARTITION if engine.name == "spark" else HAND_OVER)
         result = anonymize_outside(engine, schema, hand_over=hand_over, **asked)
     else:
-        result = anonymize_top_down_outside(engine, schema, refining=refining, **asked)
+        refining = replace(refining, start=start_recoding(spec))
+        result = anonymize_top_down_outside(engine, schema, refining=refining, stopping=stopping, **asked)
     stage("Writing labels")
     placing, columns = placing_of(result, names, spec.output.values)
     return result, engine.write(placing, columns, folder / f"data.{spec.output.format}", spec.output.format)

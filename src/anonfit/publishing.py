@@ -7,6 +7,7 @@ import json
 import shutil
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -29,15 +30,17 @@ from anonfit.release.folder import (
 )
 from anonfit.report.disclosure import disclosed
 from anonfit.report.page import internal_page, report_page
+from anonfit.spec import Spec
 from anonfit.spec_writing import spec_tables
+from anonfit.warming import prepare
 
 if TYPE_CHECKING:
     from anonfit.auditing import Audit
 
-__all__ = ["audit_made", "public_report", "publish_made", "require_passed"]
+__all__ = ["audit_made", "package_versions", "public_report", "publish_made", "require_passed", "source_hash"]
 
 PACKAGES = ("anonfit", "polars", "numba", "numpy")
-INTERNAL = ("selections", "initial_risk", "attack", "predictions", "comparison", "curve")
+INTERNAL = ("selections", "initial_risk", "attack", "predictions", "comparison", "curve", "queries", "rules")
 """What the internal record tells without the disclosure rule."""
 
 
@@ -60,7 +63,15 @@ def _write(made: Made, data: Path, kind: str) -> None:
         write_table(made.table, data, kind)
 
 
-def _versions() -> dict[str, str]:
+def _prepare_comparison(made: Made, stage: Stage) -> None:
+    """What was refined top-down is compared with blind regions, whose kernels the run did not need before."""
+    spec = made.spec
+    if spec.method.algorithm == "tdr" and not (made.extends or spec.privacy.quasi_identifiers):
+        prepare(stage, models=spec.privacy.has_models, ahead=False)
+
+
+def package_versions() -> dict[str, str]:
+    """The versions of the packages that a release depends on."""
     found = {}
     for name in PACKAGES:
         try:
@@ -79,8 +90,8 @@ def _manifest(made: Made, report: dict[str, Any], kind: str) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": VERSION,
-        "anonfit": _versions()["anonfit"],
-        "packages": _versions(),
+        "anonfit": package_versions()["anonfit"],
+        "packages": package_versions(),
         "engine": made.engine,
         "algorithm": report["asked"]["algorithm"],
         "spec": manifest_spec(made),
@@ -99,10 +110,10 @@ def _manifest(made: Made, report: dict[str, Any], kind: str) -> dict[str, Any]:
     }
 
 
-def _source_hash(made: Made) -> dict[str, str] | None:
+def source_hash(spec: Spec) -> dict[str, str] | None:
     """Where the input is and its hash, if it is a file."""
-    source = made.spec.data.source
-    path = (made.spec.folder or Path()) / source if isinstance(source, str | Path) else None
+    source = spec.data.source
+    path = (spec.folder or Path()) / source if isinstance(source, str | Path) else None
     return {"path": str(path), "sha256": file_hash(path)} if path is not None and path.is_file() else None
 
 
@@ -115,7 +126,7 @@ def _internal(made: Made, audit: Audit, target: Path, source: dict[str, str] | N
         "version": 1,
         "release": target.name,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "packages": _versions(),
+        "packages": package_versions(),
         "spec": spec_tables(made.spec),
         "source": source,
         "rows": {
@@ -126,6 +137,8 @@ def _internal(made: Made, audit: Audit, target: Path, source: dict[str, str] | N
         },
         **{name: report[name] for name in INTERNAL},
         **({} if made.refinements is None else {"refinements": made.refinements}),
+        **({} if made.learned is None else {"learned_weights": asdict(made.learned)}),
+        **({} if made.exploration is None else {"exploration": made.exploration}),
         "audit": audit.to_dict(),
     }
     return json.dumps(record, indent=1, ensure_ascii=False, default=str) + "\n"
@@ -154,21 +167,23 @@ def publish_made(
             recoding = pool.submit(
                 lambda: (folder / "recoding.json").write_text(made.recoding.to_json(), encoding="utf-8")
             )
-            source = pool.submit(_source_hash, made)
+            source = pool.submit(source_hash, made.spec)
             _write(made, data, kind)
             recoding.result()
             stage("Auditing")
             written = pool.submit(file_hash, data)
             audit = _audit_file(made, data)
             require_passed(audit)
+            _prepare_comparison(made, stage)
             stage("Reporting")
             report, owners = both_reports(made, audit, ks=ks)
+            owners["exploration"] = made.exploration
             (folder / "report.json").write_text(
                 json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
             )
             (folder / "report.html").write_text(report_page(report), encoding="utf-8")
-            data_hash, source_hash = written.result(), source.result()
-        internal = _internal(made, audit, target, source_hash, owners)
+            data_hash, input_hash = written.result(), source.result()
+        internal = _internal(made, audit, target, input_hash, owners)
         publish(folder, target, _manifest(made, report, kind), {data.name: data_hash})
         write_private(target.with_name(f"{target.name}.internal.json"), internal)
         write_private(target.with_name(f"{target.name}.internal.html"), internal_page(owners))

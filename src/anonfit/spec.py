@@ -23,6 +23,7 @@ __all__ = [
     "OutputSpec",
     "PrivacySpec",
     "QuasiIdentifierSpec",
+    "QueryLogSpec",
     "SelectionSpec",
     "Spec",
     "TargetSpec",
@@ -91,6 +92,13 @@ class PrivacySpec:
     diversity: tuple[DiversitySpec, ...] = ()
     quasi_identifiers: tuple[QuasiIdentifierSpec, ...] = ()
     """Several quasi-identifiers; none named: all columns of that role are one."""
+    class_is_public: bool = False
+    """Whether someone could know a person's class; only of trees."""
+
+    @property
+    def has_models(self) -> bool:
+        """Whether groups are held against models of sensitive columns or targets."""
+        return bool(self.diversity) or self.max_confidence < 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +127,23 @@ class SelectionSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class QueryLogSpec:
+    """A log of queries that the release is for."""
+
+    path: tuple[str, ...]
+    dialect: str | None = None
+    """The dialect of its SQL, by sqlglot's name; None: what most of them have in common."""
+    table: str | None = None
+    """What queries call the table; None: whatever table has a column of its names."""
+    learn: bool = True
+    """Whether selections and weights are learned from it; if not, the release is only judged by its queries."""
+    selections: int = 50
+    """How many selections are learned at most."""
+    minterms: int = 0
+    """How many min-terms are made in their place at most; 0: none."""
+
+
+@dataclass(frozen=True, slots=True)
 class WorkloadSpec:
     """What the release is for."""
 
@@ -127,6 +152,17 @@ class WorkloadSpec:
     denoise: bool = False
     selections: tuple[SelectionSpec, ...] = ()
     weights: Mapping[str, float] = field(default_factory=dict)
+    query_log: QueryLogSpec | None = None
+    rules: bool = False
+    """Whether the report tells association rules that are found in the release."""
+    features: tuple[str, ...] = ()
+    """Columns that recipients learn or cluster from."""
+    selected_by: tuple[str, ...] = ()
+    """Columns that recipients select rows by."""
+    weights_from: str | None = None
+    """What weights are found from, where they are not given."""
+    clusters: int = 5
+    """How many clusters recipients will look for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +183,17 @@ class MethodSpec:
     suppression: str = "all"
     zero_gain: bool = False
     time_budget: float | None = None
-    """Seconds after which refining stops; None: when nothing is left to refine."""
+    """Seconds after which refining or exploring stops; None: when nothing is left to refine, or a fixed number of
+    candidates was tried.
+    """
+    beta: float = 0.25
+    gamma: float = 0.25
+    variant: str = "c45"
+    pruning: float | None = None
+    """The confidence of a tree's pruning, 0 for none; None: as its variant has it."""
+    max_spans: int = 1_000_000
+    start: Any = field(default=None, repr=False, compare=False)
+    """The recoding that refining begins with: a path, or from Python a `Recoding`; None: every column is one part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +218,8 @@ class OutputSpec:
     regions: str = "domain"
     order: str = "sorted"
     consent: bool = False
+    populations: str = "exact"
+    """What is told of the persons in the leaves of a tree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +246,17 @@ class Spec:
         if self.workload.targets is not None:
             return self.workload.targets
         return tuple(TargetSpec(name) for name in self.of_role(Role.TARGET))
+
+    @property
+    def weights(self) -> Mapping[str, float]:
+        """How much quasi-identifiers matter: as given, or 1 for those that recipients learn from or select by and 0 for
+        the others. Empty where nothing says that some matter more.
+        """
+        named = {*self.workload.features, *self.workload.selected_by}
+        known = self.of_role(Role.QUASI_IDENTIFIER)
+        if self.workload.weights or self.workload.weights_from or not named & set(known):
+            return self.workload.weights
+        return {name: float(name in named) for name in known}
 
     @property
     def capped_targets(self) -> tuple[TargetSpec, ...]:

@@ -16,8 +16,8 @@ from anonfit.tables.schema import ColumnType, Role, Split
 __all__ = ["read_column"]
 
 
-def read_column(name: str, table: dict[str, Any], faults: Faults) -> ColumnSpec | None:
-    """What is declared of a column; None if that is not even a role."""
+def read_column(name: str, table: dict[str, Any], faults: Faults, *, is_tree: bool = False) -> ColumnSpec | None:
+    """What is declared of a column; None if that is not even a role. A tree may test raw columns, too."""
     where = f"columns.{name}"
     faults.unknown(table, ("role", "type", "order", "domain", "date_format", "taxonomy", "split", "release"), where)
     if "role" not in table:
@@ -36,7 +36,7 @@ def read_column(name: str, table: dict[str, Any], faults: Faults) -> ColumnSpec 
         split=Split(split) if split else None,
         release=faults.kind(table, "release", where, bool, "true or false", False),
     )
-    _check_column(where, found, faults)
+    _check_column(where, found, faults, is_tested=is_tree and role in (Role.SENSITIVE, Role.INSENSITIVE))
     return found if role else None
 
 
@@ -63,9 +63,9 @@ def _domain(table: dict[str, Any], where: str, faults: Faults) -> tuple[Any, ...
     return tuple(value)
 
 
-def _check_column(where: str, column: ColumnSpec, faults: Faults) -> None:
-    """Faults between the settings of one column."""
-    is_sensitive, is_generalized = column.role == Role.SENSITIVE, column.role == Role.QUASI_IDENTIFIER
+def _check_column(where: str, column: ColumnSpec, faults: Faults, *, is_tested: bool) -> None:
+    """Faults between the settings of one column; a tree may test it, though it is not generalized."""
+    is_sensitive, is_generalized = column.role == Role.SENSITIVE, column.role == Role.QUASI_IDENTIFIER or is_tested
     if not is_generalized:
         refused = ("domain", "split") if is_sensitive else ("order", "domain", "taxonomy", "split")
         if given := [key for key in refused if getattr(column, key)]:
@@ -82,8 +82,8 @@ def _check_column(where: str, column: ColumnSpec, faults: Faults) -> None:
 
 
 def _check_generalized(where: str, column: ColumnSpec, faults: Faults) -> None:
-    """Faults between the settings of a quasi-identifier."""
-    if column.release:
+    """Faults between the settings of a column whose values are told apart in part."""
+    if column.release and column.role == Role.QUASI_IDENTIFIER:
         faults.add(f"{where}: release = true is for columns released as they are; a quasi-identifier is generalized.")
     if column.type == ColumnType.ORDINAL and not column.order:
         faults.add(f"{where}: an ordinal column needs order = [lowest, …, highest].")

@@ -67,11 +67,16 @@ def check_diversity(spec: Spec, faults: Faults) -> None:
         column = spec.columns.get(demand.column)
         if column is not None and column.role == Role.SENSITIVE:
             _check_closeness(demand, column, faults)
-        elif demand.column not in faults.unread:
+        elif demand.column not in faults.unread and not _is_class(demand, spec):
             faults.add(_not_sensitive(demand, column, spec))
-    if not faults.within("privacy.diversity"):
+    if not faults.within("privacy.diversity") and spec.method.algorithm != "tree":
         for name in spec.of_role(Role.SENSITIVE):
             _check_used(name, spec, faults)
+
+
+def _is_class(demand: DiversitySpec, spec: Spec) -> bool:
+    """Whether a demand is of the class that a tree tells."""
+    return spec.method.algorithm == "tree" and demand.column in {target.column for target in spec.targets}
 
 
 def _not_sensitive(demand: DiversitySpec, column: ColumnSpec | None, spec: Spec) -> str:

@@ -18,18 +18,12 @@ __all__ = [
     "ABOVE_ZERO",
     "AT_LEAST_ZERO",
     "FRACTION",
-    "LATER",
     "SHARE",
     "Faults",
     "Numbers",
     "is_whole",
     "without_role",
 ]
-
-LATER = {
-    "workload.query_log": "query logs",
-}
-"""Keys of the contract that this version refuses, and what they are for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,15 +96,11 @@ class Faults:
         return []
 
     def unknown(self, table: Mapping[str, Any], known: Iterable[str], where: str) -> None:
-        """Refuse keys that are not known, and those whose time has not come."""
+        """Refuse keys that are not known."""
         names = list(known)
         for key in table:
             place = f"{where}.{key}" if where else key
-            if key in names:
-                continue
-            if place in LATER:
-                self.add(f"{place}: {LATER[place]} are not supported by this version of anonfit; remove the key.")
-            else:
+            if key not in names:
                 self.add(f"{place} is not a setting; {did_you_mean(str(key), names)}")
 
     def kind(

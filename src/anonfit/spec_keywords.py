@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from anonfit.errors import RequestError, listed
@@ -19,7 +20,7 @@ __all__ = ["spec_of_keywords"]
 SECTIONS = {
     "data": ("table", "query", "missing", "missing_policy", "default_role"),
     "privacy": ("k", "max_confidence"),
-    "workload": ("denoise", "weights"),
+    "workload": ("denoise", "weights", "features", "selected_by", "weights_from", "clusters", "rules"),
     "method": (
         "algorithm",
         "criterion",
@@ -27,6 +28,8 @@ SECTIONS = {
         "split_on",
         "weight_rule",
         "alpha",
+        "beta",
+        "gamma",
         "min_gain",
         "cut_points",
         "seed",
@@ -34,6 +37,10 @@ SECTIONS = {
         "suppression",
         "zero_gain",
         "time_budget",
+        "variant",
+        "pruning",
+        "max_spans",
+        "start",
     ),
     "engine": ("memory", "spill"),
     "output": ("values", "order", "regions", "consent"),
@@ -86,9 +93,11 @@ def spec_of_keywords(data: Any, words: Mapping[str, Any]) -> Spec:
     if targets:
         tables["workload"]["targets"] = targets
     tables["workload"]["selections"] = [_selection(given) for given in _several(words.get("selections"))]
+    if (log := words.get("query_log")) is not None:
+        tables["workload"]["query_log"] = log if isinstance(log, Mapping) else {"path": _paths(log)}
     tables["privacy"]["diversity"] = _demands(words.get("sensitive"))
     if words.get("requirements") is not None:
-        tables["privacy"]["quasi_identifiers"] = [_requirement(one) for one in words["requirements"]]
+        tables["privacy"]["quasi_identifiers"] = [_requirement(one) for one in _requirements(words["requirements"])]
     return _with_models(spec_of({"version": VERSION, **tables}), _several(words.get("targets")))
 
 
@@ -138,6 +147,11 @@ def _several(given: Any) -> Iterable[Any]:
     return [given] if isinstance(given, str | Mapping | TargetSpec | SelectionSpec) else given
 
 
+def _paths(given: Any) -> list[str]:
+    """Files; one may stand alone."""
+    return [str(given)] if isinstance(given, str | Path) else [str(one) for one in given]
+
+
 def _names(given: Any) -> list[str]:
     """The names of columns; one may stand alone."""
     if given is None:
@@ -147,7 +161,7 @@ def _names(given: Any) -> list[str]:
 
 def _setting(name: str, value: Any) -> Any:
     """A setting as TOML has it."""
-    if name == "split_on":
+    if name in ("split_on", "features", "selected_by"):
         return _names(value)
     if isinstance(value, Mapping):
         return {str(column): item for column, item in value.items()}
@@ -167,6 +181,18 @@ def _selection(given: Any) -> Any:
     if isinstance(given, SelectionSpec):
         return selection_table(given)
     return {"where": given} if isinstance(given, str) else given
+
+
+def _requirements(given: Any) -> Iterable[Any]:
+    """Several quasi-identifiers; a name is none, nor a list of them."""
+    texts = [given] if isinstance(given, str) else [one for one in given if isinstance(one, str)]
+    if texts:
+        raise RequestError(
+            f"requirements is a list of quasi-identifiers, each a list of columns such as ['age', 'sex']; found "
+            f"'{texts[0]}'."
+        )
+    found: Iterable[Any] = given
+    return found
 
 
 def _requirement(given: Any) -> Any:

@@ -20,11 +20,13 @@ from anonfit.spec import (
     SelectionSpec,
     Spec,
 )
+from anonfit.spec_application import WEIGHT_RULES, check_application
 from anonfit.spec_columns import read_column
 from anonfit.spec_diversity import check_diversity, read_diversity
 from anonfit.spec_engine import read_engine
 from anonfit.spec_faults import ABOVE_ZERO, AT_LEAST_ZERO, FRACTION, SHARE, Faults
-from anonfit.spec_refining import NONE, check_refining, read_criterion, read_quasi_identifiers
+from anonfit.spec_refining import NONE, check_refining, read_criterion, read_quasi_identifiers, read_start
+from anonfit.spec_trees import POPULATIONS, VARIANTS, check_tree, read_max_spans, read_pruning
 from anonfit.spec_workload import check_workload, read_workload
 from anonfit.tables.cuts import CutPoints
 from anonfit.tables.schema import Role
@@ -32,7 +34,7 @@ from anonfit.tables.schema import Role
 __all__ = ["parse_spec", "public_spec", "read_spec", "spec_of", "with_settings"]
 
 SECTIONS = ("version", "data", "columns", "privacy", "workload", "method", "engine", "output")
-CRITERIA = ("auto", "median", "infogain", "lsd", "selection", "weighted")
+CRITERIA = ("auto", "median", "infogain", "lsd", "selection", "weighted", "clustering", "explore")
 
 
 def _data(table: dict[str, Any], faults: Faults) -> DataSpec:
@@ -62,7 +64,7 @@ def _data(table: dict[str, Any], faults: Faults) -> DataSpec:
 
 
 def _privacy(table: dict[str, Any], faults: Faults) -> PrivacySpec:
-    faults.unknown(table, ("k", "suppression_limit", "max_confidence", "diversity", "quasi_identifiers"), "privacy")
+    faults.unknown(table, [setting.name for setting in fields(PrivacySpec)], "privacy")
     if "k" not in table:
         faults.add(
             "privacy.k is missing: how many persons must share every released combination? 10 is a common start."
@@ -81,12 +83,13 @@ def _privacy(table: dict[str, Any], faults: Faults) -> PrivacySpec:
         max_confidence=faults.number(table, "max_confidence", "privacy", SHARE, 1.0),
         diversity=read_diversity(table.get("diversity", ()), faults),
         quasi_identifiers=read_quasi_identifiers(table.get("quasi_identifiers", NONE), faults),
+        class_is_public=faults.kind(table, "class_is_public", "privacy", bool, "true or false", False),
     )
 
 
 def _method(table: dict[str, Any], faults: Faults) -> MethodSpec:
     faults.unknown(table, [setting.name for setting in fields(MethodSpec)], "method")
-    algorithm = faults.choice(table, "algorithm", "method", ("mondrian", "tdr"), "mondrian")
+    algorithm = faults.choice(table, "algorithm", "method", ("mondrian", "tdr", "tree"), "mondrian")
     budget = faults.number(table, "time_budget", "method", ABOVE_ZERO, 0.0)
     return MethodSpec(
         algorithm=algorithm,
@@ -95,24 +98,31 @@ def _method(table: dict[str, Any], faults: Faults) -> MethodSpec:
         seed=faults.kind(table, "seed", "method", int, "a whole number", 0),
         candidates=faults.choice(table, "candidates", "method", ("boundary", "all"), "boundary"),
         split_on=faults.texts(table, "split_on", "method", ()),
-        weight_rule=faults.choice(table, "weight_rule", "method", ("first", "product", "blend"), "first"),
+        weight_rule=faults.choice(table, "weight_rule", "method", WEIGHT_RULES, "first"),
         alpha=faults.number(table, "alpha", "method", FRACTION, 0.5),
+        beta=faults.number(table, "beta", "method", FRACTION, 0.25),
+        gamma=faults.number(table, "gamma", "method", FRACTION, 0.25),
         min_gain=faults.number(table, "min_gain", "method", AT_LEAST_ZERO, 0.0),
         average=faults.choice(table, "average", "method", ("containing", "all"), "containing"),
         suppression=faults.choice(table, "suppression", "method", ("all", "best_gain"), "all"),
         zero_gain=faults.kind(table, "zero_gain", "method", bool, "true or false", False),
         time_budget=budget or None,
+        variant=faults.choice(table, "variant", "method", VARIANTS, "c45"),
+        pruning=read_pruning(table, faults),
+        max_spans=read_max_spans(table, faults),
+        start=read_start(table, faults),
     )
 
 
 def _output(table: dict[str, Any], faults: Faults) -> OutputSpec:
-    faults.unknown(table, ("format", "values", "regions", "order", "consent"), "output")
+    faults.unknown(table, [setting.name for setting in fields(OutputSpec)], "output")
     found = OutputSpec(
         format=faults.choice(table, "format", "output", ("csv", "parquet", "arrow"), "parquet"),
         values=Values(faults.choice(table, "values", "output", Values, "labels")),
         regions=faults.choice(table, "regions", "output", ("domain", "observed"), "domain"),
         order=faults.choice(table, "order", "output", ("sorted", "original"), "sorted"),
         consent=faults.kind(table, "consent", "output", bool, "true or false", False),
+        populations=faults.choice(table, "populations", "output", POPULATIONS, "exact"),
     )
     if found.regions == "observed" and not found.consent:
         faults.add(
@@ -142,8 +152,10 @@ def spec_of(tables: Mapping[str, Any], *, folder: Path | None = None) -> Spec:
             else f"version is missing: write version = {VERSION} first."
         )
     columns = {}
+    method = top.get("method", {})
+    is_tree = isinstance(method, Mapping) and method.get("algorithm") == "tree"
     for name, table in faults.table(top.get("columns", {}), "columns").items():
-        column = read_column(name, faults.table(table, f"columns.{name}"), faults)
+        column = read_column(name, faults.table(table, f"columns.{name}"), faults, is_tree=is_tree)
         if column is not None:
             columns[name] = column
         else:
@@ -161,7 +173,9 @@ def spec_of(tables: Mapping[str, Any], *, folder: Path | None = None) -> Spec:
     _check_roles(spec, faults)
     check_diversity(spec, faults)
     check_workload(spec, faults)
+    check_application(spec, faults)
     check_refining(spec, faults)
+    check_tree(spec, faults)
     if faults.found:
         raise SpecError(faults.found)
     return spec

@@ -6,20 +6,22 @@ with neither.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from anonfit.errors import did_you_mean, listed
+from anonfit.errors import RecodingError, did_you_mean, listed
+from anonfit.recoding.recoding import Recoding
 from anonfit.spec import MethodSpec, QuasiIdentifierSpec, Spec, WorkloadSpec
 from anonfit.spec_faults import Faults
 from anonfit.tables.schema import Role, Split
 
-__all__ = ["CRITERIA", "NONE", "REFINING", "check_refining", "read_criterion", "read_quasi_identifiers"]
+__all__ = ["CRITERIA", "NONE", "REFINING", "check_refining", "read_criterion", "read_quasi_identifiers", "read_start"]
 
 CRITERIA = ("auto", "score", "infogain")
 """Criteria of top-down refinement; auto is score."""
-REFINING = ("average", "suppression", "zero_gain", "time_budget")
+REFINING = ("average", "suppression", "zero_gain", "time_budget", "start")
 """Settings of the method that only top-down refinement has."""
-SPLITTING = ("candidates", "split_on", "weight_rule", "alpha", "min_gain")
+SPLITTING = ("candidates", "split_on", "weight_rule", "alpha", "beta", "gamma", "min_gain")
 """Settings of the method that only Mondrian has."""
 
 
@@ -29,15 +31,35 @@ NONE: tuple[Any, ...] = ()
 
 def read_criterion(table: Mapping[str, Any], algorithm: str, splitting: tuple[str, ...], faults: Faults) -> str:
     """The criterion of `[method]`; `splitting` are those of Mondrian."""
-    known = CRITERIA if algorithm == "tdr" else splitting
-    why = {"clustering": "not supported by this version of anonfit", "score": "for algorithm = 'tdr' only"}
-    why |= dict.fromkeys(set(splitting) - set(CRITERIA), "for algorithm = 'mondrian' only")
+    known = CRITERIA if algorithm == "tdr" else ("auto",) if algorithm == "tree" else splitting
+    why = {"score": "for algorithm = 'tdr' only"}
+    others = "for algorithm = 'mondrian' only" if algorithm == "tdr" else "not for algorithm = 'tree'"
+    why |= dict.fromkeys(set(splitting) - set(CRITERIA), others)
+    if algorithm == "tree":
+        why["infogain"] = others
     given = table.get("criterion")
     if isinstance(given, str) and given in set(why) - set(known):
         faults.add(f"method.criterion = '{given}' is {why[given]}; use {' or '.join(known)}.")
         return "auto"
     found: str = faults.choice(table, "criterion", "method", known, "auto")
     return found
+
+
+def read_start(table: Mapping[str, Any], faults: Faults) -> Any:
+    """The recoding of `[method]` that refining begins with: the path of a file, or a recoding or its whole text."""
+    given = table.get("start")
+    if given is None or isinstance(given, Recoding):
+        return given
+    if isinstance(given, str) and given.lstrip().startswith("{"):
+        try:
+            return Recoding.from_json(given)
+        except RecodingError as error:
+            faults.add(f"method.start: {error}")
+            return None
+    if not isinstance(given, str | Path) or not str(given):
+        faults.add(f"method.start must be the path of a recoding.json; found {type(given).__name__}.")
+        return None
+    return str(given)
 
 
 def read_quasi_identifiers(value: Any, faults: Faults) -> tuple[QuasiIdentifierSpec, ...]:
@@ -68,6 +90,8 @@ def _quasi_identifier(entry: Any, where: str, faults: Faults) -> QuasiIdentifier
 
 def check_refining(spec: Spec, faults: Faults) -> None:
     """Faults between the algorithm, its settings, the quasi-identifiers and the workload."""
+    if spec.method.algorithm == "tree":
+        return
     if spec.method.algorithm != "tdr":
         _check_mondrian(spec, faults)
         return
@@ -75,7 +99,7 @@ def check_refining(spec: Spec, faults: Faults) -> None:
     for name in SPLITTING:
         if getattr(spec.method, name) != getattr(default, name):
             faults.add(f"method.{name} is for algorithm = 'mondrian' only; remove it.")
-    for name in ("denoise", "selections", "weights"):
+    for name in ("denoise", "selections", "weights", "features", "selected_by", "weights_from"):
         if getattr(spec.workload, name) != getattr(WorkloadSpec(), name):
             faults.add(f"workload.{name} steers algorithm = 'mondrian' only; remove it, or use that.")
     if len(spec.targets) != 1 and not faults.within("workload.targets") and not faults.unread:
@@ -84,6 +108,11 @@ def check_refining(spec: Spec, faults: Faults) -> None:
     for name, column in spec.columns.items():
         if column.split == Split.BINARY:
             faults.add(f"columns.{name}.split = 'binary' is for algorithm = 'mondrian' only; use multiway or subset.")
+    if spec.output.regions == "observed" and spec.privacy.quasi_identifiers:
+        faults.add(
+            "output.regions = 'observed' tells what the groups of all columns together have, and several "
+            "quasi-identifiers do not protect those; use 'domain', or one quasi-identifier."
+        )
     _check_targets(spec, faults)
     _check_columns(spec, faults)
 
@@ -92,7 +121,8 @@ def _check_mondrian(spec: Spec, faults: Faults) -> None:
     if spec.privacy.quasi_identifiers:
         faults.add("privacy.quasi_identifiers is for algorithm = 'tdr' only; remove it, or use that.")
     for name in REFINING:
-        if getattr(spec.method, name) != getattr(MethodSpec(), name):
+        # Exploring has a time budget too.
+        if name != "time_budget" and getattr(spec.method, name) != getattr(MethodSpec(), name):
             faults.add(f"method.{name} is for algorithm = 'tdr' only; remove it, or use that.")
 
 

@@ -11,7 +11,9 @@ from typing import Any
 from anonfit.algorithms.demands import not_capped
 from anonfit.errors import did_you_mean, listed
 from anonfit.spec import MethodSpec, SelectionSpec, Spec, TargetSpec, WorkloadSpec
+from anonfit.spec_application import KEYS, read_application
 from anonfit.spec_faults import ABOVE_ZERO, AT_LEAST_ZERO, Faults, Numbers, without_role
+from anonfit.spec_query_log import check_query_log, read_query_log
 from anonfit.tables.schema import ColumnType, Role
 from anonfit.workload.guarded import why_guarded
 
@@ -22,12 +24,15 @@ ANY = Numbers("a number", lambda _: True)
 
 def read_workload(table: dict[str, Any], faults: Faults) -> WorkloadSpec:
     """What the release is for."""
-    faults.unknown(table, ("targets", "denoise", "selections", "weights"), "workload")
+    faults.unknown(table, ("targets", "denoise", "selections", "weights", "query_log", "rules", *KEYS), "workload")
     return WorkloadSpec(
         targets=_targets(table["targets"], faults) if "targets" in table else None,
         denoise=faults.kind(table, "denoise", "workload", bool, "true or false", False),
         selections=_selections(table.get("selections", ()), faults),
         weights=_weights(faults.table(table.get("weights", {}), "workload.weights"), faults),
+        query_log=read_query_log(table.get("query_log"), faults),
+        rules=faults.kind(table, "rules", "workload", bool, "true or false", False),
+        **read_application(table, faults),
     )
 
 
@@ -138,6 +143,7 @@ def check_workload(spec: Spec, faults: Faults) -> None:
     _check_quasi_identifiers(spec.method.split_on, "method.split_on", spec, faults)
     if len(set(spec.method.split_on)) < len(spec.method.split_on):
         faults.add("method.split_on names a column twice.")
+    check_query_log(spec, faults)
     if not faults.within("workload") and not faults.unread:
         _check_method(spec, faults)
 
@@ -148,12 +154,12 @@ def _check_target(target: TargetSpec, spec: Spec, faults: Faults) -> None:
         if name not in faults.unread:
             faults.add(f"workload.targets names {without_role(name, Role.TARGET, spec)}")
         return
-    if column.role == Role.SENSITIVE:
+    if column.role == Role.SENSITIVE and spec.method.algorithm != "tree":
         faults.add(
             f"workload.targets: '{name}' is sensitive: a column cannot be both protected and predicted, since what "
             "predicts it well tells it of persons; give it the role 'target', or leave it out of the targets."
         )
-    elif column.role not in (Role.TARGET, Role.QUASI_IDENTIFIER):
+    elif column.role not in (Role.TARGET, Role.QUASI_IDENTIFIER, Role.SENSITIVE):
         faults.add(
             f"workload.targets: the role of '{name}' is '{column.role}'; a target's role is 'target' (released as it "
             "is) or 'quasi-identifier' (released generalized)."
@@ -191,11 +197,14 @@ def _check_method(spec: Spec, faults: Faults) -> None:
     some_target = "give a column the role 'target', or list one in workload.targets."
     if method.criterion in ("infogain", "lsd") and not spec.targets:
         faults.add(f"method.criterion = '{method.criterion}' needs a target: {some_target}")
-    if method.criterion == "selection" and not workload.selections:
+    learns = workload.query_log is not None and workload.query_log.learn
+    if method.criterion == "selection" and not workload.selections and not learns:
         faults.add("method.criterion = 'selection' needs selections: write them as [[workload.selections]].")
-    if method.criterion == "weighted" and not workload.weights:
+    has_weights = bool(spec.weights or workload.weights_from or learns)
+    if method.criterion == "weighted" and not has_weights:
         faults.add("method.criterion = 'weighted' needs weights: write them in [workload.weights].")
-    if method.min_gain > 0 and (not spec.targets or method.criterion in ("median", "weighted")):
+    is_steered = spec.targets and method.criterion not in ("median", "weighted")
+    if method.min_gain > 0 and not is_steered and method.criterion not in ("clustering", "explore"):
         leaves_out = (
             f"criterion = '{method.criterion}' leaves targets out; remove min_gain, or choose another criterion."
         )
@@ -203,13 +212,13 @@ def _check_method(spec: Spec, faults: Faults) -> None:
         faults.add(f"method.min_gain is a gain in what regions tell of targets, and none steers the splits: {steers}")
     if workload.denoise and not spec.targets:
         faults.add(f"workload.denoise has no target to work on: {some_target}")
-    if spec.privacy.max_confidence < 1:
+    if spec.privacy.max_confidence < 1 and method.algorithm != "tree":
         _check_capped(spec, some_target, faults)
-    if method.weight_rule != MethodSpec().weight_rule and not workload.weights:
+    if method.weight_rule != MethodSpec().weight_rule and not has_weights:
         faults.add(f"method.weight_rule = '{method.weight_rule}' needs weights: write them in [workload.weights].")
     is_known = not faults.within("method.weight_rule")
-    if method.alpha != MethodSpec().alpha and method.weight_rule != "blend" and is_known:
-        faults.add("method.alpha is for weight_rule = 'blend' only; write that, or remove alpha.")
+    if method.alpha != MethodSpec().alpha and method.weight_rule not in ("blend", "combined") and is_known:
+        faults.add("method.alpha is for weight_rule = 'blend' or 'combined' only; write that, or remove alpha.")
 
 
 def _check_capped(spec: Spec, some_target: str, faults: Faults) -> None:

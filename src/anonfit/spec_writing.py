@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from anonfit.privacy.catalogue import MODELS
+from anonfit.recoding.recoding import Recoding
 from anonfit.spec import (
     VERSION,
     ColumnSpec,
@@ -27,7 +28,9 @@ from anonfit.spec import (
     TargetSpec,
     WorkloadSpec,
 )
+from anonfit.spec_application import KEYS
 from anonfit.spec_diversity import distance_of
+from anonfit.spec_query_log import query_log_table
 from anonfit.tables.databases import is_database, shown_address
 from anonfit.tables.schema import Column, ColumnType, Schema
 
@@ -39,6 +42,7 @@ __all__ = [
     "spec_tables",
     "target_table",
     "to_toml",
+    "toml_value",
 ]
 
 BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
@@ -55,8 +59,12 @@ PUBLIC_METHOD = (
     "min_gain",
 )
 """What it says of the method: all but the seed."""
+PUBLIC_COMBINED = ("beta", "gamma")
+"""And of weights that are combined with gains."""
 PUBLIC_REFINING = ("average", "suppression", "zero_gain")
 """And of top-down refinement: all but how long it may take, which is the owner's."""
+PUBLIC_TREE = ("algorithm", "cut_points", "variant", "pruning")
+"""Of a tree: all but how many spans it may have, which is the owner's."""
 
 
 def _plain(value: Any) -> Any:
@@ -65,6 +73,8 @@ def _plain(value: Any) -> Any:
         return [_plain(item) for item in value]
     if isinstance(value, Path):
         return str(value)
+    if isinstance(value, Recoding):
+        return value.to_json()
     return str(value) if isinstance(value, str) else value
 
 
@@ -104,7 +114,10 @@ def selection_table(selection: SelectionSpec) -> dict[str, Any]:
 
 
 def _privacy(privacy: PrivacySpec) -> dict[str, Any]:
-    found = {"k": privacy.k, **_settings(privacy, PrivacySpec(privacy.k), ("suppression_limit", "max_confidence"))}
+    found = {
+        "k": privacy.k,
+        **_settings(privacy, PrivacySpec(privacy.k), ("suppression_limit", "max_confidence", "class_is_public")),
+    }
     if privacy.diversity:
         found["diversity"] = [diversity_table(demand) for demand in privacy.diversity]
     if privacy.quasi_identifiers:
@@ -123,7 +136,11 @@ def _workload(workload: WorkloadSpec) -> dict[str, Any]:
         found["selections"] = [selection_table(selection) for selection in workload.selections]
     if workload.weights:
         found["weights"] = dict(workload.weights)
-    return found
+    if workload.rules:
+        found["rules"] = True
+    if workload.query_log is not None:
+        found["query_log"] = query_log_table(workload.query_log)
+    return found | _settings(workload, WorkloadSpec(), KEYS)
 
 
 def spec_tables(spec: Spec) -> dict[str, Any]:
@@ -142,7 +159,7 @@ def spec_tables(spec: Spec) -> dict[str, Any]:
         "workload": _workload(spec.workload),
         "method": _settings(spec.method, MethodSpec(), tuple(setting.name for setting in fields(MethodSpec))),
         "engine": _settings(spec.engine, EngineSpec(), ("name", "memory", "spill", "hand_over")),
-        "output": _settings(spec.output, OutputSpec(), ("format", "values", "regions", "order", "consent")),
+        "output": _settings(spec.output, OutputSpec(), tuple(setting.name for setting in fields(OutputSpec))),
     }
     return tables | {name: table for name, table in sections.items() if table}
 
@@ -183,7 +200,8 @@ def public_tables(spec: Spec, schema: Schema, *, types: Mapping[str, ColumnType]
             {"quasi_identifiers": [quasi_identifier_table(one) for one in spec.privacy.quasi_identifiers]}
             if spec.privacy.quasi_identifiers
             else {}
-        ),
+        )
+        | ({"class_is_public": True} if spec.privacy.class_is_public else {}),
         "workload": _public_workload(spec.workload),
         "method": {name: _plain(getattr(spec.method, name)) for name in _public_method(spec.method)},
         "output": {
@@ -197,7 +215,11 @@ def public_tables(spec: Spec, schema: Schema, *, types: Mapping[str, ColumnType]
 
 
 def _public_method(method: MethodSpec) -> tuple[str, ...]:
-    return (*PUBLIC_METHOD, *PUBLIC_REFINING) if method.algorithm == "tdr" else PUBLIC_METHOD
+    if method.algorithm == "tree":
+        return tuple(name for name in PUBLIC_TREE if getattr(method, name) is not None)
+    if method.algorithm == "tdr":
+        return (*PUBLIC_METHOD, *PUBLIC_REFINING)
+    return (*PUBLIC_METHOD, *PUBLIC_COMBINED) if method.weight_rule == "combined" else PUBLIC_METHOD
 
 
 def _public_demand(demand: DiversitySpec, column: Column, found: ColumnType | None) -> dict[str, Any]:
@@ -230,14 +252,15 @@ def _public_workload(workload: WorkloadSpec) -> dict[str, Any]:
         public["targets"] = [
             target_table(target) | {"weight": target.weight, "scale": target.scale} for target in workload.targets
         ]
-    return public
+    return public | _settings(workload, WorkloadSpec(), KEYS)
 
 
 def _key(name: str) -> str:
-    return name if BARE_KEY.fullmatch(name) else _value(name)
+    return name if BARE_KEY.fullmatch(name) else toml_value(name)
 
 
-def _value(value: Any) -> str:
+def toml_value(value: Any) -> str:
+    """A plain value as TOML."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
@@ -245,9 +268,9 @@ def _value(value: Any) -> str:
     if isinstance(value, datetime | date):
         return value.isoformat()
     if isinstance(value, list):
-        return "[" + ", ".join(_value(item) for item in value) + "]"
+        return "[" + ", ".join(toml_value(item) for item in value) + "]"
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_key(name)} = {_value(item)}" for name, item in value.items()) + " }"
+        return "{ " + ", ".join(f"{_key(name)} = {toml_value(item)}" for name, item in value.items()) + " }"
     # TOML's basic strings are JSON's, but for DEL, which JSON leaves as it is.
     return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
 
@@ -259,12 +282,12 @@ def to_toml(spec: Spec) -> str:
         if section == "columns":
             for name, column in table.items():
                 lines += ["", f"[columns.{_key(name)}]"] + [
-                    f"{_key(key)} = {_value(value)}" for key, value in column.items()
+                    f"{_key(key)} = {toml_value(value)}" for key, value in column.items()
                 ]
         elif isinstance(table, Mapping):
             lines += _section(section, table)
         else:
-            lines.append(f"{section} = {_value(table)}")
+            lines.append(f"{section} = {toml_value(table)}")
     return "\n".join(lines) + "\n"
 
 
@@ -272,12 +295,12 @@ def _section(section: str, table: Mapping[str, Any]) -> Iterator[str]:
     """The lines of a section, and after them those of the tables inside it."""
     inner = {key: value for key, value in table.items() if isinstance(value, Mapping) or _are_tables(value)}
     yield from ("", f"[{section}]")
-    yield from (f"{_key(key)} = {_value(value)}" for key, value in table.items() if key not in inner)
+    yield from (f"{_key(key)} = {toml_value(value)}" for key, value in table.items() if key not in inner)
     for key, value in inner.items():
         for part in value if isinstance(value, list) else [value]:
             brackets = ("[[", "]]") if isinstance(value, list) else ("[", "]")
             yield from ("", f"{section}.{key}".join(brackets))
-            yield from (f"{_key(name)} = {_value(item)}" for name, item in part.items())
+            yield from (f"{_key(name)} = {toml_value(item)}" for name, item in part.items())
 
 
 def _are_tables(value: Any) -> bool:

@@ -138,11 +138,21 @@ def test_only_the_value_of_the_highest_gain_is_tried_and_closes_its_column() -> 
 
 
 def test_what_tells_nothing_is_refined_only_if_asked() -> None:
+    tree = named(["*", ["low", "p", "q"], ["high", "r", "s"]])
+    found = table((tree, [0, 1, 2, 3]))
+    assert left(refined(found, "abab")) == {(0, (0, 1, 2, 3)): Reason.NO_GAIN}
+    steps = refined(found, "abab", zero_gain=True).steps
+    assert [(step.gain, step.loss) for step in steps] == [(0, 2), (1, 1), (1, 0)]
+
+
+def test_the_only_child_that_has_rows_is_passed_through() -> None:
     tree = named(["*", ["only", ["one", "p", "q"]]])
-    found = table((tree, [0, 0, 1, 1]))
-    assert left(refined(found, "aabb")) == {(0, (0, 1)): Reason.NO_GAIN}
-    steps = refined(found, "aabb", zero_gain=True).steps
-    assert [(step.gain, step.loss) for step in steps] == [(0, 0), (0, 0), (1, 2)]
+    (step,) = refined(table((tree, [0, 0, 1, 1])), "aabb").steps
+    assert (step.refined, codes(step.into), step.gain, step.loss) == (Part(range(2), 0), [[0], [1]], 1, 2)
+    beside = named(["*", ["low", ["one", "p", "q"], "r"], "s"])
+    found = refined(table((beside, [0, 0, 1, 1])), "aabb")
+    assert found.parts[0] == (Part(range(1), 3), Part(range(1, 2), 4), Part(range(2, 3), 5), Part(range(3, 4), 6))
+    assert refined(table((beside, [0, 0, 1, 1])), "aabb", 3).parts[0] == (Part(range(4), 0),)
 
 
 def test_zero_gain_is_exact() -> None:

@@ -42,7 +42,8 @@ OTHERS = [
 
 def aligned_sides(one: Side, other: Side, align: Align) -> list[np.ndarray]:
     values = align(one.values, other.values)
-    return [Side(found, side.pointers).hashes(3) for found, side in zip(values, (one, other), strict=True)]
+    sides = [Side(found, side.pointers) for found, side in zip(values, (one, other), strict=True)]
+    return [side.hashes(3)(slice(None)) for side in sides]
 
 
 @pytest.mark.parametrize("align", [aligned, aligned_texts])

@@ -178,7 +178,16 @@ def test_none_and_all_may_be_said() -> None:
 
 
 def test_public_names_are_locked() -> None:
-    assert package.__all__ == ["THRESHOLDS", "Audit", "Finding", "audit", "audit_data", "audit_release"]
+    assert package.__all__ == [
+        "THRESHOLDS",
+        "Audit",
+        "Finding",
+        "TreeAudit",
+        "audit",
+        "audit_data",
+        "audit_release",
+        "audit_tree",
+    ]
     assert all(hasattr(package, name) for name in package.__all__)
 
 

@@ -88,6 +88,20 @@ def test_a_model_can_be_described(folder: Path) -> None:
     assert json.loads(found.stdout)["summary"][0]["model"] == "ill using age where age >= 30"
 
 
+def test_folds_without_rows_for_a_model_are_told(folder: Path) -> None:
+    pytest.importorskip("sqlglot", reason="the extra sql is not installed")
+    frame = pl.read_csv(folder / "people.csv")
+    youngest = frame["age"].min()
+    first = pl.when(pl.int_range(300) == 0).then(youngest - 1)
+    frame.with_columns(age=first.otherwise(pl.col("age"))).write_csv(folder / "people.csv")
+    words = ("--methods", "original,removed", "--learners", "tree", "--folds", "2", "--workers", "1", "--out", "trial")
+    why = f"the model 'ill where age < {youngest}' has no rows to learn from, or none to test on."
+    for _ in range(2):  # also where it is kept
+        told = evaluate(*words, "--where", f"age < {youngest}", folder=folder).stderr
+        assert f"not measured (original; removed): {why}" in told
+    assert "not measured" not in evaluate(*words, folder=folder).stderr
+
+
 def test_the_leaking_protocol_says_so(folder: Path) -> None:
     words = ("--methods", "median", "--learners", "tree", "--folds", "2", "--workers", "1")
     found = evaluate(*words, "--protocol", "combined", folder=folder)
@@ -109,7 +123,7 @@ def test_a_demand_that_cannot_be_met_is_told(folder: Path) -> None:
         (["--k", "5,x"], "--k needs whole numbers such as 5,10,50; found '5,x'."),
         (["--protocol", "hold"], "there is no protocol 'hold'; did you mean 'holdout'?"),
         (["--target", "il"], "predicts 'il', which is no column of the table; did you mean 'ill'?"),
-        (["--target", "name"], "predicts 'name', which is no column of the table"),
+        (["--target", "name"], "predicts 'name', which has the role 'identifier' and is not released."),
     ],
 )
 def test_wrong_words_are_refused(folder: Path, words: list[str], text: str) -> None:

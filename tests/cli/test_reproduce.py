@@ -39,7 +39,7 @@ def test_without_a_name_the_experiments_are_listed(tmp_path: Path) -> None:
     assert "R16" in found.stderr
     assert "anonfit reproduce all --quick" in found.stderr
     listed = json.loads(anonfit("--json", folder=tmp_path).stdout)["experiments"]
-    assert [one["name"] for one in listed][:3] == ["R16", "R17", "R18"]
+    assert [one["name"] for one in listed][:3] == ["R1", "R3", "R4"]
     assert not list(tmp_path.iterdir())
 
 

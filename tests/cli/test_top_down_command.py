@@ -96,3 +96,20 @@ def test_an_edited_recoding_makes_another_release(folder: Path) -> None:
     refused = anonfit("apply", "release", "people.csv", "--recoding", "none.json", "--out", "other", folder=folder)
     assert refused.returncode == 2
     assert "cannot be read as a recoding" in refused.stderr
+
+
+def test_refining_begins_with_an_edited_recoding(folder: Path) -> None:
+    tables = json.loads((folder / "release" / "recoding.json").read_text())
+    (age,) = [column for column in tables["columns"] if column["name"] == "age"]
+    age["cuts"], tables["parts"]["age"] = [33], [0, 1]
+    tables["parts"]["town"] = [-1] * len(tables["parts"]["town"])
+    (folder / "edited.json").write_text(json.dumps(tables))
+    result = anonfit("run", "spec.toml", "--out", "again", "--start", "edited.json", "--json", folder=folder)
+    assert result.returncode == 0, result.stderr
+    assert 33 in json.loads((folder / "again" / "recoding.json").read_text())["columns"][0]["cuts"]
+    age["cuts"], tables["parts"]["age"] = list(range(19, 80)), list(range(62))
+    (folder / "edited.json").write_text(json.dumps(tables))
+    result = anonfit("run", "spec.toml", "--out", "finer", "--start", "edited.json", folder=folder)
+    assert result.returncode == 1
+    assert "leaves fewer than k = 20 persons in a group of 'age', 'town'" in result.stderr.replace("\n", " ")
+    assert not (folder / "finer").exists()

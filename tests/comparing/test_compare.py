@@ -14,7 +14,8 @@ import polars as pl
 import pytest
 
 import anonfit as af
-from anonfit.comparing.chart import COLOURS, detail_chart, mark
+from anonfit.comparing.chart import COLOURS, detail_chart, detail_lines, mark
+from anonfit.comparing.sections import sections
 from anonfit.errors import ReleaseError, RequestError
 from anonfit.utility.extents import stated_extents
 
@@ -335,6 +336,21 @@ def test_the_page_is_whole_and_needs_nothing_else(folder: Path, tmp_path: Path) 
         comparison.save(tmp_path / "no" / "compare.html")
 
 
+def test_targets_with_numbers_are_compared_too() -> None:
+    words: dict[str, Any] = {"targets": ["outcome", "many"], "insensitive": ["who"], "types": {"many": "continuous"}}
+    releases = [release(k=k, **words) for k in (5, 40)]
+    found = af.compare(*releases, names=["fine", "coarse"])
+    (section,) = (one for one in sections(found.to_dict()) if one.title == "Targets")
+    lines = dict(section.lines)
+    for column, told in (("outcome", "accuracy"), ("many", "explained variance")):
+        values = []
+        for one in releases:
+            (figures,) = (line for line in one.report["predictions"] if line["column"] == column)
+            assert figures["measure"] == told
+            values.append(f"{figures['regions']:.1%}")
+        assert lines[f"{column}: predicted"] == tuple(values)
+
+
 def test_names_are_texts_on_the_page() -> None:
     frame = people().rename({"place": "<b>place & 'more'"})
     words: dict[str, Any] = {"quasi_identifiers": ["age", "<b>place & 'more'"], "taxonomies": {}}
@@ -355,6 +371,8 @@ def test_the_chart_leaves_out_what_was_not_measured() -> None:
     assert "b: place 50.0%" in page.texts
     drawn = detail_chart([kept("a", age=0.5, place=1.0), kept("b", age=0.25, place=0.5)])
     assert "a: average 75.0%" in read_page(drawn).texts
+    averages = dict(detail_lines([kept("a", age=0.5, place=1.0), kept("b", age=0.25, place=0.5)]))["average"]
+    assert averages == [0.75, 0.375]
 
 
 def test_every_release_has_a_sign_of_its_own() -> None:

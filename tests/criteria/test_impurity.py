@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonfit.counts.fixed_point import fixed_point
-from anonfit.criteria.targets import SHARE_BITS, ClassTarget, NumberTarget, ShareTarget, Target, factors
+from anonfit.criteria.targets import SHARE_BITS, ClassTarget, NameTarget, NumberTarget, ShareTarget, Target, factors
 from strategies import tries
 
 WHOLE = 1 << SHARE_BITS
@@ -42,6 +42,25 @@ def test_the_entropy_of_classes_is_counted_in_persons() -> None:
     assert impurity_of(target, [2, 2, 2, 2]) == pytest.approx(2 * expected)
     # 1 1 1 of the first class and 3 of the second are six persons, half and half.
     assert impurity_of(target, [1, 1, 1, 3]) == pytest.approx(6 * math.log(2))
+
+
+def test_names_are_points_at_the_corners_of_a_simplex() -> None:
+    """The squared deviations of rows that have a 1 in the place of their name."""
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        names, masses = rng.integers(0, 4, 12), rng.integers(1, 5, 12)
+        points = np.repeat(np.eye(4)[names], masses, axis=0)
+        expected = float(np.square(points - points.mean(axis=0)).sum())
+        target = NameTarget("n", names, 4)
+        assert impurity_of(target, masses.tolist()) == pytest.approx(expected)
+        assert impurity_of(target, masses.tolist(), unit=0.5) == pytest.approx(expected / 2)
+    assert NameTarget("n", np.array([0]), 2).impurity(np.zeros(2, np.int64), 1.0) == 0
+
+
+def test_features_are_shares_of_their_dispersion_in_the_table() -> None:
+    features = (NameTarget("n", np.array([0, 1]), 2, weight=3.0), number_target([1.0, 3.0]))
+    assert factors(features, (0.5, 4.0)) == (6.0, 0.25)
+    assert factors(features[:1], (0.5,)) == (6.0,)
 
 
 def test_groups_of_one_class_and_of_nobody_are_pure() -> None:

@@ -30,6 +30,19 @@ def test_the_merit_of_a_split(rule: WeightRule, alpha: float, merits: list[float
     assert [purpose.merit(column, 0.4) for column in range(3)] == pytest.approx(merits)
 
 
+def test_the_merit_where_all_is_combined() -> None:
+    """Section 5.1(c): the gain, weight times spread, and the pairs of rows that stay together."""
+    purpose = Purpose(weights=WEIGHTS, rule=WeightRule.COMBINED, alpha=0.5, beta=0.2, gamma=0.3)
+    found = [purpose.merit(column, 0.4, spread=0.5, together=0.6) for column in range(3)]
+    assert found == pytest.approx([0.2 + 0.1 - 0.18, 0.2 + 0.025 - 0.18, 0.2 - 0.18])
+
+
+def test_the_merit_by_chance_is_a_share_of_an_exponential_number() -> None:
+    purpose = Purpose(weights=WEIGHTS, rule=WeightRule.CHANCE)
+    assert [purpose.merit(column, 0.4, chance=0.5) for column in range(3)] == pytest.approx([0.8, 0.2, 0.0])
+    assert Purpose(weights=(0.0, 0.0), rule=WeightRule.CHANCE).merit(0, 0.4) == 0.0
+
+
 def test_a_blend_of_weights_that_are_all_zero_is_the_value_alone() -> None:
     assert Purpose(weights=(0.0, 0.0), rule=WeightRule.BLEND, alpha=0.25).merit(1, 0.4) == pytest.approx(0.3)
 

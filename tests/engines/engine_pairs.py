@@ -61,11 +61,13 @@ def same(one: Tree, other: Tree) -> bool:
 
 
 def check_same(asked: Asked, *, threads: int = 1, subtree: int = 4, note: str = "") -> Tree:
-    """Hold the memory engine's tree against the plain engine's, and give it."""
+    """Hold the memory engine's tree, and which rows it has put together, against the plain engine's, and give it."""
     expected = asked.plain()
-    found = asked.grown(threads=threads, subtree=subtree).tree
-    assert same(found, expected), f"{note}: {asked}"
-    return found
+    growth = asked.grown(threads=threads, subtree=subtree)
+    assert same(growth.tree, expected), f"{note}: {asked}"
+    together = {tuple(sorted(run.tolist())) for run in np.split(growth.numbers, growth.begins[1:])}
+    assert together == {tuple(rows.tolist()) for rows in rows_of_regions(expected, asked.table).values()}, note
+    return growth.tree
 
 
 def rows_of_regions(tree: Tree, table: CodedTable) -> dict[int, Rows]:

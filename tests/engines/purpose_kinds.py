@@ -10,6 +10,7 @@ import numpy as np
 from purposes import (
     own_target,
     random_class_target,
+    random_features,
     random_number_target,
     random_purpose,
     random_selections,
@@ -58,9 +59,9 @@ def _own(rng: Random, table: CodedTable) -> Purpose:
 
 
 def _weighted(rng: Random, table: CodedTable, rule: WeightRule) -> Purpose:
-    """Weights, alone or with targets."""
+    """Weights, alone or with targets, which one rule always needs."""
     settings = random_weights(rng, table) | {"rule": rule}
-    if rng.random() < 0.6:
+    if rule == WeightRule.COMBINED or rng.random() < 0.6:
         settings["targets"] = random_targets(rng, table, mass_of(table))
     return Purpose(**settings)
 
@@ -106,6 +107,10 @@ KINDS: dict[str, Callable[[Random, CodedTable], Purpose]] = {
     "first": lambda rng, table: _weighted(rng, table, WeightRule.FIRST),
     "product": lambda rng, table: _weighted(rng, table, WeightRule.PRODUCT),
     "blend": lambda rng, table: _weighted(rng, table, WeightRule.BLEND),
+    "naive": lambda rng, table: _weighted(rng, table, WeightRule.NAIVE),
+    "chance": lambda rng, table: _weighted(rng, table, WeightRule.CHANCE),
+    "combined": lambda rng, table: _weighted(rng, table, WeightRule.COMBINED),
+    "clustering": lambda rng, table: Purpose(random_features(rng, table, mass_of(table))),
     "selections": _selections,
     "min_gain": _min_gain,
     "split_on": _split_on,

@@ -13,7 +13,7 @@ import numpy as np
 from anonfit.counts.fixed_point import fixed_point
 from anonfit.criteria.purpose import Purpose, WeightRule
 from anonfit.criteria.selections import CodedSelections
-from anonfit.criteria.targets import SHARE_BITS, ClassTarget, NumberTarget, ShareTarget, Target
+from anonfit.criteria.targets import SHARE_BITS, ClassTarget, NameTarget, NumberTarget, ShareTarget, Target
 from anonfit.engines.reference import Diverse
 from anonfit.tables.coded import CodedColumn, CodedTable, SplitMode
 
@@ -89,8 +89,24 @@ def own_target(rng: Random, table: CodedTable, weight: float, mass: int) -> Targ
     return ClassTarget(column.name, codes, column.size, weight, index)
 
 
+def random_features(rng: Random, table: CodedTable, mass: int) -> tuple[Target, ...]:
+    """Columns that clusters are made of: numbers and names, each of which also counts for its own splits."""
+    kept = np.flatnonzero(rng.random(len(table.columns)) < 0.7).tolist() or [0]
+    found: list[Target] = []
+    for index in kept:
+        column, codes = table.columns[index], table.codes[index].astype(np.int64)
+        weight = float(rng.choice([1.0, 1.0, 0.5, 3.0]))
+        if column.mode == SplitMode.ORDERED:
+            found.append(_number_target(column.name, column.positions[codes], weight, mass))
+        else:
+            found.append(NameTarget(column.name, codes, column.size, weight))
+    return tuple(found)
+
+
 def random_targets(rng: Random, table: CodedTable, mass: int) -> tuple[Target, ...]:
     """One to three targets of one kind or of several; `mass` is what all rows weigh."""
+    if rng.random() < 0.1:
+        return random_features(rng, table, mass)
     kinds = rng.choice(["class", "share", "number", "own"], int(rng.integers(1, 4)), p=[0.4, 0.2, 0.25, 0.15])
     if rng.random() < 0.4:
         kinds[:] = kinds[0]
@@ -166,9 +182,10 @@ def random_selections(rng: Random, table: CodedTable) -> CodedSelections:
 
 def random_weights(rng: Random, table: CodedTable) -> dict[str, Any]:
     """A weight rule and weights, some of which are equal, nearly equal or 0."""
-    rule = WeightRule(int(rng.integers(1, 4)))
+    rule = WeightRule(int(rng.integers(1, 6)))
     weights = rng.choice([0.0, 0.5, 1.0, 1.0, 1.0 + 1e-12, 3.0], len(table.columns))
-    return {"rule": rule, "weights": tuple(weights.tolist()), "alpha": float(rng.choice([0.0, 0.3, 0.5, 1.0]))}
+    found = {name: float(rng.choice([0.0, 0.3, 0.5, 1.0])) for name in ("alpha", "beta", "gamma")}
+    return {"rule": rule, "weights": tuple(weights.tolist()), "seed": int(rng.integers(-(2**63), 2**63)), **found}
 
 
 def _random_masses(rng: Random, table: CodedTable) -> dict[str, Any]:
@@ -198,7 +215,7 @@ def random_purpose(rng: Random, table: CodedTable) -> Purpose:
 
 
 def _reordered_target(target: Target, order: Array) -> Target:
-    for name in ("classes", "shares", "multiples"):
+    for name in ("classes", "names", "shares", "multiples"):
         if hasattr(target, name):
             return replace(target, **{name: getattr(target, name)[order]})  # type: ignore[type-var]
     raise TypeError(type(target))

@@ -11,6 +11,7 @@ import pytest
 from hand_tables import classes, divisions, guided, nominal, numbers, ordered, table
 
 from anonfit.criteria.purpose import BLIND, Purpose, WeightRule
+from anonfit.criteria.targets import NameTarget
 from anonfit.engines.reference import grow
 from anonfit.engines.reference.choosing import Blind
 from anonfit.engines.reference.records import Records
@@ -73,6 +74,8 @@ def first_column(found: CodedTable, k: int, **settings: Any) -> int:
         (WeightRule.BLEND, (2.0, 1.0), 0.5, 0),  # 0.65 and 0.5
         (WeightRule.BLEND, (2.0, 1.0), 0.2, 1),  # 0.44 and 0.5
         (WeightRule.BLEND, (0.0, 0.0), 0.5, 1),
+        (WeightRule.NAIVE, (1.1, 1.0), 0.5, 0),
+        (WeightRule.NAIVE, (1.0, 1.0), 0.5, 1),
     ],
 )
 def test_weights_and_ranges(rule: WeightRule, weights: tuple[float, ...], alpha: float, column: int) -> None:
@@ -90,11 +93,59 @@ def test_weights_and_ranges(rule: WeightRule, weights: tuple[float, ...], alpha:
         (WeightRule.PRODUCT, (1.0, 5.0), 0.5, 0),  # 1 and 0.944
         (WeightRule.BLEND, (0.0, 1.0), 0.5, 1),  # 0.5 and 0.594
         (WeightRule.BLEND, (0.0, 1.0), 0.4, 0),  # 0.6 and 0.513
+        (WeightRule.NAIVE, (1.0, 1.1), 0.5, 1),
+        (WeightRule.NAIVE, (1.0, 1.0), 0.5, 0),
     ],
 )
 def test_weights_and_gains(rule: WeightRule, weights: tuple[float, ...], alpha: float, column: int) -> None:
     target = (classes("aaaabbbb"),)
     assert first_column(GAINS, 4, targets=target, rule=rule, weights=weights, alpha=alpha) == column
+
+
+UNEVEN = table((ordered([0, 1]), [0] * 6 + [1] * 2), (ordered([0, 1, 2]), [0] * 4 + [1] * 4))
+"""Columns that part 6 from 2 rows over their whole range, and 4 from 4 over half of theirs."""
+
+
+@pytest.mark.parametrize(
+    ("alpha", "beta", "gamma", "weights", "column"),
+    [
+        (1.0, 0.0, 0.0, (1.0, 1.0), 0),  # gains: all, and 1 - 0.5 ln 2 / 0.5623 = 38.4 %
+        (0.0, 1.0, 0.0, (1.0, 1.0), 0),  # spreads 1 and 0.5
+        (0.0, 1.0, 0.0, (0.4, 1.0), 1),  # 0.4 and 0.5
+        (0.0, 0.0, 1.0, (1.0, 1.0), 1),  # 40 / 64 and 32 / 64 of the pairs stay together
+        (0.1, 0.0, 0.4, (1.0, 1.0), 0),  # 0.1 - 0.25, and 0.0384 - 0.2
+        (0.1, 0.0, 0.6, (1.0, 1.0), 1),  # 0.1 - 0.375, and 0.0384 - 0.3
+    ],
+)
+def test_gain_weight_and_evenness_combined(
+    alpha: float, beta: float, gamma: float, weights: tuple[float, ...], column: int
+) -> None:
+    settings: dict[str, Any] = {"alpha": alpha, "beta": beta, "gamma": gamma, "weights": weights}
+    target = (classes("aaaaaabb"),)
+    assert first_column(UNEVEN, 2, targets=target, rule=WeightRule.COMBINED, **settings) == column
+
+
+def test_naive_is_by_the_range_where_gains_would_choose_otherwise() -> None:
+    # The wider column gains nothing.
+    found = table((ordered(range(3)), [0, 0, 1, 1]), (ordered(range(2)), [0, 1, 0, 1]))
+    target = (classes("aabb"),)
+    assert first_column(found, 2, targets=target, rule=WeightRule.FIRST, weights=(1.0, 1.0)) == 0
+    assert first_column(found, 2, targets=target, rule=WeightRule.NAIVE, weights=(1.0, 1.0)) == 1
+
+
+# --- features ---------------------------------------------------------------------------------------------------
+
+
+def test_a_feature_counts_for_the_splits_of_its_own_column() -> None:
+    codes = [0, 0, 0, 9, 9, 9]
+    found = table((ordered(range(10)), codes), (ordered([0, 1]), [0, 1, 0, 1, 0, 1]))
+    assert divisions(grow(found, 3, Purpose((numbers(codes),))))[0] == (0, [0, 9])
+    names = NameTarget("names", np.array([0, 0, 1, 1, 2, 2]), 3)
+    subset = table((nominal(SplitMode.SUBSET, [None] * 3), [0, 0, 1, 1, 2, 2]), (ordered([0, 1]), [0, 1] * 3))
+    criterion, root = guided(subset, Purpose((names,)))
+    # Shares of 2/3, and of 1/2 in four of six rows.
+    assert criterion.node_cost(root) == pytest.approx(1.0)
+    assert criterion.split_cost(root, 0, [[0], [1, 2]]) == pytest.approx((4 * 1 / 2) / (6 * 2 / 3))
 
 
 def test_the_heaviest_column_is_passed_over_where_it_has_no_legal_split() -> None:

@@ -33,24 +33,40 @@ class Asked:
     options: plain.Options
     weights: Array | None
     guarded: tuple[Guarded, ...]
+    start: tuple[tuple[Part, ...], ...] | None = None
 
-    def refined(self, threads: int = 1) -> Refined:
+    def refined(self, threads: int = 1, **words: Any) -> Refined:
         options: Any = vars(self.options)
         return refine(
             self.table,
             self.classes,
             self.requirements,
+            start=self.start,
             weights=self.weights,
             guarded=self.guarded,
             threads=threads,
             **options,
+            **words,
         )
 
     def plainly(self) -> plain.Plain:
         asked = [(one.columns, one.k) for one in self.requirements]
+        start = None if self.start is None else [plainly_parted(parts) for parts in self.start]
         return plain.refine(
-            self.table, self.classes, asked, weights=self.weights, guarded=self.guarded, options=self.options
+            self.table,
+            self.classes,
+            asked,
+            weights=self.weights,
+            guarded=self.guarded,
+            options=self.options,
+            start=start,
         )
+
+
+def plainly_parted(parts: tuple[Part, ...]) -> list[plain.Part]:
+    """The parts of a column as the plain engine has them: what is suppressed comes first."""
+    found = [(tuple(part.codes), -1 if part.node is None else part.node) for part in parts]
+    return [found[-1], *found[:-1]] if parts[-1].is_rest else found
 
 
 def random_classes(rng: np.random.Generator, table: CodedTable) -> Array:
@@ -142,6 +158,17 @@ def test_steps_of_random_tables_are_equal(block: int) -> None:
 @pytest.mark.parametrize("block", range(5, 105))
 def test_steps_of_thousands_of_random_tables_are_equal(block: int) -> None:
     test_steps_of_random_tables_are_equal(block)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_refining_goes_on_from_any_state(seed: int) -> None:
+    rng = np.random.default_rng(60_000 + seed)
+    asked = random_asked(rng)
+    left = int(rng.integers(1, 5))
+    told: list[Any] = []
+    reached = asked.refined(stop=lambda: len(told) >= left, progress=told.append)
+    again = replace(asked, start=reached.parts, options=random_asked(rng, asked.table).options)
+    assert check(again, threads=1 + seed % 2, note=f"seed {seed}").anonymity <= reached.anonymity
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -193,6 +193,9 @@ def test_figures_of_releases_are_counted_by_hand() -> None:
         "lm",
         "conditional_entropy",
         "classification_metric",
+        "column_ncp",
+        "column_together",
+        "weighted_discernibility",
     }
 
 
@@ -277,6 +280,16 @@ def test_what_was_found_for_another_request_is_not_used(tmp_path: Path, words: d
     assert len(watched.seen) > 3
 
 
+def test_figures_of_one_target_are_not_told_of_another(tmp_path: Path) -> None:
+    frame = people(ROWS).with_columns(late=pl.Series(["no", "yes"] * (ROWS // 2)))
+    asked = spec(SPEC.replace("[columns.hours]", "[columns.late]\nrole = 'target'\n[columns.hours]"))
+    for models in (["ill"], ["late"], ["late", "ill"]):
+        kept, fresh = (evaluated(frame, asked, models=models, store=store) for store in (tmp_path, None))
+        assert kept.figures.equals(fresh.figures)
+        told = kept.figures.filter(figure="conditional_entropy")
+        assert told["target"].unique(maintain_order=True).to_list() == models
+
+
 def test_a_store_that_was_cut_short_loses_its_last_line_only(tmp_path: Path) -> None:
     found = evaluated(store=tmp_path)
     path = tmp_path / "store.jsonl"
@@ -330,6 +343,7 @@ def test_demands_that_cannot_be_met_are_told_and_others_go_on() -> None:
         ({"methods": "median"}, r"must be a list, such as \['median'\]"),
         ({"learners": "tree"}, "must be a list"),
         ({"learners": ["linear-regression"]}, "no learner of classes is named"),
+        ({"learners": ["tree", "tree"]}, "a learner is named twice"),
         ({"ks": [0]}, "k = 0 must be"),
         ({"folds": 1}, "at least 2"),
         ({"protocol": "hold-out"}, "no protocol 'hold-out'; did you mean 'holdout'"),
@@ -342,6 +356,37 @@ def test_demands_that_cannot_be_met_are_told_and_others_go_on() -> None:
 def test_wrong_requests_are_refused(words: dict[str, Any], error: str) -> None:
     with pytest.raises((RequestError, DataError), match=error):
         evaluated(**words)
+
+
+def test_a_method_that_the_spec_is_not_for_is_refused_before_any_works() -> None:
+    watched = Watched()
+    with pytest.raises(RequestError, match="'selection' needs selections"):
+        evaluated(methods=[watched, "selection"])
+    assert watched.seen == []
+
+
+@pytest.mark.parametrize("text", [SPEC, SPEC.replace('[columns.hours]\nrole = "insensitive"\n', "")])
+def test_columns_are_no_more_different_because_a_fold_has_fewer_rows(text: str) -> None:
+    # 60 rows, 48 different values; in half of the rows nearly all are different.
+    frame = people(60).with_columns(hours=pl.Series([*range(48), *range(12)]))
+    asked = af.parse_spec(text.replace("version = 1", "version = 1\ndata.default_role = 'insensitive'"))
+    assert evaluated(frame, asked, folds=2).unmet == ()
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "model", "error"),
+    [
+        ("ill", None, {"target": "ill"}, "the target 'ill' has no value at all"),
+        ("age", 30, {"target": "ill", "where": "age > 30"}, "is for no row whose 'ill' is known"),
+        ("cost", float("inf"), {"target": "ill", "using": ["cost"]}, "column 'cost' holds numbers that are infinite"),
+        ("cost", -1e39, {"target": "cost"}, "column 'cost' holds numbers that are infinite or too large"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(column: str, value: Any, model: dict[str, Any], error: str) -> None:
+    frame = people(ROWS).with_columns(pl.lit(value).cast(people(1)[column].dtype).alias(column))
+    with pytest.raises(DataError, match=error):
+        evaluated(frame, models=[model], learners=[])
+    assert evaluated(frame, models=[{"target": "ill" if column != "ill" else "cost", "using": ["job"]}], learners=[])
 
 
 def test_too_few_rows_are_refused() -> None:

@@ -9,7 +9,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import CategoricalNB
 
-from anonfit.evaluation.learners import learner
+from anonfit.evaluation.learners import CLASSIFIERS, learner
 from anonfit.evaluation.matrices import CategoryMatrix, NumberMatrix, codes_of, once_for_each, together
 
 FRAME = pl.DataFrame({"n": [1.0, None, 3.0], "t": ["b", "a", None]})
@@ -27,6 +27,17 @@ def test_a_missing_number_stands_at_the_mean_and_is_told() -> None:
     matrix = found.matrix(FRAME)
     # (3 · 1 + 1 · 3) / 4 = 1.5, and whether it is missing stands before the number
     assert matrix[:, :2].tolist() == [[0, 1], [1, 1.5], [0, 3]]
+
+
+def test_a_column_without_a_number_tells_nothing() -> None:
+    training = pl.DataFrame({"n": [1.0, 2.0] * 20, "gone": [None] * 40}, schema={"n": pl.Float64, "gone": pl.Float64})
+    test = pl.DataFrame({"n": [1.0, 2.0], "gone": [5.0, None]})
+    for may_be_missing in (True, False):
+        found = NumberMatrix.of(training, np.ones(40), may_be_missing=may_be_missing)
+        assert found.matrix(test).tolist() == [[1, 0], [2, 0]]
+    labels = pl.Series(["a", "b"] * 20)
+    for name in CLASSIFIERS:
+        assert learner(name).make(0).fit(training, labels).predict(test).to_list() == ["a", "b"], name
 
 
 def test_a_text_that_training_had_not_is_in_no_column() -> None:

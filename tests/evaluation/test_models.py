@@ -70,6 +70,7 @@ def test_classes_of_equal_width_divide_the_range() -> None:
         ({"target": "ill", "using": ["agee"]}, "uses 'agee', which is no column of the table; did you mean 'age'"),
         ({"target": "ill", "using": ["ill"]}, "predicts 'ill', so it cannot use it"),
         ({"target": "ill", "using": "age"}, "must be a list of columns"),
+        ({"target": "ill", "using": ["age", "job", "age"]}, "names a column twice"),
         ({"target": "ill", "usin": ["age"]}, "no setting 'usin'; did you mean 'using'"),
         ({"using": ["age"]}, "needs a target"),
         ({"target": "job"}, "'job' is a quasi-identifier with classes"),
@@ -83,3 +84,11 @@ def test_wrong_models_are_refused(given: dict[str, Any], words: str) -> None:
 def test_two_models_of_one_name_are_refused() -> None:
     with pytest.raises(RequestError, match="two models are called 'ill'"):
         tasks("ill", {"target": "cost", "name": "ill"})
+
+
+@pytest.mark.parametrize("role", ["identifier", "entity"])
+@pytest.mark.parametrize("given", [{"target": "ill", "using": ["hours"]}, {"target": "hours"}])
+def test_models_of_columns_that_are_not_released_are_refused(role: str, given: dict[str, Any]) -> None:
+    asked = spec(SPEC.replace("insensitive", role))
+    with pytest.raises(RequestError, match=f"'hours', which has the role '{role}' and is not released"):
+        tasks(given, asked=asked)

@@ -23,7 +23,7 @@ from anonfit.experiments.reproduction.store import Store
 from anonfit.experiments.reproduction.writing import write_result, write_summary
 
 QUICK = Settings(quick=True, folder=None)
-CLAIMS = {f"C{number}" for number in range(1, 11)}
+CLAIMS = {f"C{number}" for number in range(1, 11)} | {f"T{number}" for number in range(1, 12)} | {"W1", "W2", "W3"}
 
 
 def square(number: int, seen: list[int]) -> Measured:
@@ -135,7 +135,7 @@ def test_experiments_are_chosen_by_name() -> None:
     assert chosen(["R16", "ALL"]) == EXPERIMENTS
     with pytest.raises(RequestError, match=r"no experiment 'R166': did you mean 'R16'\?"):
         chosen(["R166"])
-    with pytest.raises(RequestError, match="valid: all, R16, R17"):
+    with pytest.raises(RequestError, match="valid: all, R1, R3, R4"):
         chosen(["figure"])
 
 
@@ -154,7 +154,7 @@ def test_all_claims_have_an_experiment_and_all_names_differ() -> None:
     synthetic = [one for one in EXPERIMENTS if one.sources is None]
     for experiment in synthetic:
         full, quick = (list(experiment.plan(Settings(quick=quick, folder=None))) for quick in (False, True))
-        assert len(full) > len(quick) > 0
+        assert len(full) >= len(quick) > 0
         assert len({json.dumps(dict(part.key), sort_keys=True) for part in full}) == len(full)
 
 

@@ -741,7 +741,7 @@ k = 2
 [[privacy.quasi_identifiers]]
 columns = ["a"]
 """
-    with pytest.raises(SpecError, match="several quasi-identifiers"):
+    with pytest.raises(SpecError, match="quasi_identifiers is for algorithm = 'tdr' only"):
         af.parse_spec(text)
 
 

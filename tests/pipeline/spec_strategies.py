@@ -133,11 +133,17 @@ def workloads(draw: st.DrawFn, columns: Mapping[str, ColumnSpec]) -> WorkloadSpe
     each = st.builds(SelectionSpec, each=st.sampled_from(raw), weight=WEIGHTS)
     found = None if listed is None else tuple(target(name) for name in listed)
     has_targets = bool(found) or (found is None and len(targets) > len(links))
+    weights = draw(st.dictionaries(st.sampled_from(links), WEIGHTS))
+    released = [name for name, column in columns.items() if column.role.is_released_raw] + links
     return WorkloadSpec(
         targets=found,
         denoise=has_targets and draw(st.booleans()),
         selections=tuple(draw(st.lists(where | each, max_size=3))),
-        weights=draw(st.dictionaries(st.sampled_from(links), WEIGHTS)),
+        weights=weights,
+        features=tuple(draw(st.lists(st.sampled_from(released), unique=True, max_size=2))),
+        selected_by=tuple(draw(st.lists(st.sampled_from(released), unique=True, max_size=2))),
+        weights_from="accuracy" if has_targets and not weights and draw(st.booleans()) else None,
+        clusters=draw(st.integers(2, 20)),
     )
 
 
@@ -148,18 +154,27 @@ def methods(draw: st.DrawFn, columns: Mapping[str, ColumnSpec], workload: Worklo
     has_targets = any(column.role == Role.TARGET for column in columns.values())
     has_targets = has_targets if workload.targets is None else bool(workload.targets)
     criteria = ["auto", "median"] + ["infogain", "lsd"] * has_targets
-    criteria += ["selection"] * bool(workload.selections) + ["weighted"] * bool(workload.weights)
-    rule = draw(st.sampled_from(["first", "product", "blend"])) if workload.weights else "first"
+    has_weights = bool(workload.weights or workload.weights_from)
+    criteria += ["selection"] * bool(workload.selections) + ["weighted"] * has_weights
+    in_clusters = [name for name in links if not workload.features or name in workload.features]
+    if workload.weights_from is None and any(workload.weights.get(name, 1.0) > 0 for name in in_clusters):
+        criteria += ["clustering"] + ["explore"] * (not workload.denoise)
     criterion = draw(st.sampled_from(criteria))
-    is_steered = has_targets and criterion not in ("median", "weighted")
+    is_steered = has_targets and criterion not in ("median", "weighted", "clustering", "explore")
+    is_fixed = criterion in ("clustering", "explore")
+    rules = ["first", "product", "blend", "naive", "probabilistic"] + ["combined"] * is_steered
+    rule = draw(st.sampled_from(rules)) if has_weights and not is_fixed else "first"
     return MethodSpec(
         criterion=criterion,
         cut_points=draw(st.sampled_from(CutPoints)),
         seed=draw(st.integers(-9, 9)),
-        candidates=draw(st.sampled_from(["boundary", "all"])),
+        candidates="boundary" if is_fixed else draw(st.sampled_from(["boundary", "all"])),
         split_on=tuple(draw(st.lists(st.sampled_from(links), unique=True))),
         weight_rule=rule,
-        alpha=draw(st.floats(0, 1)) if rule == "blend" else 0.5,
+        alpha=draw(st.floats(0, 1)) if rule in ("blend", "combined") else 0.5,
+        beta=draw(st.floats(0, 1)) if rule == "combined" else 0.25,
+        gamma=draw(st.floats(0, 1)) if rule == "combined" else 0.25,
+        time_budget=draw(st.none() | st.floats(0.1, 100)) if criterion == "explore" else None,
         min_gain=draw(WEIGHTS) if is_steered else 0.0,
     )
 

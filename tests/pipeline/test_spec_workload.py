@@ -191,7 +191,7 @@ SELECTIONS = [{"where": "age > 5"}]
         ({"min_gain": 1, "criterion": "median"}, {}, "method.min_gain is a gain"),
         ({"min_gain": 1, "criterion": "weighted"}, {"weights": {"age": 1}}, "method.min_gain is a gain"),
         ({"weight_rule": "product"}, {}, "method.weight_rule = 'product' needs weights"),
-        ({"alpha": 0.3}, {"weights": {"age": 2}}, "method.alpha is for weight_rule = 'blend' only"),
+        ({"alpha": 0.3}, {"weights": {"age": 2}}, "method.alpha is for weight_rule = 'blend' or 'combined' only"),
     ],
 )
 def test_a_method_without_what_it_works_on_is_refused(

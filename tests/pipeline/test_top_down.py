@@ -21,7 +21,7 @@ from label_reader import LabelReader
 import anonfit as af
 from anonfit.algorithms import top_down
 from anonfit.auditing import audit_release
-from anonfit.errors import AnonfitError, AuditFailed, Infeasible, RequestError, SpecError
+from anonfit.errors import AnonfitError, AuditFailed, DataError, Infeasible, RequestError, SpecError
 from anonfit.evidence import audit_made, require_passed
 from anonfit.pipeline import make
 from anonfit.recoding.recoding import Recoding
@@ -292,6 +292,32 @@ def test_k_above_the_rows_is_refused() -> None:
 def test_quasi_identifiers_that_cannot_be_are_refused(requirements: list[Any], told: str) -> None:
     with pytest.raises(SpecError, match=told):
         released(requirements=requirements)
+
+
+@pytest.mark.parametrize("requirements", ["age", ["age", "town"], [NAMES, "age"]])
+def test_a_name_is_no_quasi_identifier(requirements: Any) -> None:
+    with pytest.raises(RequestError, match=r"each a list of columns such as \['age', 'sex'\]; found 'age'"):
+        released(requirements=requirements)
+
+
+def test_observed_regions_are_of_one_quasi_identifier() -> None:
+    with pytest.raises(SpecError, match="several quasi-identifiers do not protect"):
+        released(requirements=SEVERAL, regions="observed", consent=True)
+    found = released(regions="observed", consent=True)
+    assert found.report["audit"]["passed"]
+    assert smallest(found.data, NAMES) >= 10
+
+
+def test_a_target_of_too_many_classes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(top_down, "CELLS", 100)
+    with pytest.raises(DataError, match="'outcome' has 2 classes and column 'age' 62 values, too many"):
+        released()
+
+
+def test_a_branch_without_records_does_not_end_refining() -> None:
+    tree = {"name": "any", "children": [SCHOOLS | {"name": "schools"}, {"name": "none"}]}
+    found = released(taxonomies={"school": tree}, requirements=[["school"], ["age", "town", "hours"]])
+    assert set(found.data["school"].unique()) == {"l1", "l2", "u1", "u2"}
 
 
 def test_a_spec_reads_back_to_itself() -> None:

@@ -152,6 +152,18 @@ def test_a_release_without_a_purpose_is_not_compared() -> None:
     assert appraise_thoroughly(released("classes", criterion="median")._made).comparison is None
 
 
+def test_a_target_that_decides_its_own_region_is_not_judged() -> None:
+    # Held-out rows reach their region by their own age, so regions that divide ages would tell it best.
+    words: dict[str, Any] = {"targets": ["age", "outcome"], "insensitive": ["cost"]}
+    found = appraise_thoroughly(released("classes", **words)._made, ks=(5,))
+    assert found.comparison is not None
+    assert [line["column"] for line in comparison_content(found.comparison, 0)["targets"]] == ["outcome"]
+    assert found.curve is not None
+    assert [line["column"] for line in curve_content(found.curve, 0)["points"][0]["targets"]] == ["outcome"]
+    assert [line.column for line in found.predictions] == ["age", "outcome"]
+    assert appraise_thoroughly(released("generalized")._made).comparison is None
+
+
 def test_too_few_rows_are_not_compared() -> None:
     assert appraise_thoroughly(released("classes", people(20))._made).comparison is None
 
@@ -199,6 +211,28 @@ def test_the_curve_has_a_point_for_each_k(thorough: Any) -> None:
         "targets": [],
         "precision": None,
     }
+
+
+@pytest.mark.parametrize("words", [{"entity": "who"}, {"count": "many"}])
+def test_the_average_risk_of_a_curve_is_that_of_the_persons_of_groups(words: dict[str, Any]) -> None:
+    from anonfit.appraisal import _setting
+    from anonfit.report.trial import trial_of
+
+    frame = people(600).with_columns(who=pl.int_range(600) // 3, many=1 + pl.int_range(600) % 4)
+    frame = frame.drop({"who", "many"} - set(words.values()))
+    made = released("classes", frame, **words)._made
+    trial = trial_of(_setting(made))
+    assert trial is not None
+    regions = trial.regions(trial.setting.workload, 5)
+    assert regions is not None
+    rows = trial.known[regions.numbers].with_columns(node=pl.Series(regions.nodes))
+    persons = pl.col("who").n_unique() if "entity" in words else pl.col("many").sum()
+    sizes = rows.group_by("node").agg(persons=persons)["persons"]
+    found = appraise_thoroughly(made, ks=(5,)).curve
+    assert found is not None
+    (point,) = curve_content(found, 0)["points"]
+    assert point["average_risk"] == round(len(sizes) / sizes.sum(), 5)
+    assert point["average_risk"] <= point["highest_risk"] == 1 / 5
 
 
 @pytest.mark.parametrize("ks", [(), (0, 5), range(1, 30)])

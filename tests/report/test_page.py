@@ -178,7 +178,17 @@ def test_the_review_board_gets_sentences(folders: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("share", "text"), [(0.0, "0.0 %"), (1.0, "100.0 %"), (0.5, "50.0 %"), (0.0001, "0.010 %"), (0.9999, "99.990 %")]
+    ("share", "text"),
+    [
+        (0.0, "0.0 %"),
+        (1.0, "100.0 %"),
+        (0.5, "50.0 %"),
+        (0.0001, "0.010 %"),
+        (0.9999, "99.990 %"),
+        (-0.0, "0.0 %"),
+        (-0.031, "-3.1 %"),
+        (-1.25, "-125.0 %"),
+    ],
 )
 def test_shares_are_not_rounded_to_none_or_all(share: float, text: str) -> None:
     assert percent(share).replace("\u00a0", " ") == text  # at which no line is broken

@@ -12,10 +12,11 @@ from anonfit.tables import frames
 from anonfit.tables.frames import categorized
 
 
-@pytest.mark.parametrize("slot_bits", [1, 2, 4, 16])
+@pytest.mark.parametrize("slot_bits", [1, 2, 4, 12])
 @pytest.mark.parametrize("few", [0, 3, 256])
 def test_rows_point_to_their_texts(monkeypatch: pytest.MonkeyPatch, slot_bits: int, few: int) -> None:
-    monkeypatch.setattr(frames, "SLOT_BITS", slot_bits)
+    monkeypatch.setattr(frames, "SLOTS", [(slot_bits, 0), (slot_bits, 20), (16, 48)])
+    monkeypatch.setattr(frames, "CHUNK", 64)
     monkeypatch.setattr(frames, "FEW", few)
     rng = random.Random(slot_bits + few)
     for words in ([], ["a"], ["a", "", " a", '"', "a, b", "ß"], [f"text {number}" for number in range(300)]):

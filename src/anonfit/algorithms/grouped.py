@@ -17,18 +17,19 @@ from numpy.typing import NDArray
 from anonfit.algorithms.demands import Demands, guard
 from anonfit.algorithms.mondrian import persons_of
 from anonfit.criteria.purpose import Purpose
-from anonfit.criteria.targets import ClassTarget, NumberTarget, Target
+from anonfit.criteria.targets import ClassTarget, NameTarget, NumberTarget, Target
 from anonfit.engines.contract import Engine, Field
 from anonfit.engines.levels.shape import MASS, PERSONS, code_name, sensitive_name, target_name
 from anonfit.engines.memory.guard import Guarded
 from anonfit.errors import DataError
 from anonfit.tables.codebook import CodedValues, code_column
-from anonfit.tables.coded import code_dtype
+from anonfit.tables.coded import CodedColumn, code_dtype
 from anonfit.tables.domains import Domain
 from anonfit.tables.schema import Column, Schema
+from anonfit.workload.features import MOST_NAMES, feature_numbers, name_target, require_feature
 from anonfit.workload.purposes import fits, purpose_of, require_target, unit_masses
 from anonfit.workload.request import TargetRequest, Workload
-from anonfit.workload.targets import classes_of, code_target
+from anonfit.workload.targets import classes_of, code_target, number_target
 
 if TYPE_CHECKING:
     import polars as pl
@@ -70,6 +71,7 @@ class GroupedTable:
         self.engine, self.count = engine, count
         self.fields: list[Field] = []
         self.known: dict[str, Groups] = {}
+        self.codes: dict[str, NDArray[Any]] = {}
         if count is not None:
             frame, _ = engine.distinct([count])
             persons = persons_of(len(frame), frame[count], None)
@@ -122,6 +124,7 @@ class GroupedTable:
             with _no_rows():
                 coded: CodedValues = code_column(column, groups.frame[column.name], persons=persons, k=k)
             domains.append(coded.domain)
+            self.codes[column.name] = coded.codes
             self._add(code_name(index), column.name, coded.codes.astype(code_dtype(coded.domain.coded().size)))
         return domains
 
@@ -147,14 +150,18 @@ class GroupedTable:
                 found.append(replace(guarded, codes=np.zeros(0, np.uint32)))
         return found
 
-    def purpose(self, workload: Workload, columns: Sequence[Column], quasi_identifiers: Sequence[str]) -> Purpose:
-        """What steers splits; what it is told of rows becomes fields."""
+    def purpose(self, workload: Workload, columns: Sequence[Column], coded: Sequence[CodedColumn]) -> Purpose:
+        """What steers splits of quasi-identifiers that were coded; what it is told of rows becomes fields."""
+        quasi_identifiers = [column.name for column in coded]
         if workload.is_blind:
             return purpose_of(workload, quasi_identifiers)
         total, unit, masses = self.total(), 1.0, None
-        if workload.sample_weight is not None and workload.used_targets:
+        clusters = workload.criterion == "clustering"
+        if workload.sample_weight is not None and (workload.used_targets or clusters):
             total, unit = self.masses(workload.sample_weight)
             masses = NONE
+        if clusters:
+            return purpose_of(workload, quasi_identifiers, self._features(workload, coded, total), None, masses, unit)
         declared = {column.name: column for column in columns}
         found: list[Target] = []
         for request in workload.used_targets:
@@ -175,19 +182,58 @@ class GroupedTable:
         require_target(workload, found)
         return purpose_of(workload, quasi_identifiers, tuple(found), None, masses, unit)
 
+    def _features(self, workload: Workload, coded: Sequence[CodedColumn], total: int) -> tuple[Target, ...]:
+        """The features that clusters are made of; `total` is the mass of all rows."""
+        declared = {column.name: column for column in coded}
+        found: list[Target] = []
+        for name, weight in require_feature(workload, list(declared)).items():
+            column, codes, groups = declared[name], self.codes[name].astype(np.int64), self.groups(name)
+            numbers = feature_numbers(column, codes, groups.frame[name])
+            if numbers is None:
+                names = name_target(column, codes, weight, groups.persons)
+                if column.size > MOST_NAMES and workload.sample_weight is not None:
+                    names = name_target(column, codes, weight, self._masses_of_groups(name, workload.sample_weight))
+                found.append(self._target(names, name, len(found)))
+            elif not np.isnan(numbers).all():
+                request, masses = TargetRequest(name, weight=weight), np.array([total])
+                target = number_target(request, numbers, masses=masses, own=-1, times=groups.rows)
+                found.append(self._target(target, name, len(found)))
+        return tuple(found)
+
+    def _masses_of_groups(self, name: str, weight: str) -> NDArray[np.int64]:
+        """The mass of the rows of each of a column's groups, by their sample weights."""
+        import polars as pl
+
+        groups = self.groups(name)
+        frame, rows = self.engine.distinct(list(dict.fromkeys([*groups.frame.columns, weight])))
+        persons = np.ones(len(frame), np.int64)
+        if self.count is not None:
+            persons = frame[self.count].cast(pl.Int64).to_numpy()
+        masses, _ = unit_masses(frame[weight], persons, rows)
+        own = groups.frame.columns
+        sums = (
+            frame.select(own).with_columns(pl.Series("\0mass", masses * rows)).group_by(own).agg(pl.col("\0mass").sum())
+        )
+        joined = groups.frame.join(sums, on=own, how="left", nulls_equal=True, maintain_order="left")
+        return joined["\0mass"].to_numpy()
+
     def _target(self, target: Target, name: str, number: int) -> Target:
         """A target without rows; its field is added."""
         if isinstance(target, ClassTarget):
             self._add(target_name(number), name, target.classes.astype(code_dtype(target.width)))
             return replace(target, classes=NONE)
+        if isinstance(target, NameTarget):
+            self._add(target_name(number), name, target.names.astype(code_dtype(target.width)))
+            return replace(target, names=NONE)
         assert isinstance(target, NumberTarget)
         self._add(target_name(number), name, target.multiples.astype(np.int32))
         return replace(target, multiples=NONE)
 
-    def classes(self, request: TargetRequest, column: Column) -> None:
-        """Add a field of the classes of a target."""
+    def classes(self, request: TargetRequest, column: Column) -> int:
+        """Add a field of the classes of a target; how many rows have."""
         classes, width = classes_of(request, column, self.groups(column.name).frame[column.name])
         self._add(target_name(0), column.name, classes.astype(code_dtype(width)))
+        return int(classes.max(initial=0)) + 1
 
     def masses(self, name: str) -> tuple[int, float]:
         """The mass of all rows by their sample weights, and its unit; what each row's is becomes a field."""

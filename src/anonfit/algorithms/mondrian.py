@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from anonfit.tables.cuts import CutPoints
 from anonfit.tables.domains import OrderedDomain
 from anonfit.tables.schema import Column, Schema
 from anonfit.threads import thread_count
+from anonfit.workload.accuracy import LearnedWeights, learn_weights
 from anonfit.workload.purposes import make_purpose
 from anonfit.workload.request import NOTHING, Workload
 
@@ -82,6 +83,8 @@ class Anonymized:
     """The targets that steered splits, and whether each did as a number; None where that is not known."""
     refinements: Mapping[str, Any] | None = None
     """How top-down refinement came to it, as `told_refinements` says it."""
+    learned: LearnedWeights | None = None
+    """The weights of columns, where they were found from the rows."""
 
 
 def persons_of(rows: int, counts: pl.Series | None, entities: pl.Series | None) -> Persons:
@@ -178,6 +181,10 @@ def anonymize(
         persons.counts,
         persons.entities,
     )
+    learned = None
+    if workload.weights_from is not None and not workload.is_blind:
+        learned = learn_weights(workload, schema.columns, frame, table)
+        workload = replace(workload, weights=learned.weights)
     if workload.denoise and workload.used_targets:
         stage("Fitting models of the targets")
     purpose = make_purpose(
@@ -190,20 +197,22 @@ def anonymize(
     )
     stage("Growing regions")
     from anonfit.engines.memory.engine import grow
-    from anonfit.engines.memory.routing import make_routes, route_packed
+    from anonfit.engines.memory.routing import make_routes, route_regions
 
     growth = grow(table, k, purpose, guarded=guarded, threads=threads)
     stage("Routing rows")
     recoding = build_recoding(growth.tree, domains, points=cut_points)
     sizes = [column.size for column in recoding.columns]
     cells = cells_of_codes(recoding, domains)
-    nodes = route_packed(growth.rows, growth.columns, make_routes(recoding.tree, cells, sizes), threads=threads)
+    routes = make_routes(recoding.tree, cells, sizes)
+    nodes = route_regions(growth.rows, growth.columns, routes, growth.begins, threads=threads)
     numbers = growth.numbers
     answers = None
     if selections is not None:
         answers = _answers(selections, recoding, cells, frame, persons, numbers=numbers, nodes=nodes)
-    steered = {target.name: isinstance(target, NumberTarget) for target in purpose.targets}
-    return Anonymized(recoding, numbers, nodes, answers, steered)
+    targets = () if workload.criterion == "clustering" else purpose.targets
+    steered = {target.name: isinstance(target, NumberTarget) for target in targets}
+    return Anonymized(recoding, numbers, nodes, answers, steered, learned=learned)
 
 
 def _answers(

@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 
 from anonfit.algorithms.demands import Demands, refuse_infeasible
 from anonfit.algorithms.grouped import GroupedTable
-from anonfit.algorithms.top_down import Refining, refined_recoding, requirements_of, single_target
+from anonfit.algorithms.starting import start_of
+from anonfit.algorithms.top_down import Refining, check_sizes, refined_recoding, requirements_of, single_target
 from anonfit.criteria.targets import NumberTarget
 from anonfit.engines.contract import CountRequest, Engine
 from anonfit.engines.levels.growing import HAND_OVER, grow_by_levels
 from anonfit.engines.levels.shape import MASS, PERSONS, Shape, code_name, sensitive_name, target_name
 from anonfit.engines.memory.guard import Guarded
+from anonfit.interrupting import Stopping, unstoppable
 from anonfit.progress import Stage, silent
 from anonfit.recoding.building import build_recoding
 from anonfit.recoding.recoding import Recoding
@@ -72,13 +74,15 @@ def anonymize_outside(
     refuse_infeasible(demands, table.total(), guarded)
     columns = schema.quasi_identifiers
     domains = table.code(columns, [demands.k] * len(columns))
-    purpose = table.purpose(workload, schema.columns, [column.name for column in columns])
-    shape = Shape(tuple(domain.coded() for domain in domains), purpose, tuple(guarded), count is not None)
+    coded = tuple(domain.coded() for domain in domains)
+    purpose = table.purpose(workload, schema.columns, coded)
+    shape = Shape(coded, purpose, tuple(guarded), count is not None)
     stage("Coding")
     engine.code(table.fields, kept)
     grown = grow_by_levels(engine, shape, demands.k, hand_over=hand_over, threads=threads, told=_told(stage))
     recoding = build_recoding(grown.tree, domains, points=cut_points)
-    steered = {target.name: isinstance(target, NumberTarget) for target in purpose.targets}
+    targets = () if workload.criterion == "clustering" else purpose.targets
+    steered = {target.name: isinstance(target, NumberTarget) for target in targets}
     used = np.flatnonzero(grown.sizes).astype(np.int32)
     return AnonymizedOutside(recoding, tuple(domains), shape.columns, used, steered, grown.levels)
 
@@ -98,6 +102,7 @@ def anonymize_top_down_outside(
     kept: Sequence[str],
     threads: int | None = None,
     stage: Stage = silent,
+    stopping: Stopping = unstoppable,
 ) -> AnonymizedOutside:
     """Refine top-down. Rows that are alike in all codes are one with so many persons: the engine counts these groups
     once, and they are what is refined.
@@ -110,13 +115,14 @@ def anonymize_top_down_outside(
     requirements = requirements_of(demands, [one.name for one in columns])
     ks = [max(one.k for one in requirements if place in one.columns) for place in range(len(columns))]
     domains = table.code(columns, ks)
-    table.classes(target, column)
+    coded = tuple(domain.coded() for domain in domains)
+    start = None if refining.start is None else start_of(refining.start, domains)
+    check_sizes(coded, table.classes(target, column), target.column)
     weighted = workload.sample_weight is not None
     if workload.sample_weight is not None:
         table.masses(workload.sample_weight)
     stage("Coding")
     engine.code(table.fields, kept)
-    coded = tuple(domain.coded() for domain in domains)
     rows, classes, weights, guarded = _groups(engine, coded, guarded, table.count is not None, weighted)
     engine.route([], [0])
     stage("Refining")
@@ -125,12 +131,14 @@ def anonymize_top_down_outside(
         classes,
         requirements,
         domains,
+        start=start,
         weights=weights,
         refining=refining,
         guarded=guarded,
         cut_points=cut_points,
         threads=threads,
         stage=stage,
+        stopping=stopping,
     )
     used = np.unique(nodes).astype(np.int32)
     return AnonymizedOutside(recoding, tuple(domains), coded, used, {target.column: False}, refinements=told)

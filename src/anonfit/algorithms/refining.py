@@ -18,7 +18,7 @@ from anonfit.algorithms.refining_columns import Disclosures, Refinable, refinabl
 from anonfit.criteria.refinement import Average, Criterion, ahead, anonymity_loss, score
 from anonfit.engines.memory.guard import Guarded
 from anonfit.engines.memory.refining import NOBODY, Groups, count_by_class
-from anonfit.errors import RequestError, listed
+from anonfit.errors import Infeasible, RequestError, listed
 from anonfit.tables.coded import CodedTable
 
 __all__ = ["Suppression", "never", "refine", "unheard"]
@@ -40,6 +40,7 @@ def refine(
     classes: NDArray[np.integer[Any]],
     requirements: Sequence[Requirement],
     *,
+    start: Sequence[Sequence[Part]] | None = None,
     weights: NDArray[np.int64] | None = None,
     criterion: Criterion = "score",
     average: Average = "containing",
@@ -59,6 +60,7 @@ def refine(
         table: The rows in codes.
         classes: The class of each row, from 0 on.
         requirements: The quasi-identifiers; every column is in at least one of them.
+        start: The parts of every column to begin with, which must meet all requirements; by default each is one part.
         weights: How much each row counts in gains; by default its persons.
         criterion: What is best: information gain against anonymity loss, or information gain alone.
         average: Anonymity loss is the mean over the requirements that have the column, or its sum over all of them
@@ -90,6 +92,8 @@ def refine(
         ]
         rules = _Rules(criterion, average, suppression, zero_gain)
         refining = _Refining(columns, asked, silent, groups, rules)
+        if start is not None:
+            refining.begin(start)
         stopped = refining.run(stop, progress)
         return refining.result(implied, is_stopped=stopped)
     finally:
@@ -134,10 +138,33 @@ class _Refining:
         self.requirements = requirements
         # What follows from other requirements is not counted in losses, as if it had not been asked.
         self.counted = [number for number in range(len(requirements)) if number not in silent]
-        self.anonymity = np.array([groups.anonymity(number) for number in range(len(requirements))], np.int64)
+        self.anonymity = self.measured()
         self.merits = [np.zeros(0)] * len(columns)
         self.losses = [np.zeros(0)] * len(columns)
         self.steps: list[Step] = []
+
+    def measured(self) -> NDArray[np.int64]:
+        """The anonymity of every requirement. (requirement,)"""
+        return np.array([self.groups.anonymity(number) for number in range(len(self.requirements))], np.int64)
+
+    def begin(self, start: Sequence[Sequence[Part]]) -> None:
+        """Begin with other parts than whole columns, unless they are too fine."""
+        for one, parts in zip(self.columns, start, strict=True):
+            for refinement in one.begin(parts):
+                self.groups.refine(refinement, self.groups.divide(refinement))
+        self.anonymity = self.measured()
+        short = [one for one, found in zip(self.requirements, self.anonymity, strict=True) if found < one.k]
+        if short:
+            names = listed(self.groups.names[column] for column in short[0].columns)
+            raise Infeasible(
+                f"the recoding to start from leaves fewer than k = {short[0].k} persons in a group of {names}; make it "
+                "coarser, or start without it."
+            )
+        if not self.groups.all_allowed():
+            raise Infeasible(
+                "the recoding to start from has a group that a model of a sensitive column forbids; make it coarser, "
+                "or start without it."
+            )
 
     def run(self, stop: Callable[[], bool], progress: Callable[[Step], None]) -> bool:
         """Refine until nothing is left, or stop; whether it was stopped."""

@@ -7,7 +7,8 @@ The gain of a refinement depends on this column alone, so that counts by code an
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -52,7 +53,20 @@ class Runs:
         if self.column.mode == SplitMode.ORDERED:
             return 2
         assert self.column.taxonomy is not None
-        return max(Counter(self.column.taxonomy.parents).values()) + 1
+        nodes = range(len(self.column.taxonomy.parents))
+        return max(len(self._children(self._of_node(node))) for node in nodes)
+
+    def begin(self, parts: Sequence[Part]) -> Iterator[Refinement]:
+        """Begin with some parts in place of the whole column: what engines are to do first."""
+        if len(parts) < 2:
+            return
+        children = np.full(self.column.size, -1, np.int32)
+        for child, part in enumerate(parts):
+            children[_run(part)] = child
+        numbers = np.arange(len(self.parts), len(self.parts) + len(parts), dtype=np.int32)
+        yield Refinement(self.index, 0, children, numbers, range(self.column.size))
+        self.refined[0], self.open[0] = True, False
+        self.add(list(parts))
 
     def add(self, parts: list[Part]) -> None:
         """Take parts as new candidates."""
@@ -79,8 +93,27 @@ class Runs:
             return self._halves(part)
         return self._children(part)
 
+    def _of_node(self, node: int) -> Part:
+        """The part of a taxonomy node; missing is in the root."""
+        taxonomy, shift = self.column.taxonomy, int(self.column.has_missing)
+        assert taxonomy is not None
+        first = taxonomy.first_leaf[node] + shift if node else 0
+        return Part(range(first, taxonomy.last_leaf[node] + shift + 1), node)
+
     def _children(self, part: Part) -> tuple[Part, ...]:
-        """The children of a taxonomy node; missing is one more child of the root."""
+        """The children of a taxonomy node; missing is one more child of the root. In place of the only child that has
+        rows there are its own children: to go down to it tells nothing and costs nothing.
+        """
+        found = self._below(part)
+        filled = [place for place, child in enumerate(found) if self.present[_run(child)].any()]
+        if len(filled) == 1:
+            (only,) = filled
+            if further := self._children(found[only]):
+                return (*found[:only], *further, *found[only + 1 :])
+        return found
+
+    def _below(self, part: Part) -> tuple[Part, ...]:
+        """The children of a taxonomy node, whether they have rows or not."""
         taxonomy, shift = self.column.taxonomy, int(self.column.has_missing)
         assert taxonomy is not None
         if part.node is None:
@@ -156,6 +189,19 @@ class Disclosures:
         self.slots = np.where(self.open, np.cumsum(self.open) - 1, -1).astype(np.int32)
         self.width = int(np.count_nonzero(self.open))
 
+    def begin(self, parts: Sequence[Part]) -> Iterator[Refinement]:
+        """Begin with some values disclosed: what engines are to do first."""
+        for code in (part.codes[0] for part in parts if not part.is_rest):
+            yield replace(self.refinement(code), disclosed=max(int(self.slots[code]), 0))
+            self.disclose(code)
+        self.weigh()
+
+    def disclose(self, code: int) -> None:
+        """Take a value out of those that are suppressed."""
+        self.suppressed[code] = self.open[code] = False
+        self.slots[code] = -1
+        self.disclosed.append(code)
+
     def weigh(self) -> None:
         """The gain of each value that is suppressed now."""
         held = np.flatnonzero(self.suppressed & self.present)
@@ -174,9 +220,7 @@ class Disclosures:
 
     def refine(self, candidate: int) -> tuple[Part | None, tuple[Part, ...]]:
         """Disclose a value; what it is now."""
-        self.suppressed[candidate] = self.open[candidate] = False
-        self.slots[candidate] = -1
-        self.disclosed.append(candidate)
+        self.disclose(candidate)
         self.weigh()
         return None, (_value(candidate),)
 

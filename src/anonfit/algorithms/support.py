@@ -19,7 +19,6 @@ __all__ = [
     "COLUMNS",
     "CRITERIA",
     "ENGINES",
-    "LATER",
     "ONLY_MEMORY",
     "PERSONS",
     "PRIVACY",
@@ -57,7 +56,17 @@ CRITERIA = (
     Choice("weighted, first", "weights", "the heaviest column that can be split; then the widest"),
     Choice("weighted, product", 'weights, weight_rule = "product"', "weight times width"),
     Choice("weighted, blend", 'weights, weight_rule = "blend"', "a mean of weight and width"),
+    Choice(
+        "weighted, naive", 'weights, weight_rule = "naive"', "the heaviest column; then the widest, also with targets"
+    ),
+    Choice("weighted, probabilistic", 'weights, weight_rule = "probabilistic"', "drawn by weight times width"),
     Choice("infogain, weighted", "weights and a target with classes", "a rule of weights over what is gained"),
+    Choice(
+        "infogain, combined", 'weights, a target, weight_rule = "combined"', "gain, weight times width and evenness"
+    ),
+    Choice("infogain, found weights", 'a target, weights_from = "accuracy"', "weights by single-column accuracy"),
+    Choice("clustering", 'criterion = "clustering"', "the least dispersion of the features is left"),
+    Choice("explore", 'criterion = "explore"', "several ways to weigh columns are tried, and one is published"),
     Choice("tdr, score", 'algorithm = "tdr"', "top-down refinement: information gain against anonymity loss"),
     Choice("tdr, infogain", 'algorithm = "tdr", criterion = "infogain"', "top-down refinement: information gain"),
 )
@@ -114,13 +123,12 @@ ONLY_MEMORY = (
     Choice("models", "a model of a target", "models of targets that are given, from Python"),
     Choice("observed", 'output.regions = "observed"', "labels of what records really have"),
     Choice("original", 'output.order = "original"', "rows in the order of the input"),
+    Choice("tree", 'algorithm = "tree"', "decision trees, and the tables that they stand for"),
+    Choice("explore", 'criterion = "explore"', "several ways to weigh columns, held against each other"),
+    Choice("weights_from", 'weights_from = "accuracy"', "weights by single-column accuracy"),
+    Choice("query_log", "workload.query_log", "what a log teaches, and answers to its queries"),
 )
 """What needs all rows in memory; everything else is done by every engine, with the same result."""
-
-LATER = (
-    Choice("clustering", 'criterion = "clustering"', "not in this version"),
-)
-"""What a spec may name one day, and is refused today."""
 
 
 def caps(criterion: str, model: str) -> bool:
@@ -228,6 +236,13 @@ release; without it the column is nominal, and every model but the two for numbe
 `[[privacy.quasi_identifiers]]` goes with `algorithm = "tdr"` only, and there with every criterion, privacy model, kind
 of column and of person: what is asked holds in the groups of each quasi-identifier.
 
+## Decision trees
+
+`algorithm = "tree"` (a tree with `anonfit tree`, the table that it stands for with `anonfit run`) goes with one target
+with classes, with k, `max_confidence` and `entropy-l` of the target, and with all kinds of columns that are not divided
+into sets or two groups; `variant = "id3"` needs names. A row is a person: no column can have the role entity, count or
+sample-weight. Everything else is an error ([trees.md](trees.md)).
+
 ## Kinds of quasi-identifiers
 
 {_meanings("kind", COLUMNS)}
@@ -244,10 +259,6 @@ Every engine gives the same recoding, byte for byte, and the same rows in the sa
 These need the engine `memory`, and are an error of one sentence with any other:
 
 {_meanings("what", ONLY_MEMORY)}
-
-## Not supported by this version
-
-{_meanings("what", LATER)}
 """
 
 

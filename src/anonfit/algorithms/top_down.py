@@ -15,16 +15,17 @@ from anonfit.algorithms.demands import Demands, guard
 from anonfit.algorithms.mondrian import Anonymized, Persons
 from anonfit.algorithms.refinements import Part, Requirement, Step
 from anonfit.algorithms.refining import Suppression, refine
+from anonfit.algorithms.starting import Start, start_of
 from anonfit.algorithms.told_refinements import told_refinements
 from anonfit.criteria.refinement import Average, Criterion
-from anonfit.errors import SpecError
-from anonfit.interrupting import stoppable
+from anonfit.errors import DataError, SpecError
+from anonfit.interrupting import Stopping, unstoppable
 from anonfit.progress import Stage, silent
 from anonfit.recoding.building import build_grid, cells_of_codes
 from anonfit.recoding.grid import Grid
 from anonfit.recoding.recoding import Recoding
 from anonfit.tables.codebook import CodedValues, code_column
-from anonfit.tables.coded import CodedTable
+from anonfit.tables.coded import CodedColumn, CodedTable
 from anonfit.tables.cuts import CutPoints
 from anonfit.tables.domains import Domain
 from anonfit.tables.schema import Column, Role, Schema
@@ -37,10 +38,12 @@ if TYPE_CHECKING:
 
     from anonfit.engines.memory.guard import Guarded
 
-__all__ = ["Refining", "anonymize_top_down", "refined_recoding", "requirements_of", "single_target"]
+__all__ = ["Refining", "anonymize_top_down", "check_sizes", "refined_recoding", "requirements_of", "single_target"]
 
 PAUSE = 0.5
 """Seconds between two words on progress."""
+CELLS = 1 << 26
+"""Values of a column times classes of the target that are counted, eight bytes each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,8 @@ class Refining:
     zero_gain: bool = False
     seconds: float | None = None
     """Refining stops after so many; None: when nothing is left to refine."""
+    start: Recoding | None = None
+    """What refining begins with; None: every column is one part."""
 
 
 def requirements_of(demands: Demands, columns: Sequence[str]) -> tuple[Requirement, ...]:
@@ -76,9 +81,10 @@ def anonymize_top_down(
     cut_points: CutPoints,
     threads: int | None = None,
     stage: Stage = silent,
+    stopping: Stopping = unstoppable,
 ) -> Anonymized:
     """Make a recoding of a frame's quasi-identifiers by top-down refinement: each column by itself, as fine as the
-    demands allow, for the classes of one target.
+    demands allow, for the classes of one target. What was reached when refining is stopped is a recoding too.
     """
     target, column = single_target(workload, schema, lambda name: frame[name])
     guarded = guard(demands, schema, frame, counts=persons.counts, entities=persons.entities)
@@ -94,19 +100,23 @@ def anonymize_top_down(
         persons.counts,
         persons.entities,
     )
+    start = None if refining.start is None else start_of(refining.start, domains)
     classes, _ = classes_of(target, column, frame[target.column])
+    check_sizes(table.columns, int(classes.max(initial=0)) + 1, target.column)
     stage("Refining")
     recoding, nodes, told = refined_recoding(
         table,
         classes,
         requirements,
         domains,
+        start=start,
         weights=_weights(workload, frame, persons),
         refining=refining,
         guarded=guarded,
         cut_points=cut_points,
         threads=threads,
         stage=stage,
+        stopping=stopping,
     )
     numbers = np.argsort(nodes, kind="stable").astype(np.uint32)
     return Anonymized(recoding, numbers, nodes[numbers], steered={target.column: False}, refinements=told)
@@ -118,34 +128,37 @@ def refined_recoding(
     requirements: Sequence[Requirement],
     domains: Sequence[Domain],
     *,
+    start: Start | None,
     weights: NDArray[np.int64] | None,
     refining: Refining,
     guarded: Sequence[Guarded],
     cut_points: CutPoints,
     threads: int | None = None,
     stage: Stage = silent,
+    stopping: Stopping = unstoppable,
 ) -> tuple[Recoding, NDArray[np.int32], Mapping[str, Any]]:
     """The recoding that refining a coded table gives, the node of each row, and how it came to it."""
     is_over = _clock(refining.seconds)
-    with stoppable() as is_interrupted:
+    with stopping() as is_stopped:
         found = refine(
             table,
             classes,
             requirements,
+            start=None if start is None else start.parts,
             weights=weights,
             criterion=refining.criterion,
             average=refining.average,
             suppression=refining.suppression,
             zero_gain=refining.zero_gain,
             guarded=guarded,
-            stop=lambda: is_over() or is_interrupted(),
+            stop=lambda: is_over() or is_stopped(),
             progress=_progress(stage),
             threads=threads,
         )
     stage("Routing rows")
     parts = [_part_of(column_parts, one.size) for column_parts, one in zip(found.parts, table.columns, strict=True)]
     rests = [next((number for number, part in enumerate(some) if part.is_rest), -1) for some in found.parts]
-    recoding = build_grid(parts, rests, domains, points=cut_points)
+    recoding = build_grid(parts, rests, domains, points=cut_points, given=None if start is None else start.cuts)
     cells = cells_of_codes(recoding, domains)
     assert isinstance(recoding.shape, Grid)
     nodes = recoding.shape.nodes([of_code[codes] for of_code, codes in zip(cells, table.codes, strict=True)])
@@ -172,6 +185,16 @@ def single_target(
             ]
         )
     return target, column
+
+
+def check_sizes(columns: Sequence[CodedColumn], number: int, target: str) -> None:
+    """Refuse a target of so many classes that counting them for every value of a column would take all memory."""
+    largest = max(columns, key=lambda column: column.size)
+    if number * largest.size > CELLS:
+        raise DataError(
+            f"the target '{target}' has {number:,} classes and column '{largest.name}' {largest.size:,} values, too "
+            "many to be weighed together; give the target fewer classes, or the column a taxonomy or fewer values."
+        )
 
 
 def _coded(

@@ -15,16 +15,20 @@ if TYPE_CHECKING:
     from anonfit.auditing.result import Audit as Audit
     from anonfit.auditing.result import Finding as Finding
     from anonfit.auditing.risk import THRESHOLDS as THRESHOLDS
+    from anonfit.auditing.tree_result import TreeAudit as TreeAudit
+    from anonfit.auditing.trees import audit_tree as audit_tree
 
-__all__ = ["THRESHOLDS", "Audit", "Finding", "audit", "audit_data", "audit_release"]
+__all__ = ["THRESHOLDS", "Audit", "Finding", "TreeAudit", "audit", "audit_data", "audit_release", "audit_tree"]
 
 _HOMES = {
     "THRESHOLDS": "risk",
     "Audit": "result",
     "Finding": "result",
+    "TreeAudit": "tree_result",
     "audit": "api",
     "audit_data": "release_folder",
     "audit_release": "release_folder",
+    "audit_tree": "trees",
 }
 
 

@@ -172,14 +172,15 @@ class Side:
     values: pl.Series
     pointers: IntArray | None = None
 
-    def hashes(self, seed: int) -> Hashes:
-        """The hash of every row's value."""
+    def hashes(self, seed: int) -> Callable[[slice], Hashes]:
+        """The hashes of some rows' values."""
         hashes: Hashes = self.values.hash(seed=seed).to_numpy()
-        if self.pointers is None:
-            return hashes
+        pointers = self.pointers
+        if pointers is None:
+            return lambda part: hashes[part]
         missing = pl.Series([None], dtype=self.values.dtype).hash(seed=seed).to_numpy()
-        found: Hashes = np.append(missing, hashes).take(self.pointers)
-        return found
+        every = np.append(missing, hashes)
+        return lambda part: every.take(pointers[part])
 
 
 def side_of(series: pl.Series) -> Side:
@@ -195,7 +196,7 @@ def add_hashes(hashes: Hashes, side: Side, seed: int) -> None:
     column = side.hashes(seed)
     for part in parts_of(hashes):
         some = hashes[part]
-        some ^= column[part]
+        some ^= column(part)
         some *= _MIX
         some ^= some >> np.uint64(29)
 

@@ -39,6 +39,10 @@ class Folder:
 def open_folder(folder: Path) -> Folder:
     """Read manifest.json and recoding.json; what they say is checked to be of the right kind."""
     manifest = Settings(_json(folder, "manifest.json"), f"the manifest of '{folder.name}'", ReleaseError)
+    if manifest.entries.get("format") == "anonfit tree release":
+        raise ReleaseError(
+            f"'{folder.name}' holds a tree, not a table; in Python, anonfit.audit_tree(folder, data) audits it."
+        )
     if manifest.entries.get("format") != "anonfit release":
         raise ReleaseError(f"The manifest of '{folder.name}' is not that of an anonfit release.")
     if manifest.get("version", int) != 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -29,6 +29,7 @@ from anonfit.auditing.figures import Share
 from anonfit.auditing.findings import all_findings
 from anonfit.auditing.groups import Grouping, count_values, persons_in_groups, regrouped
 from anonfit.auditing.joint import joint_cells
+from anonfit.auditing.numbering import Hashes
 from anonfit.auditing.population import population_sizes
 from anonfit.auditing.raw_columns import measure_raw_column
 from anonfit.auditing.reading import Table, open_table, require_columns
@@ -38,11 +39,13 @@ from anonfit.auditing.result import UNKNOWN_PERSONS, Audit, Diversity, JointCell
 from anonfit.auditing.risk import journalist_risk, marketer_risk, prosecutor_risk
 from anonfit.auditing.row_order import rows_are_sorted
 from anonfit.auditing.sizes import group_sizes
-from anonfit.auditing.source import Located, check_source
+from anonfit.auditing.source import Located, check_source, raw_hashes
 from anonfit.auditing.values import RawValues
 from anonfit.errors import DataError
 
 __all__ = ["run_audit"]
+
+_ROWS_SIDE_BY_SIDE = 1 << 22  # of more, what is computed side by side would need too much memory
 
 
 def run_audit(request: Request) -> Audit:
@@ -59,15 +62,22 @@ def run_audit(request: Request) -> Audit:
         found = gather_evidence(released, request, source=source, located=located, raw=raw)
         return found, *_raw_columns(found, request, released)
 
-    # Labels are read in Python, raw columns are counted in loops that leave a core to it.
-    with ThreadPoolExecutor(2) as pool:
+    # Labels are read in Python, raw columns are counted and compared in loops that leave a core to it.
+    hashing: Future[tuple[Hashes, Hashes]] | None = None
+    with ThreadPoolExecutor(3) as pool:
         counting = pool.submit(count, None) if persons_in_file(released, request) else None
         order = None if request.order is None else pool.submit(rows_are_sorted, released)
+        if source is not None and released.rows <= _ROWS_SIDE_BY_SIDE:
+            hashing = pool.submit(raw_hashes, released, source, raw)
         space = read_space(released, request, source=source)
         evidence, raw_columns, diversity = count(space.located) if counting is None else counting.result()
         is_sorted = None if order is None else order.result()
     journalist, population = _journalist(released, request, sizes=evidence.sizes, boxes=space.boxes)
-    drops = request.drops_missing
+    compared = None
+    if source is not None:
+        hashes = raw_hashes(released, source, raw) if hashing is None else hashing.result()
+        drops = request.drops_missing
+        compared = check_source(released, source, located=space.located, raw=raw, hashes=hashes, drops_missing=drops)
     audit = Audit(
         rows=released.rows,
         persons=int(evidence.sizes.sum()) if request.entity is None else _everyone(evidence),
@@ -82,9 +92,7 @@ def run_audit(request: Request) -> Audit:
         marketer=marketer_risk(evidence.sizes, population),
         raw_columns=tuple(raw_columns),
         labels=space.labels,
-        source=None
-        if source is None
-        else check_source(released, source, located=space.located, raw=raw, drops_missing=drops),
+        source=compared,
         joint=_joint(request, source, space=space),
         sorted=is_sorted,
         findings=(),

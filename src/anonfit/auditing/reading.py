@@ -60,7 +60,8 @@ class Table:
         frame = _collected(self.lazy.select(names), self.label)
         if self.kind != "typed":
             return frame
-        return frame.with_columns([_clean(column, self.missing) for column in frame.get_columns()])
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            return frame.with_columns(pool.map(lambda column: _clean(column, self.missing), frame.get_columns()))
 
     def columns(self, names: Sequence[str]) -> Iterator[list[pl.Series]]:
         """Some columns, as many at a time as fit."""

@@ -20,7 +20,7 @@ from anonfit.auditing.meanings import Meaning
 from anonfit.auditing.region_cells import cell_count
 from anonfit.errors import RecodingError
 
-__all__ = ["RegionTree", "read_region_tree"]
+__all__ = ["RegionNodes", "RegionTree", "read_nodes", "read_region_tree"]
 
 Bits = npt.NDArray[np.uint8]  # (region, byte) a bit for every cell
 Int32 = npt.NDArray[np.int32]
@@ -39,7 +39,7 @@ class RegionTree:
 
 
 @dataclass(frozen=True, slots=True)
-class _Nodes:
+class RegionNodes:
     """The lists of a tree, checked to be of one."""
 
     column: IntArray
@@ -53,18 +53,28 @@ class _Nodes:
 def read_region_tree(nodes: object, meanings: Mapping[str, Meaning]) -> RegionTree:
     """The regions of a tree over the cells of these columns, given in the order in which the tree counts them."""
     sizes = np.array([cell_count(meaning) for meaning in meanings.values()], np.int64)
-    tree = _read_nodes(nodes, len(sizes))
+    tree = _lists_of(nodes, len(sizes))
     fits = _fits(tree, sizes)
     none = np.empty((0, len(sizes)), np.int32)
     first, last, sets = _regions(tree, sizes) if fits else (none, none, {})
     return RegionTree(tuple(meanings), first, last, sets, fits)
 
 
+def read_nodes(nodes: object, meanings: Mapping[str, Meaning]) -> RegionNodes:
+    """The lists of a tree that tiles the space of these columns; anything else is an error."""
+    sizes = np.array([cell_count(meaning) for meaning in meanings.values()], np.int64)
+    tree = _lists_of(nodes, len(sizes))
+    if not _fits(tree, sizes):
+        raise _damaged("it speaks of cells that its columns have not")
+    _regions(tree, sizes)
+    return tree
+
+
 def _damaged(fault: str) -> RecodingError:
     return RecodingError(f"The tree of regions in the recoding is damaged: {fault}.")
 
 
-def _read_nodes(nodes: object, columns: int) -> _Nodes:
+def _lists_of(nodes: object, columns: int) -> RegionNodes:
     """The lists of a tree; they are checked to be one, whatever cells there are."""
     if not isinstance(nodes, Mapping) or set(nodes) != set(_LISTS):
         raise _damaged(f"it is not made of the lists {', '.join(_LISTS)}")
@@ -84,7 +94,7 @@ def _read_nodes(nodes: object, columns: int) -> _Nodes:
     parent = np.repeat(np.arange(len(column)), children)
     if (parent > np.arange(len(parent))).any():
         raise _damaged("a node stands before its parent")
-    return _Nodes(column, children, start, set_of, sets, parent)
+    return RegionNodes(column, children, start, set_of, sets, parent)
 
 
 def _integers(value: Any, name: str) -> IntArray:
@@ -110,13 +120,13 @@ def _sets(value: Any) -> list[IntArray]:
     return np.split(cells, np.cumsum([len(one) for one in value])[:-1]) if value else []
 
 
-def _starts(tree: _Nodes) -> npt.NDArray[np.bool_]:
+def _starts(tree: RegionNodes) -> npt.NDArray[np.bool_]:
     """Of the nodes 1, 2, …, those whose start is a cut: later children of splits by runs."""
     later = np.append(False, tree.parent[1:] == tree.parent[:-1]) if len(tree.parent) else np.zeros(0, np.bool_)
     return later & (tree.set_of[tree.parent] < 0)
 
 
-def _fits(tree: _Nodes, sizes: IntArray) -> bool:
+def _fits(tree: RegionNodes, sizes: IntArray) -> bool:
     """Whether the columns have all the cells that the tree speaks of."""
     cut = _starts(tree)
     if (tree.start[1:][cut] >= sizes[tree.column[tree.parent[cut]]]).any():
@@ -126,7 +136,7 @@ def _fits(tree: _Nodes, sizes: IntArray) -> bool:
     return bool((highest[tree.set_of[divided]] < sizes[tree.column[divided]]).all())
 
 
-def _regions(tree: _Nodes, sizes: IntArray) -> tuple[Int32, Int32, dict[int, Bits]]:
+def _regions(tree: RegionNodes, sizes: IntArray) -> tuple[Int32, Int32, dict[int, Bits]]:
     """Divide the whole space level by level; what is not divided further is a region."""
     masks = _masks(tree, sizes)
     first, last = np.zeros((1, len(sizes)), np.int32), (sizes[None] - 1).astype(np.int32)
@@ -151,7 +161,7 @@ def _regions(tree: _Nodes, sizes: IntArray) -> tuple[Int32, Int32, dict[int, Bit
     return np.concatenate([low for low, *_ in found]), np.concatenate([high for _, high, _ in found]), whole
 
 
-def _runs(tree: _Nodes, level: IntArray, low: Int32, high: Int32) -> tuple[Int32, Int32]:
+def _runs(tree: RegionNodes, level: IntArray, low: Int32, high: Int32) -> tuple[Int32, Int32]:
     """The reach of the nodes of a level, out of copies of their parents'; splits by runs narrow it."""
     parent = tree.parent[level - 1]
     rows = np.flatnonzero(tree.set_of[parent] < 0)
@@ -171,7 +181,7 @@ def _runs(tree: _Nodes, level: IntArray, low: Int32, high: Int32) -> tuple[Int32
     return low, high
 
 
-def _masks(tree: _Nodes, sizes: IntArray) -> dict[int, Bits]:
+def _masks(tree: RegionNodes, sizes: IntArray) -> dict[int, Bits]:
     """For every column that is divided by sets, the bits of these sets, one row for each node that has one."""
     found = {}
     for column in np.unique(tree.column[tree.set_of >= 0]).tolist():
@@ -183,7 +193,7 @@ def _masks(tree: _Nodes, sizes: IntArray) -> dict[int, Bits]:
     return found
 
 
-def _taken(tree: _Nodes, level: IntArray, masks: Bits, low: Int32, high: Int32, size: int) -> Bits:
+def _taken(tree: RegionNodes, level: IntArray, masks: Bits, low: Int32, high: Int32, size: int) -> Bits:
     """Which cells of a column the children of its splits take, as bits."""
     parent = tree.parent[level - 1]
     by_set = tree.set_of[parent] >= 0

@@ -22,7 +22,7 @@ from anonfit.auditing.reading import Table, require_columns
 from anonfit.auditing.released import Released
 from anonfit.auditing.result import SourceCheck
 
-__all__ = ["Located", "check_source", "locate_source"]
+__all__ = ["Located", "check_source", "locate_source", "raw_hashes"]
 
 Keys = tuple[IntArray, Hashes]
 """The group of every row (-1: none), and a hash of its values."""
@@ -55,28 +55,41 @@ def locate_source(boxes: Boxes, source: Table, *, quasi_identifiers: Sequence[st
     return Located(found, missing, sum(one.beyond for one in placed), sum(one.unknown for one in placed))
 
 
-def check_source(
-    released: Released, source: Table, *, located: Located | None, raw: Sequence[str], drops_missing: bool
-) -> SourceCheck:
-    """Compare (group, raw values) of released and raw rows as multisets; raw values alone without labels."""
+def raw_hashes(
+    released: Released, source: Table, raw: Sequence[str], *, align: Align = aligned
+) -> tuple[Hashes, Hashes]:
+    """Hashes of the raw values that both have, of every released and every raw row."""
     compared = [name for name in raw if name in source.schema]
+    return _hashes(released.table, source, compared, align=align, rows=(released.rows, source.height()))
+
+
+def check_source(
+    released: Released,
+    source: Table,
+    *,
+    located: Located | None,
+    raw: Sequence[str],
+    hashes: tuple[Hashes, Hashes],
+    drops_missing: bool,
+) -> SourceCheck:
+    """Compare (group, raw values) of released and raw rows as multisets; raw values alone without labels. `hashes` are
+    those of `raw_hashes`.
+    """
     rows = source.height() if located is None else len(located.missing)
     groups = np.zeros(released.rows, np.int64) if located is None else released.grouping.of_row
     inside = np.zeros(rows, np.int64) if located is None else located.found.group
     if drops_missing and located is not None:
         inside = np.where(located.missing, -1, inside)
-    unmatched, absent_inside = 1, 1
-    # Texts of text files that differ may still be the same numbers.
-    for align in (aligned, aligned_texts) if released.table.is_text or source.is_text else (aligned,):
-        hashes, raw_hashes = _hashes(released.table, source, compared, align=align, rows=(released.rows, rows))
-        unmatched, absent_inside = _differences((groups, hashes), (inside, raw_hashes))
-        if not unmatched and not absent_inside:
-            break
+    unmatched, absent_inside = _differences((groups, hashes[0]), (inside, hashes[1]))
+    if (unmatched or absent_inside) and (released.table.is_text or source.is_text):
+        # Texts of text files that differ may still be the same numbers.
+        hashes = raw_hashes(released, source, raw, align=aligned_texts)
+        unmatched, absent_inside = _differences((groups, hashes[0]), (inside, hashes[1]))
     absent = absent_inside + int(np.count_nonzero(inside < 0))
     several = 0 if located is None else int(np.count_nonzero(located.found.others))
     return SourceCheck(
         by_labels=located is not None,
-        compared=tuple(compared),
+        compared=tuple(name for name in raw if name in source.schema),
         not_in_source=tuple(name for name in raw if name not in source.schema),
         rows=Figure(rows, rows, rest=absent),
         unmatched=Share(unmatched, released.rows),

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from anonfit.cli.evaluated_columns import columns_table, disagreements_line
 from anonfit.cli.showing import console, print_json, table
 from anonfit.errors import RequestError
 
@@ -97,6 +99,7 @@ def _as_json(found: Evaluation, out: Path | None) -> dict[str, Any]:
         "folds": found.folds,
         "summary": [_plain(row) for row in found.summary().to_dicts()],
         "figures": [_plain(row) for row in _figures(found)],
+        "disagreements": [_plain(row) for row in found.disagreements().to_dicts()],
         "unmet": [{"method": one.method, "k": one.k, "fold": one.fold, "why": one.why} for one in found.unmet],
         "folder": None if out is None else str(out),
     }
@@ -131,6 +134,15 @@ def _show(found: Evaluation, out: Path | None) -> None:
             screen.print(Text(f"{model}: {WORDS[measure]}", style="bold"), soft_wrap=True)
             screen.print(_table([row for row in rows if row["measure"] == measure]))
             screen.print()
+    asked = [row for row in _figures(found) if row["figure"] in ASKED]
+    if asked:
+        screen.print(Text("Selections and queries, answered from the release", style="bold"))
+        screen.print(_asked_table(asked))
+        screen.print()
+    if (columns := columns_table(found)) is not None:
+        screen.print(Text("Columns and clusters; less is better, but for agreement", style="bold"))
+        screen.print(columns)
+        screen.print()
     screen.print(
         f"Mean of {found.folds} folds ± deviation; differences marked * are beyond chance (paired t-test, corrected "
         "for folds that share rows, 5 %).",
@@ -143,8 +155,11 @@ def _show(found: Evaluation, out: Path | None) -> None:
                 style="yellow",
             )
         )
+    if told := disagreements_line(found):
+        screen.print(Text(told), soft_wrap=True)
     for why in dict.fromkeys(one.why for one in found.unmet):
-        cells = dict.fromkeys(f"{one.method}, k = {one.k}" for one in found.unmet if one.why == why)
+        folds = Counter((one.method, one.k) for one in found.unmet if one.why == why)
+        cells = (_cell(*cell, number, found.folds) for cell, number in folds.items())
         screen.print(Text(f"not measured ({'; '.join(cells)}): {why}", style="yellow"), soft_wrap=True)
     if out is not None:
         screen.print(
@@ -152,11 +167,46 @@ def _show(found: Evaluation, out: Path | None) -> None:
         )
 
 
+def _cell(method: str, k: int | None, number: int, folds: int) -> str:
+    """A method and k, and in how many folds, if not in all."""
+    at = "" if k is None else f", k = {k}"
+    return f"{method}{at}{'' if number == folds else f', {number} of {folds} folds'}"
+
+
 WORDS = {
     "accuracy": "accuracy in percent, more is better",
     "mae": "mean absolute error, less is better",
     "rmse": "root mean squared error, less is better",
 }
+
+
+ASKED = {
+    "imprecision": "selections: rows not meant",
+    "query_imprecision": "a query: rows not meant",
+    "query_precision": "precision",
+    "query_recall": "recall",
+    "query_count_error": "count error",
+    "query_sum_error": "sum error",
+    "query_avg_error": "mean error",
+}
+"""Figures of how selections and queries are answered, and what they are called."""
+
+
+def _asked_table(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """A line for each method and k, a column for each figure."""
+    names = [name for name in ASKED if any(row["figure"] == name for row in rows)]
+    cells = {(row["method"], row["k"], row["figure"]): row["value"] for row in rows}
+    lines = [
+        [method, k, *(_figure(name, cells.get((method, k, name))) for name in names)]
+        for method, k in dict.fromkeys((row["method"], row["k"]) for row in rows)
+    ]
+    return table(["", "k", *(ASKED[name] for name in names)], lines, numbers=range(1, len(names) + 2))
+
+
+def _figure(name: str, value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:,.1f}" if name.endswith("imprecision") else f"{100 * value:.1f} %"
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> Any:

@@ -5,6 +5,7 @@ them.
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -87,6 +88,9 @@ def run(
     steps: Annotated[
         bool, typer.Option("--steps", help="Show how columns were refined (algorithm tdr); for the owner only.")
     ] = False,
+    start: Annotated[
+        Path | None, typer.Option(help="The recoding.json that refining begins with, perhaps edited (algorithm tdr).")
+    ] = None,
     replace: Replace = False,
     as_json: Json = False,
 ) -> None:
@@ -95,6 +99,8 @@ def run(
 
     chosen = [*(settings or []), *([f'engine.name="{engine}"'] if engine else [])]
     chosen += [f'engine.memory="{memory}"'] if memory else []
+    if start is not None:
+        chosen.append(f"method.start={json.dumps(str(start.absolute()))}")
     run_spec(
         spec, out, settings=chosen, curve=_whole_numbers("curve", curve), replace=replace, as_json=as_json, steps=steps
     )
@@ -182,7 +188,7 @@ def evaluate(
     methods: Annotated[
         str | None,
         typer.Option(
-            help="What is compared: spec, median, infogain, infogain-subset-denoised, lsd, selection, and the "
+            help="What is compared: spec, median, infogain, infogain-subset-denoised, lsd, selection, tree, and the "
             "baselines original and removed. spec,median,original,removed if not given."
         ),
     ] = None,
@@ -240,6 +246,71 @@ def evaluate(
         options={name: value for name, value in options.items() if value not in (None, [])},
         as_json=as_json,
     )
+
+
+@app.command(
+    epilog="Examples: anonfit tree spec.toml --out tree --set output.populations=majority, "
+    "anonfit tree --from tree --predict new_patients.csv --out predicted.csv"
+)
+def tree(
+    spec: Annotated[
+        Path | None, typer.Argument(help="The spec: quasi-identifiers are public, its one target is the class.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The folder (or the file of predictions) to make; named after the spec or data.")
+    ] = None,
+    saved: Annotated[
+        Path | None, typer.Option("--from", help="A published tree, in place of a spec: show it, or predict by it.")
+    ] = None,
+    predict: Annotated[
+        Path | None, typer.Option(help="New data: its rows are written with the class that the tree predicts.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="A setting above the spec's, such as privacy.k=20.")
+    ] = None,
+    replace: Replace = False,
+    as_json: Json = False,
+) -> None:
+    """Publish a k-anonymous decision tree instead of a table.
+
+    Who knows all public columns of a person cannot tell the person from k - 1 others by it.
+    """
+    from anonfit.cli.trees import tree_of_spec, use_tree
+
+    if saved is not None or predict is not None:
+        use_tree(spec, saved, predict, out, replace=replace, as_json=as_json)
+    else:
+        tree_of_spec(spec, out, settings=settings or [], replace=replace, as_json=as_json)
+
+
+@app.command(epilog="Example: anonfit workload queries.sql --spec spec.toml --dialect postgres --out learned.toml")
+def workload(
+    logs: Annotated[list[Path], typer.Argument(help="Query logs: files of SQL statements, which are never executed.")],
+    spec: Annotated[Path, typer.Option(help="The spec of the table that the queries are about.")],
+    out: Annotated[
+        Path | None, typer.Option(help="The spec to write; learned.toml beside the spec if not given.")
+    ] = None,
+    dialect: Annotated[
+        str | None, typer.Option(help="Of the SQL: postgres, mysql, tsql, snowflake, bigquery, duckdb and others.")
+    ] = None,
+    table: Annotated[
+        str | None, typer.Option(help="What queries call the table; without it any table that has its columns.")
+    ] = None,
+    selections: Annotated[int, typer.Option(help="Selections to keep at most.", min=0, max=1000)] = 50,
+    minterms: Annotated[
+        int, typer.Option(help="Keep so many min-terms at most in place of selections.", min=0, max=1000)
+    ] = 0,
+    replace: Annotated[bool, typer.Option("--replace", help="Overwrite a spec that is already there.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Learn selections and weights from a query log.
+
+    Writes a copy of the spec whose workload says what was learned, with the evidence for every line.
+    """
+    from anonfit.cli.workload import learn_workload
+
+    options = {"dialect": dialect, "table": table, "selections": selections, "minterms": minterms}
+    learn_workload(logs, spec, out, options=options, replace=replace, as_json=as_json)
 
 
 @app.command(epilog="Example: anonfit reproduce R16 R18 --quick")

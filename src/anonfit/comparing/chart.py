@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-__all__ = ["COLOURS", "detail_chart", "mark"]
+__all__ = ["COLOURS", "detail_chart", "detail_lines", "mark"]
 
 COLOURS = 6
 """Colours of releases (--series-1 … of the page); a shape goes with each, and both begin again after the last."""
@@ -39,17 +39,23 @@ def mark(which: int, x: float, y: float, title: str = "") -> str:
     return f'<path class="{kind}" transform="translate({x:.1f} {y:.1f}) scale(.8)" d="{path}">{inner}</path>'
 
 
-def detail_chart(releases: Sequence[Mapping[str, Any]]) -> str:
-    """A line per column, the average of all first, with a mark per release; empty where nothing was measured."""
+def detail_lines(releases: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[float | None]]]:
+    """What each release kept of every column, the average of those that all have first."""
     kept = [release["utility"]["detail_kept"] for release in releases]
     names = list(dict.fromkeys(name for found in kept for name in found))
-    if not names:
-        return ""
     shared = [name for name in names if all(name in found for found in kept)]
     lines: list[tuple[str, list[float | None]]] = [(name, [found.get(name) for found in kept]) for name in names]
     if len(shared) > 1:
         label = "average" if shared == names else "average in all"
         lines.insert(0, (label, [sum(found[name] for name in shared) / len(shared) for found in kept]))
+    return lines
+
+
+def detail_chart(releases: Sequence[Mapping[str, Any]]) -> str:
+    """A line per column, the average of all first, with a mark per release; empty where nothing was measured."""
+    lines = detail_lines(releases)
+    if not lines:
+        return ""
     line = LANE * len(releases) + 14
     height = TOP + line * len(lines) + 32
     rows = (_row(TOP + line * index, line, name, values, releases) for index, (name, values) in enumerate(lines))

@@ -111,6 +111,7 @@ def figures(item: Compared, extents: Extents, unnamed: Mapping[str, int]) -> dic
             for line in report["audit"]["raw_columns"]
         ],
         "utility": _utility(item, extents, unnamed),
+        "predictions": list(report.get("predictions") or ()),
         "inference": list((report.get("attack") or {}).get("inference", ())),
         "selections": report["selections"],
     }

@@ -51,7 +51,8 @@ td {{ overflow-wrap: break-word; }}
 .legend {{ display: flex; flex-wrap: wrap; gap: .35rem 1.25rem; list-style: none; padding: 0; margin: .5rem 0; }}
 .legend li {{ display: inline-flex; align-items: center; gap: .45rem; }}
 .legend svg {{ width: 20px; height: 20px; flex: none; }}
-.chart svg {{ width: 100%; max-width: 50rem; height: auto; display: block; margin: .75rem 0 1rem; }}
+.chart {{ overflow-x: auto; }}
+.chart svg {{ width: 100%; min-width: 30rem; max-width: 50rem; height: auto; display: block; margin: .75rem 0 1rem; }}
 svg text {{ font: 13px system-ui, sans-serif; fill: var(--ink); }}
 svg .axis {{ fill: var(--soft); font-size: 12px; }}
 svg .grid {{ stroke: var(--line); }}

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from anonfit.comparing.chart import detail_lines
+
 __all__ = ["DETAIL_KEPT", "PAIR_HEAD", "Section", "pair_line", "sections"]
 
 DETAIL_KEPT = "Detail kept"
@@ -78,8 +80,10 @@ UTILITY = (
 )
 LOSSES = "The share of a column's width, or of its names, that the average label takes."
 TARGETS = (
-    "Left open: the entropy (bits) of a target inside groups. Explained: the part of its entropy that groups take "
-    "away. Not the commonest: the share of rows whose class is not their group's commonest (classification metric)."
+    "Predicted: from the other rows of a row's group, the share of right classes or of the variance that is explained; "
+    "regions that were made for a target have seen it, which flatters them. Left open: the entropy (bits) of a target "
+    "inside groups. Explained: the part of its entropy that groups take away. Not the commonest: the share of rows "
+    "whose class is not their group's commonest (classification metric)."
 )
 SELECTIONS = (
     "Numbered as in the spec of each release. Their texts are not public, so whether two of the same number are the "
@@ -186,9 +190,8 @@ def _utility(releases: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, tuple
 
 
 def _detail(releases: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    kept = [one["utility"]["detail_kept"] for one in releases]
-    for name in dict.fromkeys(name for found in kept for name in found):
-        yield name, tuple(share(found[name]) if name in found else NOTHING for found in kept)
+    for name, values in detail_lines(releases):
+        yield name, tuple(NOTHING if value is None else share(value) for value in values)
 
 
 def _losses(releases: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -201,6 +204,8 @@ def _losses(releases: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, tuple[
 
 
 def _targets(releases: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for column in _union(releases, lambda one: [line["column"] for line in one["predictions"]]):
+        yield _of_column(f"{column}: predicted", releases, "predictions", column, lambda line: share(line["regions"]))
     lines = [{line["column"]: line for line in one["utility"]["targets"]} for one in releases]
     tells = (
         ("left open (bits)", "conditional_entropy", number),

@@ -17,21 +17,28 @@ __all__ = ["BLIND", "Purpose", "WeightRule"]
 
 
 class WeightRule(IntEnum):
-    """How attribute weights and the criterion are put together."""
+    """How attribute weights and the criterion are put together: in the words of the paper on weighted anonymization,
+    NONE is its non-adaptive enforcement, FIRST the strict one, NAIVE and CHANCE are the naive and the probabilistic
+    adaptive ones, PRODUCT and BLEND are relaxed, and COMBINED is that of its section 5.1(c).
+    """
 
     NONE = 0
     FIRST = 1
-    PRODUCT = 2
-    BLEND = 3
+    NAIVE = 2
+    PRODUCT = 3
+    BLEND = 4
+    CHANCE = 5
+    COMBINED = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
     """What splits are for: with nothing given, Median Mondrian.
 
-    `weights` has a number per quasi-identifier (with `rule` NONE they do not matter); `split_on` the
-    quasi-identifiers that may be split (None: all); `masses` what each row counts in criteria, in units of `unit`
-    persons (None: its persons).
+    `weights` has a number per quasi-identifier (with `rule` NONE they do not matter); `alpha` is of BLEND and COMBINED,
+    `beta` and `gamma` are of COMBINED, which needs targets, `seed` is of CHANCE; `split_on` has the quasi-identifiers
+    that may be split (None: all); `masses` what each row counts in criteria, in units of `unit` persons (None: its
+    persons).
     """
 
     targets: tuple[Target, ...] = ()
@@ -44,6 +51,14 @@ class Purpose:
     split_on: frozenset[int] | None = None
     masses: NDArray[np.int64] | None = None
     unit: float = 1.0
+    beta: float = 0.25
+    gamma: float = 0.25
+    seed: int = 0
+
+    @property
+    def by_chance(self) -> bool:
+        """Whether columns are drawn."""
+        return self.rule == WeightRule.CHANCE and bool(self.weights)
 
     def may_split(self, column: int) -> bool:
         """Whether a quasi-identifier may be split."""
@@ -58,17 +73,29 @@ class Purpose:
         )
         return factors(self.targets, whole)
 
-    def merit(self, column: int, value: float) -> float:
-        """How much a split of a column is preferred; `value` is its normalized range or its share of the gain that
-        could be had.
+    def merit(
+        self, column: int, value: float, *, spread: float = 0.0, together: float = 0.0, chance: float = 1.0
+    ) -> float:
+        """How much a split of a column is preferred.
+
+        Args:
+            column: The column.
+            value: Its normalized range, or its share of the gain that could be had.
+            spread: Its normalized range.
+            together: The share of all pairs of rows that its split leaves together.
+            chance: The exponential number of the column at the node.
         """
         if self.rule == WeightRule.PRODUCT:
             return self.weights[column] * value
-        if self.rule == WeightRule.BLEND:
-            largest = max(self.weights)
-            weight = self.weights[column] / largest if largest > 0 else 0.0
-            return self.alpha * weight + (1.0 - self.alpha) * value
-        return value
+        if self.rule not in (WeightRule.BLEND, WeightRule.CHANCE, WeightRule.COMBINED):
+            return value
+        largest = max(self.weights)
+        weight = self.weights[column] / largest if largest > 0 else 0.0
+        if self.rule == WeightRule.CHANCE:
+            return weight * value / chance
+        if self.rule == WeightRule.COMBINED:
+            return self.alpha * value + self.beta * weight * spread - self.gamma * together
+        return self.alpha * weight + (1.0 - self.alpha) * value
 
 
 BLIND = Purpose()

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from anonfit.counts.fixed_point import FixedPoint
 from anonfit.counts.measures import ClassCounts, Measure, Moments, Shares, Sums
 
-__all__ = ["SHARE_BITS", "ClassTarget", "NumberTarget", "ShareTarget", "Target", "factors"]
+__all__ = ["SHARE_BITS", "ClassTarget", "NameTarget", "NumberTarget", "ShareTarget", "Target", "factors"]
 
 SHARE_BITS = 15
 """Shares of classes are whole multiples of 2**-15; those of a row add up to one."""
@@ -80,6 +80,29 @@ class ClassTarget:
 
 
 @dataclass(frozen=True, slots=True)
+class NameTarget:
+    """A nominal feature whose rows should be alike: two names are at distance 1. names: (row,) 0 .. width - 1."""
+
+    name: str
+    names: NDArray[np.int64]
+    width: int
+    weight: float = 1.0
+    column: int = -1
+
+    @property
+    def measure(self) -> Measure:
+        """Persons of each name."""
+        return ClassCounts(self.name, self.names, self.width)
+
+    def impurity(self, sums: Sums, unit: float) -> float:
+        """The sum of squared deviations from the mean, with one number for each name that is 1 where a row has it."""
+        number, squares = float(int(sums.sum())), 0.0
+        for one in sums.tolist():
+            squares += float(one) * float(one)
+        return max(number - squares / number, 0.0) * unit if number else 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class ShareTarget:
     """A nominal target of which each row has a share of every class. shares: (row, class), each row adds to 2**15."""
 
@@ -126,11 +149,12 @@ def factors(targets: tuple[Target, ...], whole: tuple[float, ...]) -> tuple[floa
     """What each target's impurity is multiplied by before they are added; `whole` is the table's mean impurity of
     each.
 
-    Nominal targets alone are added as they are, in nats. Numeric targets are divided by their variance in the table,
-    those that are not to be standardized all by the same number. Where both kinds are given, nominal ones are divided
-    by their entropy in the table, so that each target's impurity is a share of what there was.
+    Nominal targets alone are added as they are, in nats. Numeric targets, and features of any kind, are divided by
+    their variance in the table, those that are not to be standardized all by the same number. Where both kinds are
+    given, nominal ones are divided by their entropy in the table, so that each target's impurity is a share of what
+    there was.
     """
-    numeric = [isinstance(target, NumberTarget) for target in targets]
+    numeric = [isinstance(target, NumberTarget | NameTarget) for target in targets]
     plain = [index for index, target in enumerate(targets) if isinstance(target, NumberTarget) and not target.scaled]
     shared = sum(whole[index] for index in plain)
     found = []

@@ -65,12 +65,18 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         missing_policy: `category`, `drop` or `error`: what becomes of training rows with a missing quasi-identifier.
         algorithm: `mondrian` or `tdr`.
         requirements: For `tdr`, several quasi-identifiers.
-        criterion: `auto`, `median`, `infogain`, `lsd`, `selection` or `weighted`; of `tdr` `score` or `infogain`.
+        criterion: `auto`, `median`, `infogain`, `lsd`, `selection`, `weighted`, `clustering` or `explore`; of `tdr`
+            `score` or `infogain`.
         candidates: `boundary` or `all`.
         split_on: The only columns that are split.
         weights: How much each quasi-identifier matters.
-        weight_rule: `first`, `product` or `blend`.
-        alpha: How much weights count in a blend.
+        weights_from: `accuracy`, to find weights.
+        features: Columns that are learned or clustered from.
+        selected_by: Columns that rows are selected by.
+        weight_rule: `first`, `product`, `blend`, `naive`, `probabilistic` or `combined`.
+        alpha: How much weights count in a blend; see `anonymize`.
+        beta: See `anonymize`.
+        gamma: See `anonymize`.
         min_gain: The least gain for which a region is divided.
         denoise: Whether regions are found for predictions of y instead of y itself.
         selections: Rows that recipients will ask for.
@@ -78,7 +84,11 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         average: For `tdr`; see `anonymize`.
         suppression: For `tdr`; see `anonymize`.
         zero_gain: For `tdr`; see `anonymize`.
-        time_budget: For `tdr`; see `anonymize`.
+        time_budget: For `tdr` and `explore`; see `anonymize`.
+        start: For `tdr`; see `anonymize`.
+        variant: For `tree`; see `anonymize`.
+        pruning: For `tree`; see `anonymize`.
+        max_spans: For `tree`; see `anonymize`.
         max_confidence: How sure a region may make anybody of a target.
         seed: The seed of what is random.
 
@@ -118,8 +128,13 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         candidates: str = "boundary",
         split_on: Sequence[str] | None = None,
         weights: Mapping[str, float] | None = None,
+        weights_from: str | None = None,
+        features: Sequence[str] | None = None,
+        selected_by: Sequence[str] | None = None,
         weight_rule: str = "first",
         alpha: float = 0.5,
+        beta: float = 0.25,
+        gamma: float = 0.25,
         min_gain: float = 0.0,
         denoise: bool = False,
         selections: Sequence[Mapping[str, Any]] | None = None,
@@ -128,6 +143,10 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         suppression: str = "all",
         zero_gain: bool = False,
         time_budget: float | None = None,
+        start: Any = None,
+        variant: str = "c45",
+        pruning: float | None = None,
+        max_spans: int = 1_000_000,
         max_confidence: float = 1.0,
         seed: int = 0,
     ) -> None:
@@ -154,8 +173,13 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.candidates = candidates
         self.split_on = split_on
         self.weights = weights
+        self.weights_from = weights_from
+        self.features = features
+        self.selected_by = selected_by
         self.weight_rule = weight_rule
         self.alpha = alpha
+        self.beta = beta
+        self.gamma = gamma
         self.min_gain = min_gain
         self.denoise = denoise
         self.selections = selections
@@ -164,6 +188,10 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.suppression = suppression
         self.zero_gain = zero_gain
         self.time_budget = time_budget
+        self.start = start
+        self.variant = variant
+        self.pruning = pruning
+        self.max_spans = max_spans
         self.max_confidence = max_confidence
         self.seed = seed
 

@@ -7,13 +7,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from anonfit.appraisal import JUDGED
 from anonfit.evaluation.features import nodes_of
 from anonfit.evaluation.models import Task
 from anonfit.evaluation.selecting import Learned, imprecision
+from anonfit.pipeline import workload_of
+from anonfit.report.queries import query_figures
 from anonfit.spec import Spec
+from anonfit.spec_learning import Asked
+from anonfit.utility.clusters import cluster_figures
+from anonfit.utility.discernibility import weighted_discernibility
 from anonfit.utility.extents import observed_extents
 from anonfit.utility.neutral import neutral_figures
+from anonfit.utility.queries import judge_queries, query_table
+from anonfit.utility.spreading import observed_ends
+from anonfit.workload.features import feature_weights
 
 __all__ = ["Figure", "release_figures"]
 
@@ -27,17 +37,20 @@ class Figure:
     target: str = ""
 
 
-def release_figures(learned: Learned, spec: Spec, tasks: Sequence[Task]) -> list[Figure]:
+def release_figures(learned: Learned, spec: Spec, tasks: Sequence[Task], asked: Sequence[Asked] = ()) -> list[Figure]:
     """The figures of the release of the rows that a recoding was learned from.
 
     Args:
         learned: The recoding and its rows.
         spec: For the selections of its workload.
         tasks: Models; how mixed their classes are is told for each target.
+        asked: Questions of a query log.
 
     Returns:
-        Sizes of groups, losses of columns, mixture of classes, imprecision of selections. Ordered columns are measured
-        by the range of the rows, so that all methods are measured alike: these figures are not for the public.
+        Sizes of groups, losses of columns by two measures, mixture of classes, clusters, imprecision of selections,
+        answers to queries. Ordered
+        columns are measured by the range of the rows, so that all methods are measured alike: these figures are not
+        for the public.
     """
     nodes = nodes_of(learned.recoding, learned.frame)
     labels = {task.labels.column.name: task.labels for task in tasks if task.labels.predicts == "classes"}
@@ -64,6 +77,48 @@ def release_figures(learned: Learned, spec: Spec, tasks: Sequence[Task]) -> list
         *(Figure("conditional_entropy", one.conditional_entropy, one.column) for one in found.targets),
         *(Figure("classification_metric", one.classification_metric, one.column) for one in found.targets),
     ]
+    wdm = weighted_discernibility(learned.recoding, nodes, weights=spec.weights, counts=persons.counts)
+    figures.append(Figure("weighted_discernibility", wdm.total))
+    figures += [Figure("column_ncp", one.ncp, one.name) for one in found.losses.columns]
+    figures += [Figure("column_together", wdm.share(name), name) for name in wdm.columns]
+    figures += _of_clusters(learned, spec, nodes)
     if spec.workload.selections:
         figures.append(Figure("imprecision", imprecision(learned, spec.workload.selections, nodes)))
+    if asked:
+        figures += _of_queries(learned, nodes, asked)
     return figures
+
+
+def _of_clusters(learned: Learned, spec: Spec, nodes: NDArray[np.int32]) -> list[Figure]:
+    """Clusters in the release and in the raw rows, where the spec says what clusters are made of."""
+    if spec.method.criterion != "clustering" and not spec.workload.features:
+        return []
+    features = feature_weights(workload_of(spec), list(learned.recoding.quasi_identifiers))
+    raw = [column.name for column in learned.schema.released_raw if column.name in spec.workload.features]
+    clusters, seed = spec.workload.clusters, spec.method.seed
+    weights = features | dict.fromkeys(raw, 1.0)
+    found = cluster_figures(learned.recoding, learned.frame, nodes, weights, clusters=clusters, seed=seed)
+    if found is None:
+        return []
+    return [
+        Figure("cluster_agreement", found.agreement),
+        Figure("cluster_within", found.within_release),
+        Figure("cluster_within_original", found.within_original),
+    ]
+
+
+def _of_queries(learned: Learned, nodes: NDArray[np.int32], asked: Sequence[Asked]) -> list[Figure]:
+    """How the queries of a log are answered, in the mean over all that were asked."""
+    persons = learned.persons
+    table = query_table(
+        learned.recoding,
+        learned.schema.columns,
+        learned.frame,
+        nodes,
+        counts=persons.counts,
+        persons=persons.of_groups,
+        k=learned.k,
+    )
+    answers = judge_queries([(one.ask, one.times) for one in asked[:JUDGED]], table, ends=observed_ends(table.domains))
+    found = query_figures(answers)
+    return [Figure(f"query_{name}", value) for name, value in found.items() if value is not None]

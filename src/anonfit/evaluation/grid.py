@@ -13,15 +13,16 @@ from anonfit.evaluation.features import ENCODINGS
 from anonfit.evaluation.jobs import Setting, fold_of_rows, jobs_of, name_of
 from anonfit.evaluation.judging import RAW_TEST, require_protocol
 from anonfit.evaluation.learners import CLASSIFIERS, REGRESSORS, Learner, learner
-from anonfit.evaluation.methods import BASELINES, DEFAULT_METHODS, Method, method
+from anonfit.evaluation.methods import BASELINES, DEFAULT_METHODS, Method, SpecMethod, method
 from anonfit.evaluation.models import ModelSpec, Task, default_models, model_of, tasks_of
 from anonfit.evaluation.result import COLUMNS, FIGURE_COLUMNS, Evaluation, frame_of
 from anonfit.evaluation.selecting import satisfied
 from anonfit.evaluation.store import Keys, Store
 from anonfit.evaluation.working import Progress, collected, pairs_of, work
-from anonfit.pipeline import read_source, source_of
-from anonfit.spec import Spec
+from anonfit.pipeline import persons_in, read_source, source_of
+from anonfit.spec import ColumnSpec, Spec
 from anonfit.spec_faults import is_whole
+from anonfit.spec_learning import with_query_log
 from anonfit.tables.schema import Role, Schema
 from anonfit.threads import thread_count
 
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     import polars as pl
 
 __all__ = ["evaluate"]
+
+LARGEST = 1e38
+"""Some learners have numbers of single precision."""
 
 
 def _silent(_done: int, _all: int, _name: str) -> None:
@@ -56,8 +60,9 @@ def evaluate(
     Args:
         data: A path or frame; or a spec, or the path of one, that names its own data.
         spec: The spec, where `data` is data: a `Spec` or the path of a spec file.
-        methods: `spec` (as the spec says), `median`, `infogain`, `infogain-subset-denoised`, `lsd`, `selection`, the
-            baselines `original` (raw rows) and `removed` (no quasi-identifiers), or objects with a `name` and `recode`.
+        methods: `spec` (as the spec says), `median`, `infogain`, `infogain-subset-denoised`, `lsd`, `selection`,
+            `weighted`, `naive`, `probabilistic`, `combined`, `clustering`, `explore`, the baselines
+            `original` (raw rows) and `removed` (no quasi-identifiers), or objects with a `name` and `recode`.
         ks: The demands; that of the spec if none is given.
         learners: Names, see `anonfit.evaluation.learners.LEARNERS`, or `Learner` objects; by default those of
             scikit-learn for the kinds of targets that there are.
@@ -88,6 +93,7 @@ def evaluate(
     """
     asked, source = _spec_and_source(data, spec)
     ways, chosen_ks = _ways(methods), _ks(ks, asked)
+    _require_possible(ways, asked)
     setting = _setting(
         asked,
         source,
@@ -101,8 +107,8 @@ def evaluate(
     jobs = list(jobs_of(ways, chosen_ks, folds, frozenset(pairs_of(setting))))
     kept, keys = Store(None if store is None else Path(store)), Keys(setting)
     unmet = work(setting, jobs, kept, keys, workers=thread_count(workers), progress=progress)
-    rows, figures = collected(setting, jobs, kept, keys)
-    return Evaluation(frame_of(rows, COLUMNS), frame_of(figures, FIGURE_COLUMNS), folds, protocol, tuple(unmet))
+    rows, figures, empty = collected(setting, jobs, kept, keys)
+    return Evaluation(frame_of(rows, COLUMNS), frame_of(figures, FIGURE_COLUMNS), folds, protocol, (*unmet, *empty))
 
 
 def _setting(
@@ -121,11 +127,16 @@ def _setting(
     if encoding not in ENCODINGS:
         raise RequestError(f"there is no encoding '{encoding}'; {did_you_mean(encoding, ENCODINGS)}")
     schema, frame = _rows(spec, source, folds)
-    tasks = tasks_of(models or default_models(spec), spec, schema, frame)
+    spec, asked = with_query_log(spec, schema.columns, frame, persons_in(schema, frame))
+    spec = replace(spec, workload=replace(spec.workload, query_log=None))  # so that it is read once
+    for_clusters = spec.method.criterion == "clustering" or bool(spec.workload.features)
+    # Releases can be judged without a model.
+    is_asked = bool(asked or spec.workload.selections or spec.weights) or for_clusters
+    chosen = models or (() if is_asked and not spec.targets else default_models(spec))
+    tasks = tasks_of(chosen, spec, schema, frame)
     for task in tasks:
         _require_honest(task, protocol)
-        if task.model.where:
-            satisfied(task.model.where, schema, frame)
+        _require_rows(task, schema, frame)
     return Setting(
         spec=_settled(spec, schema),
         schema=schema,
@@ -136,6 +147,7 @@ def _setting(
         protocol=protocol,
         encoding=encoding,
         seed=seed,
+        asked=asked,
     )
 
 
@@ -157,10 +169,17 @@ def _spec_and_source(data: Any, spec: Spec | str | Path | None) -> tuple[Spec, A
 
 
 def _settled(spec: Spec, schema: Schema) -> Spec:
-    """The spec of the rows that were read: without identifiers, and with the trees of taxonomies in place of files."""
+    """The spec of the rows that were read: without identifiers, and with the trees of taxonomies in place of files.
+
+    Nothing is released, so columns with many different values need no leave; in fewer rows more of them are different.
+    """
     read = {column.name: column for column in schema.columns if column.role != Role.IDENTIFIER}
+    others = (name for name, column in read.items() if name not in spec.columns and column.role == Role.INSENSITIVE)
+    unnamed = {name: ColumnSpec(Role.INSENSITIVE) for name in others}
     columns = {
-        name: replace(column, taxonomy=read[name].taxonomy) for name, column in spec.columns.items() if name in read
+        name: replace(column, taxonomy=read[name].taxonomy, release=True)
+        for name, column in {**spec.columns, **unnamed}.items()
+        if name in read
     }
     return replace(spec, columns=columns, data=replace(spec.data, source=None))
 
@@ -175,6 +194,13 @@ def _ways(methods: Sequence[str | Method]) -> list[Method | str]:
     if len(set(names)) < len(names):
         raise RequestError("a method is named twice; name each once.")
     return found
+
+
+def _require_possible(ways: Sequence[Method | str], spec: Spec) -> None:
+    """Refuse methods that the spec has not what they need for, before any has worked."""
+    for way in ways:
+        if isinstance(way, SpecMethod):
+            way.required(spec, spec.privacy.k)
 
 
 def _ks(ks: Sequence[int], spec: Spec) -> list[int]:
@@ -193,6 +219,8 @@ def _learners(given: Sequence[str | Learner], tasks: Sequence[Task]) -> tuple[Le
         *(REGRESSORS if "numbers" in kinds else ()),
     ]
     found = tuple(one if isinstance(one, Learner) else learner(one) for one in names)
+    if len({one.name for one in found}) < len(found):
+        raise RequestError("a learner is named twice; name each once.")
     for task in tasks:
         if all(one.predicts != task.labels.predicts for one in found):
             raise RequestError(
@@ -211,6 +239,23 @@ def _require_honest(task: Task, protocol: str) -> None:
             f"the target '{task.labels.column.name}' is a quasi-identifier, so its value decides which region a test "
             f"row is in, and the region tells it; use the protocol '{RAW_TEST}', or leave the target out of the models."
         )
+
+
+def _require_rows(task: Task, schema: Schema, frame: pl.DataFrame) -> None:
+    """Refuse a model of which there is nothing to measure, and columns that no learner can take."""
+    where, target = task.model.where, task.labels.column.name
+    chosen = task.labels.raw(frame).is_not_null().to_numpy()
+    if not chosen.any():
+        raise DataError(f"the target '{target}' has no value at all; leave it out of the models.")
+    if where and not (chosen & satisfied(where, schema, frame)).any():
+        raise DataError(f"the model '{task.model.title}' is for no row whose '{target}' is known; ask for other rows.")
+    for name in (*task.using, target):
+        values = frame[name]
+        if values.dtype.is_float() and not (values.abs().fill_null(0.0) <= LARGEST).all():
+            raise DataError(
+                f"column '{name}' holds numbers that are infinite or too large to be learned from; mend them, or leave "
+                "the column out of the models."
+            )
 
 
 def _rows(spec: Spec, source: Any, folds: int) -> tuple[Schema, pl.DataFrame]:

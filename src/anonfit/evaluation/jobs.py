@@ -18,6 +18,7 @@ from anonfit.evaluation.methods import BASELINES, ORIGINAL, REMOVED, Method
 from anonfit.evaluation.models import Task
 from anonfit.evaluation.selecting import Learned
 from anonfit.spec import Spec
+from anonfit.spec_learning import Asked
 from anonfit.tables.schema import Role, Schema
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ class Setting:
     protocol: str
     encoding: str
     seed: int
+    asked: tuple[Asked, ...] = field(default=(), repr=False)
+    """The questions of a query log, by which releases are judged."""
     latest: dict[tuple[str, int | None], Learned | None] = field(default_factory=dict, repr=False)
 
     def division(self, fold: int) -> Division:
@@ -125,7 +128,7 @@ def _done(setting: Setting, job: Job) -> Outcome:
     for task in setting.tasks:
         chosen = [one for one in setting.learners if (task.model.title, one.name) in job.wanted]
         results += measured(release, division, task, chosen, seed)
-    figures = release_figures(found, setting.spec, setting.tasks) if job.figures and found else []
+    figures = release_figures(found, setting.spec, setting.tasks, setting.asked) if job.figures and found else []
     return Outcome(job, tuple(results), tuple(figures))
 
 

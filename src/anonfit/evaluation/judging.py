@@ -95,7 +95,7 @@ def learned(
     if isinstance(way, str):
         # One region for everything: it overlaps whatever is asked for, and no column tells anything.
         way, k = method("median"), persons.total()
-        spec = replace(spec, privacy=replace(spec.privacy, diversity=(), max_confidence=1.0))
+        spec = replace(spec, privacy=replace(spec.privacy, diversity=(), max_confidence=1.0, quasi_identifiers=()))
     assert k is not None
     return Learned(way.recode(frame, spec, k, seed), schema, frame, persons, k)
 

@@ -96,29 +96,35 @@ class NumberMatrix:
     means: dict[str, float]
     gaps: tuple[str, ...]
     """Columns of numbers of which some are missing."""
+    unknown: tuple[str, ...]
+    """Columns of numbers of which all are missing: they tell nothing, and not every learner takes them."""
     may_be_missing: bool
 
     @classmethod
     def of(cls, features: pl.DataFrame, counts: NDArray[np.float64], *, may_be_missing: bool) -> NumberMatrix:
         """The matrix of training rows, each standing for so many."""
         texts = {column.name: _texts(column).unique().sort() for column in features if _is_text(column)}
-        means, gaps = {}, []
+        means, gaps, unknown = {}, [], []
         for column in features:
             if column.name in texts:
                 continue
             numbers = _numbers(column)
             known = ~np.isnan(numbers)
             means[column.name] = float(np.average(numbers[known], weights=counts[known])) if known.any() else 0.0
-            if not known.all():
+            if not known.any():
+                unknown.append(column.name)
+            elif not known.all():
                 gaps.append(column.name)
-        return cls(texts, means, tuple(gaps), may_be_missing)
+        return cls(texts, means, tuple(gaps), tuple(unknown), may_be_missing)
 
     def matrix(self, features: pl.DataFrame) -> NDArray[np.float64]:
         """The matrix of rows. # (row, feature)"""
         parts = []
         for name, mean in self.means.items():
             numbers = _numbers(features[name])
-            if not self.may_be_missing:
+            if name in self.unknown:
+                numbers = np.zeros(len(numbers))
+            elif not self.may_be_missing:
                 missing = np.isnan(numbers)
                 numbers = np.where(missing, mean, numbers)
                 if name in self.gaps:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from anonfit.errors import RequestError, did_you_mean
 from anonfit.pipeline import make
 from anonfit.recoding.recoding import Recoding
-from anonfit.spec import ColumnSpec, Spec
+from anonfit.spec import ColumnSpec, MethodSpec, Spec, WorkloadSpec
 from anonfit.tables.schema import ColumnType, Role, Split
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ REMOVED = "removed"
 """Models learn from rows without their quasi-identifiers."""
 BASELINES = (ORIGINAL, REMOVED)
 DEFAULT_METHODS = ("spec", "median")
+MONDRIAN = "mondrian"
 
 
 class Method(Protocol):
@@ -54,11 +55,16 @@ class SpecMethod:
         found = self.variant(spec)
         return None if found is None else replace(found, privacy=replace(found.privacy, k=k))
 
-    def recode(self, frame: pl.DataFrame, spec: Spec, k: int, seed: int) -> Recoding:
-        """The recoding of the spec's variant."""
+    def required(self, spec: Spec, k: int) -> Spec:
+        """The spec that is run for a k; refused where there is none."""
         found = self.spec(spec, k)
         if found is None:
-            raise RequestError(f"the method '{self.name}' needs {self.needs}, and the spec has none.")
+            raise RequestError(f"the method '{self.name}' needs {self.needs}, and the spec has not that.")
+        return found
+
+    def recode(self, frame: pl.DataFrame, spec: Spec, k: int, seed: int) -> Recoding:
+        """The recoding of the spec's variant."""
+        found = self.required(spec, k)
         found = replace(found, method=replace(found.method, seed=seed))
         return make(found, source=frame, threads=1).recoding
 
@@ -82,10 +88,17 @@ def method(name: str) -> SpecMethod:
 
 
 def _with(spec: Spec, criterion: str, *, denoise: bool = False) -> Spec:
-    """The spec with another criterion, in the way of the papers."""
+    """The spec with another criterion of Mondrian, in the way of the papers."""
+    if spec.privacy.quasi_identifiers:
+        raise RequestError(
+            f"the criterion '{criterion}' divides all columns together, and privacy.quasi_identifiers asks for several "
+            "quasi-identifiers; evaluate spec, original and removed only."
+        )
+    # What another algorithm was told means nothing to Mondrian.
+    settings = spec.method if spec.method.algorithm == MONDRIAN else MethodSpec(cut_points=spec.method.cut_points)
     return replace(
         spec,
-        method=replace(spec.method, criterion=criterion),
+        method=replace(settings, criterion=criterion),
         workload=replace(spec.workload, denoise=denoise),
     )
 
@@ -110,11 +123,55 @@ def _selection(spec: Spec) -> Spec | None:
     return _with(spec, "selection") if spec.workload.selections else None
 
 
+def _weighted(rule: str) -> Callable[[Spec], Spec | None]:
+    """The spec's weights by a rule, without its targets."""
+
+    def variant(spec: Spec) -> Spec | None:
+        found = _with(spec, "weighted")
+        method = replace(found.method, weight_rule=rule, alpha=MethodSpec().alpha, min_gain=0.0)
+        return replace(found, method=method) if spec.weights or spec.workload.weights_from else None
+
+    return variant
+
+
+def _combined(spec: Spec) -> Spec | None:
+    if not spec.targets or not (spec.weights or spec.workload.weights_from):
+        return None
+    found = _with(spec, "auto")
+    return replace(found, method=replace(found.method, weight_rule="combined"))
+
+
+def _unguided(criterion: str) -> Callable[[Spec], Spec]:
+    """The spec's columns by a criterion that uses no targets."""
+
+    def variant(spec: Spec) -> Spec:
+        default, found = MethodSpec(), _with(spec, criterion)
+        kept = {name: getattr(default, name) for name in ("weight_rule", "alpha", "candidates", "min_gain")}
+        workload = replace(found.workload, weights_from=None)
+        return replace(found, method=replace(found.method, **kept), workload=workload)
+
+    return variant
+
+
 def _subset_denoised(spec: Spec) -> Spec | None:
     if not spec.targets:
         return None
     columns = {name: _in_two_sets(column) for name, column in spec.columns.items()}
     return _with(replace(spec, columns=columns), "infogain", denoise=True)
+
+
+def _tree(spec: Spec) -> Spec | None:
+    """The table that a k-anonymous decision tree stands for; nothing but the target steers it."""
+    persons = (Role.ENTITY, Role.COUNT, Role.SAMPLE_WEIGHT)
+    if len(spec.targets) != 1 or spec.privacy.diversity or any(spec.of_role(role) for role in persons):
+        return None
+    columns = {name: replace(column, split=None) for name, column in spec.columns.items()}
+    settings = MethodSpec("tree", cut_points=spec.method.cut_points)
+    if spec.method.algorithm == "tree":
+        settings = spec.method
+    workload = WorkloadSpec(targets=spec.workload.targets)
+    privacy = replace(spec.privacy, quasi_identifiers=())
+    return replace(spec, columns=columns, method=settings, workload=workload, privacy=privacy)
 
 
 def _in_two_sets(column: ColumnSpec) -> ColumnSpec:
@@ -132,5 +189,12 @@ METHODS = {
         SpecMethod("infogain-subset-denoised", _subset_denoised, "a target with classes"),
         SpecMethod("lsd", _lsd, "a numeric target"),
         SpecMethod("selection", _selection, "selections"),
+        SpecMethod("tree", _tree, "one target with classes, rows that are persons, and no demand on sensitive columns"),
+        SpecMethod("weighted", _weighted("first"), "weights"),
+        SpecMethod("naive", _weighted("naive"), "weights"),
+        SpecMethod("probabilistic", _weighted("probabilistic"), "weights"),
+        SpecMethod("combined", _combined, "weights and a target"),
+        SpecMethod("clustering", _unguided("clustering")),
+        SpecMethod("explore", _unguided("explore")),
     )
 }

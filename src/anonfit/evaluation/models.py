@@ -87,7 +87,7 @@ def default_models(spec: Spec) -> tuple[ModelSpec, ...]:
 def tasks_of(models: Sequence[ModelSpec], spec: Spec, schema: Schema, frame: pl.DataFrame) -> tuple[Task, ...]:
     """Models held against a table; faults name the model."""
     requests = {target.column: target for target in workload_of(spec).targets}
-    columns = {column.name: column for column in schema.columns if column.name in frame.columns}
+    columns = {column.name: column for column in schema.columns}
     twice = [title for title, times in Counter(model.title for model in models).items() if times > 1]
     if twice:
         raise RequestError(f"two models are called {listed(twice)}; give each a name of its own.")
@@ -103,6 +103,8 @@ def tasks_of(models: Sequence[ModelSpec], spec: Spec, schema: Schema, frame: pl.
 def _known(name: str, columns: Mapping[str, Column], what: str) -> Column:
     if name not in columns:
         raise RequestError(f"{what} '{name}', which is no column of the table; {did_you_mean(name, columns)}")
+    if columns[name].role in (Role.ENTITY, Role.IDENTIFIER):
+        raise RequestError(f"{what} '{name}', which has the role '{columns[name].role}' and is not released.")
     return columns[name]
 
 
@@ -111,9 +113,9 @@ def _used(model: ModelSpec, columns: Mapping[str, Column], targets: Iterable[str
         others = {model.target, *(name for name in targets if columns[name].role == Role.TARGET)}
         return tuple(name for name, column in columns.items() if column.role in SEEN and name not in others)
     for name in model.using:
-        column = _known(name, columns, f"the model '{model.title}' uses")
+        _known(name, columns, f"the model '{model.title}' uses")
         if name == model.target:
             raise RequestError(f"the model '{model.title}' predicts '{name}', so it cannot use it.")
-        if column.role in (Role.ENTITY, Role.IDENTIFIER):
-            raise RequestError(f"the model '{model.title}' uses '{name}', which is not released.")
+    if len(set(model.using)) < len(model.using):
+        raise RequestError(f"the model '{model.title}' names a column twice; name each once.")
     return model.using

@@ -27,7 +27,9 @@ COMPARED = (ORIGINAL, REMOVED, "median")
 
 @dataclass(frozen=True, slots=True)
 class Unmet:
-    """A method that could not meet the demand for a k in some fold, and why."""
+    """A method that could not be measured for a k in some fold, and why: it could not meet the demand, or there were no
+    rows for a model.
+    """
 
     method: str
     k: int | None
@@ -117,6 +119,44 @@ class Evaluation:
             keys.append("k")
         pairs = first.join(second, on=keys, suffix="_2", maintain_order="left")
         return pl.DataFrame(self._tested(pairs), schema=_comparison(), orient="row")
+
+    def disagreements(self, baseline: str = "median") -> pl.DataFrame:
+        """The columns of which the certainty penalty and the discernibility of the column alone disagree whether a
+        method lost less than another.
+
+        Args:
+            baseline: What methods are compared with, for the same k.
+
+        Returns:
+            For every method, k and column where that is so: means over folds of `ncp` and `together` (the share of all
+            pairs of persons that the column does not tell apart) of both, and `better_by`, the measure by which the
+            method lost less.
+        """
+        import polars as pl
+
+        keys = ["k", "target"]
+        means = (
+            self.figures.filter(pl.col("figure").is_in(["column_ncp", "column_together"]))
+            .group_by("method", "figure", *keys, maintain_order=True)
+            .agg(pl.col("value").mean())
+            .pivot("figure", index=["method", *keys], values="value")
+        )
+        if not len(means):
+            return pl.DataFrame()
+        others = means.filter(pl.col("method") == baseline).drop("method")
+        pairs = means.filter(pl.col("method") != baseline).join(others, on=keys, suffix="_2", maintain_order="left")
+        less_lost = pl.col("column_ncp_2") - pl.col("column_ncp")
+        less_together = pl.col("column_together_2") - pl.col("column_together")
+        return pairs.filter(less_lost * less_together < 0).select(
+            "method",
+            "k",
+            column="target",
+            ncp="column_ncp",
+            ncp_of_baseline="column_ncp_2",
+            together="column_together",
+            together_of_baseline="column_together_2",
+            better_by=pl.when(less_lost > 0).then(pl.lit("ncp")).otherwise(pl.lit("wdm")),
+        )
 
     def _tested(self, pairs: pl.DataFrame) -> list[dict[str, Any]]:
         found = []

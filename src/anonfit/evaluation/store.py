@@ -66,12 +66,15 @@ class Keys:
             repr(setting.schema),
             _rows(setting.frame),
             setting.fold_of.tobytes(),
+            *([repr(setting.asked)] if setting.asked else []),
             *fitted,
         )
+        # Figures are told of the targets of all models together, so they are others where other models are asked for.
+        self._targets = sorted({one.labels.column.name for one in setting.tasks})
 
     def of(self, way: Method | str, k: int | None, fold: int, task: Task | None = None, learner: str = "") -> str:
         """The key of what a learner did, or without one of the figures of a release."""
-        model = None if task is None else [task.model.target, list(task.using), task.model.where]
+        model = self._targets if task is None else [task.model.target, list(task.using), task.model.where]
         settings = repr(way) if is_dataclass(way) else ""
         return _hashed([self._shared, name_of(way), settings, k, fold, model, learner])
 

@@ -53,11 +53,13 @@ def work(
 
 def _prepare(setting: Setting) -> None:
     """Compile once, so that no process has to."""
-    from anonfit.engines.memory.warming import is_compiled, warm_up
+    from anonfit.engines.memory.warming import is_compiled, warm_refining, warm_up
 
-    models = bool(setting.spec.privacy.diversity) or setting.spec.privacy.max_confidence < 1.0
+    models = setting.spec.privacy.has_models
     if not is_compiled(models=models):
         warm_up(models=models)
+    if setting.spec.method.algorithm == "tdr" and not is_compiled(models=models, refining=True):
+        warm_refining(models=models)
 
 
 def _left(job: Job, keys: Keys, kept: Store, tasks: Mapping[str, Task]) -> Job | None:
@@ -80,23 +82,28 @@ def _entries(outcome: Outcome, keys: Keys, tasks: Mapping[str, Task]) -> Iterato
 
 def collected(
     setting: Setting, jobs: Sequence[Job], kept: Store, keys: Keys
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The measures and figures that are kept, in the order of what was asked."""
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[Unmet]]:
+    """The measures and figures that are kept, in the order of what was asked, and models that could not be measured."""
     rows: list[dict[str, Any]] = []
     figures: list[dict[str, Any]] = []
+    empty: dict[Unmet, None] = {}
     for job in jobs:
         shared = {"method": name_of(job.way), "k": job.k, "fold": job.fold}
         for task in setting.tasks:
             for one in setting.learners:
                 key = keys.of(job.way, job.k, job.fold, task, one.name)
+                found = kept.get(key, None)
+                if found == {}:
+                    why = f"the model '{task.model.title}' has no rows to learn from, or none to test on."
+                    empty[Unmet(name_of(job.way), job.k, job.fold, why)] = None
                 place = {**shared, "learner": one.name, "model": task.model.title}
                 rows += [
                     {**place, "part": part, "measure": measure, "value": value}
-                    for part, measures in kept.get(key, {}).items()
+                    for part, measures in (found or {}).items()
                     for measure, value in measures.items()
                 ]
         key = keys.of(job.way, job.k, job.fold)
         figures += [
             {**shared, "figure": name, "target": target, "value": value} for name, target, value in kept.get(key, [])
         ]
-    return rows, figures
+    return rows, figures, list(empty)

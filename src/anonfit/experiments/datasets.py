@@ -17,7 +17,7 @@ from urllib.request import urlopen
 from anonfit.errors import DataError, RequestError
 from anonfit.progress import Stage, silent
 
-__all__ = ["ACS", "ADULT", "ARCHIVE", "CMC", "FETCHED", "Source", "fetch", "is_there", "require"]
+__all__ = ["ACS", "ADULT", "ARCHIVE", "CMC", "CRX", "FETCHED", "GERMAN", "Source", "fetch", "is_there", "require"]
 
 ARCHIVE = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 """The archive; another address with the same folders can be given in its place."""
@@ -39,6 +39,18 @@ ADULT = (
     Source("uci/adult.data", "adult/adult.data", "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d"),
     Source("uci/adult.test", "adult/adult.test", "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05"),
 )
+CRX = (
+    Source(
+        "uci/crx.data", "credit-screening/crx.data", "fff49bc186cbddb3ace7371d40d9fbbb3af4f126019c13ff3f562249b1454f4d"
+    ),
+)
+GERMAN = (
+    Source(
+        "uci/german.data",
+        "statlog/german/german.data",
+        "b21f3d81db8071257d5ff1deaeba1fd4303b62712e6fcc9715c7a86202cb5871",
+    ),
+)
 CMC = (Source("uci/cmc.data", "cmc/cmc.data", "ad2a49da55df24b061a994ecc4d90c856aba35acd05138851aa251c4f06303c9"),)
 ACS = (
     Source(
@@ -47,7 +59,7 @@ ACS = (
         "639ba1bcf845c68d5fc1f9e347ce16120c0337f329183ec4b3f5296af087485f",
     ),
 )
-FETCHED = (*ADULT, *CMC)
+FETCHED = (*ADULT, *CMC, *CRX, *GERMAN)
 """What the archive has. The sample of the American Community Survey was put together from files of the Census Bureau,
 and is not in it; Adult stands in for it.
 """

@@ -6,6 +6,7 @@ behind.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,7 +116,12 @@ def _start_first_parts(recoding: Recoding, parent: NDArray[np.int64]) -> None:
 
 
 def build_grid(
-    parts: Sequence[NDArray[np.int32]], rests: Sequence[int], domains: Sequence[Domain], *, points: CutPoints
+    parts: Sequence[NDArray[np.int32]],
+    rests: Sequence[int],
+    domains: Sequence[Domain],
+    *,
+    points: CutPoints,
+    given: Sequence[tuple[Cut, ...]] | None = None,
 ) -> Recoding:
     """The recoding of columns that are divided each by itself.
 
@@ -124,29 +130,48 @@ def build_grid(
         rests: For each column, the part of values that are suppressed, -1 without one.
         domains: The columns' domains.
         points: Where cuts are put.
+        given: For each column, cuts that are there already, and stay where they are.
 
     Returns:
         The recoding.
     """
     columns, grid = [], []
-    for part_of, rest, domain in zip(parts, rests, domains, strict=True):
-        column, cells = _grid_column(part_of, rest, domain, points)
+    for part_of, rest, domain, cuts in zip(parts, rests, domains, given or [()] * len(domains), strict=True):
+        column, cells = _grid_column(part_of, rest, domain, points, cuts)
         columns.append(column)
         grid.append(cells)
     return Recoding(tuple(columns), Grid(tuple(grid)))
 
 
 def _grid_column(
-    part_of: NDArray[np.int32], rest: int, domain: Domain, points: CutPoints
+    part_of: NDArray[np.int32], rest: int, domain: Domain, points: CutPoints, given: tuple[Cut, ...]
 ) -> tuple[RecodedColumn, GridColumn]:
     """A column's cells and their parts."""
     if not isinstance(domain, OrderedDomain):
         return _named(domain), grid_column(part_of, rest)
     starts = (np.flatnonzero(part_of[1:] != part_of[:-1]) + 1).astype(np.int32)
+    if given:
+        starts = starts[_between(domain, starts, given) == 0]
     cells, at = _ordered(domain, starts, starts - 1, points)
+    if given:
+        cuts = sorted({*cells.cuts, *given})
+        cells = replace(cells, cuts=tuple(cuts))
+        at = np.arange(1, len(cuts) + 1, dtype=np.int32) + np.int32(domain.has_missing)
+        if domain.has_missing and len(part_of) > 1 and part_of[0] != part_of[1]:
+            at = np.append(at, np.int32(1))  # missing stands alone
     begins = np.zeros(cells.size, np.int32)
     begins[at] = 1
     return cells, grid_column(np.cumsum(begins))
+
+
+def _between(domain: OrderedDomain, starts: NDArray[np.int32], given: tuple[Cut, ...]) -> NDArray[np.int64]:
+    """How many cuts lie above the value before each start and not above the one at it; none before the first value."""
+    on_axis = np.sort(thresholds(given, domain.dtype))
+    shift = int(domain.has_missing)
+    upper = np.searchsorted(on_axis, domain.values[starts - shift], side="right")
+    lower = np.searchsorted(on_axis, domain.values[np.maximum(starts - 1 - shift, 0)], side="right")
+    found: NDArray[np.int64] = np.where(starts > shift, upper - lower, 0)
+    return found
 
 
 def cells_of_codes(recoding: Recoding, domains: Sequence[Domain]) -> list[NDArray[np.int32]]:

@@ -166,8 +166,8 @@ def write_private(path: Path, text: str) -> None:
         file.write(text)
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a release whose files are all there and unchanged."""
+def read_manifest(folder: Path, expected: str = FORMAT) -> dict[str, Any]:
+    """The manifest of a release of the expected format, whose files are all there and unchanged."""
     if not folder.is_dir():
         raise ReleaseError(f"{folder}: there is no such release folder.")
     path = folder / MANIFEST
@@ -180,9 +180,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         files, found_format, version = dict(manifest["files"]), manifest["format"], manifest["version"]
     except (ValueError, KeyError, TypeError):
         raise ReleaseError(f"{path} is damaged; make the release again.") from None
-    if found_format != FORMAT or version != VERSION:
+    if found_format != expected or version != VERSION:
         raise ReleaseError(
-            f"{folder} has format '{found_format}' version {version!r}; this anonfit reads '{FORMAT}' version "
+            f"{folder} has format '{found_format}' version {version!r}; here anonfit reads '{expected}' version "
             f"{VERSION}."
         )
     present = {entry.name for entry in folder.iterdir()} - {MANIFEST}

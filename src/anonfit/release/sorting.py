@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,26 +19,116 @@ from anonfit.threads import thread_count
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["sort_keys"]
-
-Key = tuple[NDArray[np.uint64], int]
-"""One number per row, missing lowest, and how many bits it needs."""
+__all__ = ["SortKeys", "sort_keys"]
 
 
-def _of_integers(numbers: NDArray[Any], missing: NDArray[np.bool_] | None) -> Key:
+CHUNK = 1 << 15
+"""Rows that are worked on at a time: what is computed of them stays near the processor."""
+
+Words = NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A column as one number per row that orders rows as its values do, missing lowest: how many bits the numbers need,
+    how they are made, and, where they are enough for it, how values are made of them again.
+    """
+
+    bits: int
+    numbers: Callable[[slice], Words]
+    values: Callable[[Callable[[slice], Words], int], pl.Series] | None = None
+    """From the numbers of any rows, in another order, and how many rows there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """Where the number of a column is: in the word, so many bits from its low end."""
+
+    word: int
+    shift: int
+    key: Key
+
+    def numbers(self, words: Words, rows: slice) -> Words:
+        """The numbers of some rows."""
+        if self.key.bits == 0:
+            return np.zeros(words[:, rows].shape[1], np.uint64)
+        found: Words = words[self.word, rows] >> np.uint64(self.shift)
+        found &= np.uint64((1 << self.key.bits) - 1)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class SortKeys:
+    """Rows as words that order them by their columns' values."""
+
+    columns: Sequence[pl.Series]
+    fields: Sequence[Field]
+    """One for each column."""
+    words: Words
+    """(word, row)"""
+
+    def in_order(self, words: Words, numbers: NDArray[np.uint32]) -> list[pl.Series]:
+        """The columns in another order of rows, given as the words and the row numbers in that order.
+
+        Values are made of the words, which lie in a row, where that is possible: faster than fetching them from all
+        over the table.
+        """
+
+        def column(values: pl.Series, field: Field) -> pl.Series:
+            if field.key.values is None:
+                return values.gather(numbers)
+            return field.key.values(partial(field.numbers, words), len(numbers)).alias(values.name)
+
+        with ThreadPoolExecutor(thread_count()) as pool:
+            return list(pool.map(column, self.columns, self.fields))
+
+
+def _chunks(rows: int) -> Iterator[slice]:
+    """All rows, some at a time."""
+    return (slice(start, min(start + CHUNK, rows)) for start in range(0, rows, CHUNK))
+
+
+def _nothing(rows: slice) -> Words:
+    """Numbers of a column that tells no rows apart."""
+    return np.zeros(rows.stop - rows.start, np.uint64)
+
+
+def _of_integers(numbers: NDArray[Any], missing: NDArray[np.bool_] | None, dtype: pl.DataType | None = None) -> Key:
     """Distances from the smallest number; one more where missing values need the zero."""
+    import polars as pl
+
     if missing is not None and missing.all():
-        return np.zeros(len(numbers), np.uint64), 0
+        return Key(0, _nothing)
     known = numbers if missing is None else numbers[~missing]
     low, high = int(known.min()), int(known.max())
     bits = (high - low + (missing is not None)).bit_length()
     if bits > 64:
         return _of_ranks(numbers, missing)
-    # Differences of 64-bit integers are right modulo 2^64, also where the subtraction itself overflows.
-    keys = numbers.astype(np.int64, copy=False).view(np.uint64) - np.uint64(low % 2**64)
-    if missing is not None:
-        keys = np.where(missing, np.uint64(0), keys + np.uint64(1))
-    return keys, bits
+    first = np.uint64((low - (missing is not None)) % 2**64)
+
+    def keys(rows: slice) -> Words:
+        # Differences of 64-bit integers are right modulo 2^64, also where the subtraction itself overflows.
+        found: Words = numbers[rows].astype(np.int64).view(np.uint64)
+        found -= first
+        if missing is not None:
+            found[missing[rows]] = 0
+        return found
+
+    def values(of: Callable[[slice], Words], count: int) -> pl.Series:
+        found = np.empty(count, numbers.dtype)
+        known = np.empty(0 if missing is None else count, np.bool_)
+        for rows in _chunks(count):
+            part = of(rows)
+            if missing is not None:
+                known[rows] = part != 0
+            part += first
+            found[rows] = part.view(np.int64)
+        plain = pl.Series(found)
+        if missing is not None:
+            plain = pl.select(pl.when(pl.Series(known)).then(plain)).to_series()
+        return plain.cast(dtype or plain.dtype)
+
+    return Key(bits, keys, None if dtype is None else values)
 
 
 def _of_ranks(numbers: NDArray[Any], missing: NDArray[np.bool_] | None) -> Key:
@@ -46,21 +138,40 @@ def _of_ranks(numbers: NDArray[Any], missing: NDArray[np.bool_] | None) -> Key:
 
 def _of_floats(numbers: NDArray[np.float64], missing: NDArray[np.bool_] | None) -> Key:
     """The bits of a float, turned so that they order as the floats do; NaN comes last."""
-    bits = (np.where(np.isnan(numbers), np.nan, numbers) + 0.0).view(np.uint64)  # -0.0 is 0.0
-    keys = np.where(bits >> np.uint64(63) != 0, ~bits, bits | np.uint64(1 << 63))
-    if missing is None:
-        return keys, 64
-    # No float but -NaN has the lowest keys, and NaN was made positive above.
-    return np.where(missing, np.uint64(0), keys), 64
+
+    def keys(rows: slice) -> Words:
+        part = numbers[rows]
+        bits = (np.where(np.isnan(part), np.nan, part) + 0.0).view(np.uint64)  # -0.0 is 0.0
+        found: Words = np.where(bits >> np.uint64(63) != 0, ~bits, bits | np.uint64(1 << 63))
+        if missing is not None:
+            # No float but -NaN has the lowest keys, and NaN was made positive above.
+            found[missing[rows]] = 0
+        return found
+
+    return Key(64, keys)
 
 
-def _of_texts(values: pl.Series) -> Key:
+def _of_texts(texts: pl.Series) -> Key:
     """Ranks of texts among the distinct ones, by code point."""
-    distinct, places = categorized(values)
-    first = int(values.null_count() > 0)  # missing needs the zero
+    import polars as pl
+
+    distinct, places = categorized(texts)
+    first = int(texts.null_count() > 0)  # missing needs the zero
+    order = distinct.arg_sort().to_numpy()
     ranks = np.zeros(len(distinct) + 1, np.uint64)
-    ranks[distinct.arg_sort().to_numpy()] = np.arange(first, len(distinct) + first)
-    return ranks.take(places), max(0, len(distinct) - 1 + first).bit_length()
+    ranks[order] = np.arange(first, len(distinct) + first)
+    named = distinct.gather(order)
+    if first:
+        named = pl.concat([pl.Series([None], dtype=named.dtype), named])
+    named = named.cast(texts.dtype)
+
+    def values(of: Callable[[slice], Words], count: int) -> pl.Series:
+        found = np.empty(count, np.uint32)
+        for rows in _chunks(count):
+            found[rows] = of(rows)
+        return named.gather(found)
+
+    return Key(max(0, len(named) - 1).bit_length(), lambda rows: ranks.take(places[rows]), values)
 
 
 def _key(values: pl.Series) -> Key:
@@ -68,20 +179,20 @@ def _key(values: pl.Series) -> Key:
 
     dtype = values.dtype
     if len(values) == 0:
-        return np.zeros(0, np.uint64), 0
+        return Key(0, _nothing)
     if isinstance(dtype, (pl.String, pl.Categorical, pl.Enum)):
         return _of_texts(values)
     missing = values.is_null().to_numpy() if values.null_count() else None
     if dtype.is_float():
         return _of_floats(values.cast(pl.Float64).fill_null(0.0).to_numpy(), missing)
     if dtype == pl.Boolean:
-        return _of_integers(values.fill_null(value=False).to_numpy().astype(np.int64), missing)
+        return _of_integers(values.fill_null(value=False).to_numpy().astype(np.int8), missing, dtype)
     if (dtype.is_integer() and dtype not in (pl.UInt64, pl.Int128)) or dtype.is_temporal():
-        return _of_integers(values.to_physical().fill_null(0).to_numpy(), missing)
+        return _of_integers(values.to_physical().fill_null(0).to_numpy(), missing, dtype)
     if dtype.is_nested() or dtype == pl.Object:
         raise DataError(f"column '{values.name}' is of type {dtype}; only plain values can be released.")
     if dtype == pl.Null:
-        return np.zeros(len(values), np.uint64), 0
+        return Key(0, _nothing)
     ranks = values.rank("dense").fill_null(0).cast(pl.Int64).to_numpy()
     return _of_integers(ranks, missing)
 
@@ -92,26 +203,43 @@ def _signs(values: pl.Series) -> Key:
 
     numbers = values.cast(pl.Float64).fill_null(1.0).to_numpy()
     negative = (numbers == 0) & np.signbit(numbers)
-    return (~negative).astype(np.uint64), int(negative.any())
+    return Key(int(negative.any()), lambda rows: (~negative[rows]).astype(np.uint64))
 
 
-def sort_keys(columns: Sequence[pl.Series]) -> NDArray[np.uint64]:
-    """(word, row): keys that order rows by the columns' values, the first column first."""
+def _fields(keys: Sequence[Key]) -> list[Field]:
+    """Numbers side by side in as few words as they need, the first column's highest."""
+    words: list[list[Key]] = []
+    free = 0
+    for key in keys:
+        if key.bits > free:
+            words.append([])
+            free = 64
+        if words:
+            words[-1].append(key)
+            free -= key.bits
+    fields = [Field(0, 0, key) for key in keys[: len(keys) - sum(map(len, words))]]  # of no bits
+    for number, inside in enumerate(words):
+        shift = sum(key.bits for key in inside)
+        for key in inside:
+            shift -= key.bits
+            fields.append(Field(number, shift, key))
+    return fields
+
+
+def sort_keys(columns: Sequence[pl.Series]) -> SortKeys:
+    """Keys that order rows by the columns' values, the first column first."""
     rows = len(columns[0]) if columns else 0
     with ThreadPoolExecutor(thread_count()) as pool:
         keys = [*pool.map(_key, columns), *(_signs(values) for values in columns if values.dtype.is_float())]
-    words: list[NDArray[np.uint64]] = []
-    free = 0
-    for numbers, bits in keys:
-        if bits == 0:
-            continue
-        if bits <= free:
-            words[-1] <<= np.uint64(bits)
-            words[-1] |= numbers
-            free -= bits
-        else:
-            words.append(numbers)
-            free = 64 - bits
-    if len(words) == 1:
-        return words[0][None, :]
-    return np.stack(words) if words else np.zeros((0, rows), np.uint64)
+        fields = _fields(keys)
+        used = [field for field in fields if field.key.bits]
+        words = np.empty((max((field.word + 1 for field in used), default=0), rows), np.uint64)
+
+        def pack(part: slice) -> None:
+            whole = np.zeros((len(words), part.stop - part.start), np.uint64)
+            for field in used:
+                whole[field.word] |= field.key.numbers(part) << np.uint64(field.shift)
+            words[:, part] = whole
+
+        list(pool.map(pack, _chunks(rows)))
+    return SortKeys(columns, fields[: len(columns)], words)

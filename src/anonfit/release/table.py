@@ -6,6 +6,7 @@ nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,7 @@ from anonfit.algorithms.mondrian import Anonymized
 from anonfit.recoding.values import Values, region_values
 from anonfit.release.observed import observed_labels
 from anonfit.release.sorting import sort_keys
+from anonfit.threads import thread_count
 
 if TYPE_CHECKING:
     import polars as pl
@@ -23,12 +25,24 @@ __all__ = ["region_ranks", "released_table"]
 
 
 def _used(nodes: NDArray[np.int32], count: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The nodes that rows are in, and the place of each row's node among them."""
+    """The nodes there are among these, and the place of each among them."""
     is_used = np.zeros(count, bool)
     is_used[nodes] = True
     used = np.flatnonzero(is_used).astype(np.int32)
     place = np.cumsum(is_used, dtype=np.int32) - 1
     return used, place[nodes]
+
+
+def _begins(nodes: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Where runs of equal nodes begin."""
+    return np.append(0, np.flatnonzero(nodes[1:] != nodes[:-1]) + 1)[: len(nodes)]
+
+
+def _by_row(groups: NDArray[np.int32], begins: NDArray[np.int64], numbers: NDArray[np.uint32]) -> NDArray[np.int32]:
+    """The groups of runs in the order of row numbers."""
+    found = np.empty(len(numbers), np.int32)
+    found[numbers] = np.repeat(groups, np.diff(np.append(begins, len(numbers))))
+    return found
 
 
 def region_ranks(regions: pl.DataFrame) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -53,15 +67,13 @@ def _repeated(regions: pl.DataFrame, times: NDArray[np.int64]) -> pl.DataFrame:
     """Each row so many times."""
     import polars as pl
 
-    columns = []
-    for column in regions:
+    def repeated(column: pl.Series) -> pl.Series:
         if isinstance(column.dtype, pl.Enum):
-            columns.append(
-                pl.Series(column.name, np.repeat(column.to_physical().to_numpy(), times)).cat.to(column.dtype)
-            )
-        else:
-            columns.append(column.gather(np.repeat(np.arange(len(column)), times)))
-    return pl.DataFrame(columns)
+            return pl.Series(column.name, np.repeat(column.to_physical().to_numpy(), times)).cat.to(column.dtype)
+        return column.gather(np.repeat(np.arange(len(column)), times))
+
+    with ThreadPoolExecutor(thread_count()) as pool:
+        return pl.DataFrame(list(pool.map(repeated, regions)))
 
 
 def released_table(
@@ -82,15 +94,14 @@ def released_table(
 
     from anonfit.engines.memory.ordering import order_rows
 
-    used, groups = _used(result.nodes, result.recoding.node_count)
+    begins = _begins(result.nodes)
+    used, groups = _used(result.nodes[begins], result.recoding.node_count)
     numbers = result.numbers
     if len(numbers) < len(frame):
         kept = np.sort(numbers)
         frame, numbers = frame[kept], np.searchsorted(kept, numbers).astype(np.uint32)
-    by_row = np.empty(len(groups), np.int32)
-    by_row[numbers] = groups
     written = (
-        observed_labels(result.recoding, frame, by_row, len(used))
+        observed_labels(result.recoding, frame, _by_row(groups, begins, numbers), len(used))
         if observed
         else region_values(result.recoding, used, values)
     )
@@ -99,13 +110,13 @@ def released_table(
     # An Enum brings all its categories into the file, also those of nobody who is released.
     raw = raw.with_columns(pl.col(pl.Enum).cast(pl.String))
     if order == "original":
-        regions = regions[by_row]
+        regions = regions[_by_row(groups, begins, numbers)]
     else:
         rank, of_rank = region_ranks(regions)
-        numbers, edges = order_rows(rank[groups], numbers, len(of_rank), sort_keys(raw.get_columns()), threads=threads)
+        keys = sort_keys(raw.get_columns())
+        numbers, edges, words = order_rows(rank[groups], begins, numbers, len(of_rank), keys.words, threads=threads)
         regions = _repeated(regions[of_rank], np.diff(edges))
-        # Rows of a frame in one piece are gathered several times faster.
-        raw = raw.rechunk()[numbers] if raw.width else raw
+        raw = pl.DataFrame(keys.in_order(words, numbers))
     columns = [
         column
         for name in names

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from anonfit.errors import listed
 from anonfit.privacy.catalogue import MODELS
 from anonfit.tables.schema import Role, Schema
+from anonfit.workload.features import feature_weights
 from anonfit.workload.request import TargetRequest, Workload
 from anonfit.workload.targets import is_numeric
 
@@ -18,10 +19,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Aim", "Asked", "aims_of", "asked_content", "method_name"]
 
+TREE = "k-anonymous decision tree"
 RULES = {
     "first": "the weight decides first, then the width",
     "product": "weight times what a split is worth",
     "blend": "a mean of the weight and what a split is worth",
+    "naive": "the weight decides first, then the width, whatever a split gains",
+    "probabilistic": "drawn at random, the likelier the more weight times what a split is worth",
+    "combined": "what a split gains, weight times width, and how evenly it divides",
 }
 
 
@@ -48,7 +53,11 @@ class Asked:
     capped: Sequence[str] = ()
     """The targets of which `max_confidence` caps what groups tell."""
     refined_by: str | None = None
+    grown_by: str | None = None
+    """The kind of tree whose spans the regions are."""
     """What chose the refinements, where columns were refined top-down."""
+    explored: str | None = None
+    """How the way to weigh columns was found, where the use is not known."""
     several: Sequence[Mapping[str, Any]] = ()
     """Several quasi-identifiers: the columns and the k of each, and which one it follows from."""
 
@@ -78,11 +87,14 @@ def aims_of(
 
 
 def _has_weights(workload: Workload) -> bool:
-    return bool(workload.weights) and not workload.is_blind
+    return bool(workload.weights) and not workload.is_blind and workload.criterion != "clustering"
 
 
-def _weights(workload: Workload) -> str:
-    return ", ".join(f"{name} {weight:g}" for name, weight in workload.weights.items())
+def _weights(asked: Asked) -> str:
+    """The weights, and of which columns they are not."""
+    weights = asked.workload.weights
+    rest = "" if set(asked.quasi_identifiers) <= set(weights) else "; others 1"
+    return ", ".join(f"{name} {weight:g}" for name, weight in weights.items()) + rest
 
 
 def method_name(workload: Workload, aims: Iterable[Aim]) -> str:
@@ -95,6 +107,8 @@ def method_name(workload: Workload, aims: Iterable[Aim]) -> str:
     Returns:
         Such as `Median Mondrian`, `InfoGain Mondrian`, or `Selection then LSD Mondrian, weighted`.
     """
+    if workload.criterion == "clustering":
+        return "Clustering Mondrian"
     kinds = {aim.is_number for aim in aims if aim.is_used}
     name = {(): "Median", (False,): "InfoGain", (True,): "LSD"}.get(tuple(kinds), "InfoGain and LSD")
     if workload.used_selections:
@@ -122,6 +136,8 @@ def asked_content(asked: Asked) -> dict[str, Any]:
 
 
 def _algorithm(asked: Asked) -> str:
+    if asked.grown_by is not None:
+        return f"{TREE} ({asked.grown_by})"
     if asked.refined_by is None:
         return method_name(asked.workload, asked.aims)
     return f"top-down refinement (TDR) by {asked.refined_by}"
@@ -188,7 +204,7 @@ def _purpose(asked: Asked) -> list[str]:
     """Sentences on what the release is for and how splits were chosen."""
     workload = asked.workload
     aims = [aim for aim in asked.aims if aim.is_used]
-    found = []
+    found = [] if asked.explored is None else [asked.explored]
     if aims:
         found.append(f"Made to predict {_and([_aim_words(aim) for aim in aims])}{_denoised(workload, aims)}.")
     if workload.used_selections:
@@ -197,18 +213,24 @@ def _purpose(asked: Asked) -> list[str]:
             f"Made to answer {number} selection(s); their texts are not public, but cuts may lie where they begin and "
             "end."
         )
+    if workload.criterion == "clustering":
+        found.append(_clustering(asked))
     if _has_weights(workload):
-        found.append(
-            f"Columns matter by their weights ({_weights(workload)}; others 1): {RULES[workload.weight_rule]}."
-        )
+        learned = ", found from how well each column alone predicts" if workload.weights_from else ""
+        found.append(f"Columns matter by their weights ({_weights(asked)}{learned}): {RULES[workload.weight_rule]}.")
     found += _unused(asked)
     if not found:
         found.append("No purpose was stated: every column counts the same.")
     if workload.split_on:
         found.append(f"Only {_and(workload.split_on)} may be split.")
-    if workload.min_gain > 0 and aims:
+    if workload.min_gain > 0 and (aims or workload.criterion == "clustering"):
         found.append(f"A split that gains less than {workload.min_gain:g} is not made.")
-    if asked.refined_by is None:
+    if asked.grown_by is not None:
+        found.append(
+            f"Regions are the spans of a k-anonymous decision tree ({asked.grown_by}): what it can make of a person's "
+            "quasi-identifiers, whatever the person's other values are."
+        )
+    elif asked.refined_by is None:
         found.append(f"Splits were chosen by {method_name(workload, asked.aims)}.")
     else:
         found.append(f"Every column was refined by itself, one refinement after another, chosen by {asked.refined_by}.")
@@ -227,9 +249,16 @@ def _unused(asked: Asked) -> list[str]:
             f"Declared without steering the splits: {len(workload.selections)} selection(s), whose texts are not "
             "public."
         )
-    if workload.weights and not _has_weights(workload):
-        found.append(f"Declared without steering the splits: weights of columns ({_weights(workload)}; others 1).")
+    if workload.weights and workload.is_blind:
+        found.append(f"Declared without steering the splits: weights of columns ({_weights(asked)}).")
     return found
+
+
+def _clustering(asked: Asked) -> str:
+    """The features, and how much each counts."""
+    weights = feature_weights(asked.workload, list(asked.quasi_identifiers))
+    words = [f"{name} (weight {weight:g})" if weight != 1 else name for name, weight in weights.items()]
+    return f"Made for clustering: rows of a region are to be alike in {_and(words)}."
 
 
 def _denoised(workload: Workload, aims: Sequence[Aim]) -> str:

@@ -165,12 +165,16 @@ def _sentences(content: Mapping[str, Any]) -> list[str]:
     return found
 
 
+def _off(saved: float) -> str:
+    return f"{abs(saved):.1%} {'less' if saved >= 0 else 'more'} off"
+
+
 def _sentence(line: Mapping[str, Any]) -> str:
     column = line["column"]
     if line["kind"] == "number":
         return (
-            f"{column}: guessing the mean of a person's group is {line['error_saved']:.1%} less off than guessing that "
-            f"of the table ({line['error_saved_by_others']:.1%} without the person's own record)."
+            f"{column}: guessing the mean of a person's group is {_off(line['error_saved'])} than guessing that of the "
+            f"table; without the person's own record, {_off(line['error_saved_by_others'])}."
         )
     if line["accuracy"] is None or line["baseline"] is None:
         return f"{column}: how often it is guessed right is not told, since too few are right or wrong."

@@ -154,9 +154,9 @@ def _utility(report: Report) -> list[str]:
     answers = asked.get("answers") or asked.get("selections") or ()
     told = [line["precision"] for line in answers if line["precision"] is not None]
     if told:
+        precision = " to ".join(dict.fromkeys([percent(min(told)), percent(max(told))]))
         found.append(
-            f"Of {len(answers)} selection(s), {len(told)} may be told of: they are answered with a precision of "
-            f"{percent(min(told))} to {percent(max(told))}."
+            f"Selections of which may be told: {len(told)} of {len(answers)}, answered with a precision of {precision}."
         )
     return found
 

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 
 from anonfit.algorithms.mondrian import Anonymized, SelectionAnswers
+from anonfit.report.columns import ColumnFigures, columns_compared, columns_compared_content
 from anonfit.report.disclosure import few, may_tell, told_number
 from anonfit.report.predicting import told_classes
 from anonfit.report.selections import told_together
 from anonfit.report.trial import Judged, Trial
 from anonfit.utility.held_out import Gain, paired_gain
+from anonfit.workload.request import Workload
 
-__all__ = ["Comparison", "Contest", "compare", "comparison_content", "judged_content"]
+__all__ = ["Comparison", "Contest", "compare", "comparison_content", "has_purpose", "judged_content"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,6 @@ class Contest:
 
     column: str
     has_classes: bool
-    is_generalized: bool
     whole: Judged
     blind: Judged
     purpose: Judged
@@ -46,22 +47,34 @@ class Comparison:
     asked: int
     """How many selections were asked for."""
     selections: tuple[SelectionAnswers, SelectionAnswers] | None
+    columns: tuple[ColumnFigures, ColumnFigures] | None = None
+    """What columns lost in both, where some matter more."""
+
+
+def has_purpose(workload: Workload) -> bool:
+    """Whether there is something that regions made for the purpose could do better than blind ones."""
+    return not workload.is_blind and bool(workload.targets or workload.selections or _some_matter(workload))
+
+
+def _some_matter(workload: Workload) -> bool:
+    """Whether some columns matter more than others."""
+    return bool(workload.weights or workload.weights_from) or workload.criterion == "clustering"
 
 
 def compare(trial: Trial | None) -> Comparison | None:
     """Make regions blind and for the purpose and hold both against the rows put aside; None where that is not
     possible, or where there is no purpose.
     """
-    if trial is None or trial.setting.workload.is_blind:
+    if trial is None or not has_purpose(trial.setting.workload):
         return None
     workload = trial.setting.workload
-    if not (workload.targets or workload.selections):
+    if not (trial.targets or workload.selections or _some_matter(workload)):
         return None
     blind, purpose = trial.regions(replace(workload, criterion="median")), trial.regions(workload)
     if blind is None or purpose is None:
         return None
     contests = tuple(
-        Contest(target.column, target.has_classes, target.is_generalized, *judged)
+        Contest(target.column, target.has_classes, *judged)
         for target, *judged in zip(
             trial.targets, trial.judge(None), trial.judge(blind), trial.judge(purpose), strict=True
         )
@@ -77,6 +90,7 @@ def compare(trial: Trial | None) -> Comparison | None:
         contests=contests,
         asked=len(workload.selections),
         selections=None if answers[0] is None or answers[1] is None else (answers[0], answers[1]),
+        columns=columns_compared(blind, purpose, workload),
     )
 
 
@@ -86,18 +100,14 @@ def _groups(made: Anonymized) -> int:
 
 def comparison_content(found: Comparison, least: int) -> dict[str, Any]:
     """The comparison as it may be told."""
-    lines = [
-        _contest(contest, least)
-        for contest in found.contests
-        if found.rows_are_persons or not contest.is_generalized or not least
-    ]
     return {
         "known_rows": found.known,
         "held_out_rows": found.held_out,
         "sampled": found.known + found.held_out < found.of,
         "groups": {"blind": found.groups[0], "purpose": found.groups[1]},
-        "targets": lines,
+        "targets": [_contest(contest, least) for contest in found.contests],
         "selections": _selections(found, least),
+        "columns": None if found.columns is None else columns_compared_content(found.columns),
     }
 
 

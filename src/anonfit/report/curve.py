@@ -28,6 +28,8 @@ class Point:
 
     k: int
     groups: int = 0
+    members: int = 0
+    """The persons of all groups: one with several rows is in several."""
     judged: tuple[Judged, ...] = ()
     kept: float = 0.0
     selections: SelectionAnswers | None = None
@@ -41,8 +43,8 @@ class Curve:
     known_persons: int
     held_out: int
     rows_are_persons: bool
-    columns: tuple[tuple[str, bool, bool], ...]
-    """Of the targets: name, whether it has classes, whether it is generalized."""
+    columns: tuple[tuple[str, bool], ...]
+    """Of the targets: name, and whether it has classes."""
     whole: tuple[Judged, ...]
     points: tuple[Point, ...]
 
@@ -62,7 +64,7 @@ def curve(trial: Trial, ks: Sequence[int]) -> Curve:
         known_persons=trial.setting.persons(trial.known).total(),
         held_out=len(trial.others),
         rows_are_persons=trial.setting.rows_are_persons,
-        columns=tuple((target.column, target.has_classes, target.is_generalized) for target in trial.targets),
+        columns=tuple((target.column, target.has_classes) for target in trial.targets),
         whole=trial.judge(None),
         points=tuple(_point(trial, k) for k in ks),
     )
@@ -72,9 +74,12 @@ def _point(trial: Trial, k: int) -> Point:
     made = trial.regions(trial.setting.workload, k)
     if made is None:
         return Point(k)
-    nodes, sizes = np.unique(made.nodes, return_counts=True)
+    persons = trial.setting.persons(trial.known[made.numbers])
+    nodes, groups = np.unique(made.nodes, return_inverse=True)
+    members = int(persons.of_groups(groups.astype(np.int64), len(nodes)).sum())
+    sizes = np.bincount(groups, weights=persons.counts).astype(np.int64)
     kept = [detail.kept for detail in details(made.recoding, nodes, sizes)]
-    return Point(k, len(nodes), trial.judge(made), float(np.mean(kept)), trial.answers(made, k))
+    return Point(k, len(nodes), members, trial.judge(made), float(np.mean(kept)), trial.answers(made, k))
 
 
 def curve_content(found: Curve, least: int) -> dict[str, Any]:
@@ -94,15 +99,14 @@ def _told(found: Curve, point: Point, least: int) -> dict[str, Any]:
         return line | {"average_risk": None, "kept": None, "targets": [], "precision": None}
     targets = [
         {"column": column, "measure": "accuracy" if classes else "explained variance", "value": told}
-        for (column, classes, generalized), judged, whole in zip(found.columns, point.judged, found.whole, strict=True)
-        if found.rows_are_persons or not generalized or not least
+        for (column, classes), judged, whole in zip(found.columns, point.judged, found.whole, strict=True)
         for told in (judged_content(judged, whole, least),)
     ]
     precision = None
     if point.selections is not None and (found.rows_are_persons or not least):
         precision = told_together(point.selections, total=found.known_persons, least=least)["precision"]
     return line | {
-        "average_risk": round(point.groups / found.known_persons, 5),
+        "average_risk": round(point.groups / point.members, 5),
         "kept": round(point.kept, 3),
         "targets": targets,
         "precision": precision,

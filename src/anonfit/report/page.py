@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
+from anonfit.report.application_sections import rules_section
+from anonfit.report.column_sections import exploration_section
 from anonfit.report.evidence_sections import (
     asked_section,
     attack_section,
@@ -66,9 +68,9 @@ def _page(report: Report, kind: str, note: Markup) -> str:
 
 def _sections(report: Report) -> list[tuple[tuple[str, str], Markup | None]]:
     """Title and name of each section, and the section where there is something to tell."""
-    has_workload = report["predictions"] or report["selections"]
+    has_workload = report["predictions"] or report["selections"] or report.get("queries") or report.get("clusters")
     compared = report["comparison"]
-    has_comparison = compared and (compared["targets"] or compared["selections"])
+    has_comparison = compared and any(compared.get(name) for name in ("targets", "selections", "columns"))
     return [
         (("What was asked", "asked"), asked_section(report)),
         (("The assumed attacker, and what is not covered", "attacker"), attacker_section(report)),
@@ -83,6 +85,8 @@ def _sections(report: Report) -> list[tuple[tuple[str, str], Markup | None]]:
             ("Blind against made for the purpose", "comparison"),
             comparison_section(report) if has_comparison else None,
         ),
+        (("Rules that the release tells", "rules"), rules_section(report) if report.get("rules") else None),
+        (("Ways that were tried", "exploration"), exploration_section(report) if report.get("exploration") else None),
         (("Risk and utility over k", "curve"), curve_section(report) if report["curve"] else None),
         (("For the review board", "board"), _board(report)),
     ]

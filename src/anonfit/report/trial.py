@@ -22,6 +22,7 @@ from anonfit.recoding.recoding import Unseen
 from anonfit.report.aiming import CodedTarget, coded_targets
 from anonfit.tables.cuts import CutPoints
 from anonfit.tables.schema import Role, Schema
+from anonfit.trees.making import TreeRequest, anonymize_by_tree
 from anonfit.utility.held_out import leaned
 from anonfit.workload.request import Workload
 
@@ -51,6 +52,8 @@ class Setting:
     seed: int
     refining: Refining | None = None
     """How columns are refined, where the regions are those of top-down refinement."""
+    tree: TreeRequest | None = None
+    """What is asked of the tree, where the regions are the spans of one."""
 
     @property
     def rows_are_persons(self) -> bool:
@@ -74,7 +77,9 @@ class Trial:
     known: pl.DataFrame
     others: pl.DataFrame
     targets: tuple[CodedTarget, ...]
-    """Of the known rows and then the others."""
+    """Of the known rows and then the others. None is a quasi-identifier: its own value would decide which region one of
+    the others is in, and the region would tell it.
+    """
 
     def regions(self, workload: Workload, k: int | None = None) -> Anonymized | None:
         """The regions of the known rows; None where these are too few for what was asked."""
@@ -86,6 +91,10 @@ class Trial:
             "cut_points": setting.cut_points,
         }
         try:
+            if setting.tree is not None and not workload.is_blind:
+                demand = setting.tree.demand
+                tree = setting.tree if k is None else replace(setting.tree, demand=replace(demand, k=k))
+                return anonymize_by_tree(setting.schema, self.known, tree)
             if setting.refining is None or workload.is_blind:
                 return anonymize(setting.schema, self.known, **asked)
             return anonymize_top_down(setting.schema, self.known, refining=setting.refining, **asked)
@@ -157,7 +166,8 @@ def trial_of(setting: Setting) -> Trial | None:
     if len(order) < FEWEST or cut == len(order):
         return None
     chosen = frame[order]
-    return Trial(setting, chosen[:cut], chosen[cut:], coded_targets(workload, setting.schema, chosen))
+    targets = tuple(one for one in coded_targets(workload, setting.schema, chosen) if not one.is_generalized)
+    return Trial(setting, chosen[:cut], chosen[cut:], targets)
 
 
 def _drawn(setting: Setting, most: int) -> tuple[NDArray[np.int64], NDArray[np.uint32] | None]:

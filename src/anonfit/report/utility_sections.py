@@ -6,7 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from anonfit.report.application_sections import queries_part
 from anonfit.report.charts import curve_lines, key, stack
+from anonfit.report.column_sections import clusters_part, columns_compared_part, columns_part
 from anonfit.report.markup import Column, Markup, figure, paragraph, section, table, together
 from anonfit.report.tiling import tiling_figure
 from anonfit.report.wording import number_text, percent, value_text
@@ -55,6 +57,7 @@ def detail_section(report: Report) -> Markup:
         paragraph(words),
         key(SPANS),
         table("Quasi-identifiers.", columns, rows),
+        *([columns_part(report["columns_lost"])] if report.get("columns_lost") else []),
         name="detail",
     )
 
@@ -85,6 +88,10 @@ def workload_section(report: Report) -> Markup:
         parts.append(_predictions(report))
     if report["selections"]:
         parts.append(_selections(report["selections"]))
+    if report.get("queries"):
+        parts.append(queries_part(report["queries"]))
+    if report.get("clusters"):
+        parts.append(clusters_part(report["clusters"]))
     return section("Utility for the workload", *parts, name="workload")
 
 
@@ -168,10 +175,14 @@ def comparison_section(report: Report) -> Markup:
     """Blind against made for the purpose."""
     found = report["comparison"]
     drawn = " All were drawn at random from the table." if found["sampled"] else ""
+    judged = (
+        f" Both then predict {found['held_out_rows']:,} other records, which had no part in making them."
+        if found["targets"]
+        else ""
+    )
     words = (
-        f"Regions were made twice of {found['known_rows']:,} records at the same k: blind, and for the purpose. Both "
-        f"then predict {found['held_out_rows']:,} other records, which had no part in making them.{drawn} Fewer "
-        "records make coarser regions, so the release itself is likely to do better than this."
+        f"Regions were made twice of {found['known_rows']:,} records at the same k: blind, and for the purpose."
+        f"{judged}{drawn} Fewer records make coarser regions, so the release itself is likely to do better than this."
     )
     parts: list[Markup] = [paragraph(words)]
     if found["targets"]:
@@ -181,9 +192,12 @@ def comparison_section(report: Report) -> Markup:
         parts.append(table("Targets of held-out records (± two standard errors).", columns, rows))
     if found["selections"]:
         blind, purpose = (found["selections"][name]["precision"] for name in ("blind", "purpose"))
-        words = f"All {found['selections']['asked']:,} selection(s) together"
+        words = f"{found['selections']['asked']:,} asked for"
         columns = [Column("Selections", "name"), Column("Blind", "number"), Column("For the purpose", "number")]
-        parts.append(table("Precision of the answers.", columns, [(words, _told(blind), _told(purpose))]))
+        caption = "Precision of the answers, of all selections together of which may be told."
+        parts.append(table(caption, columns, [(words, _told(blind), _told(purpose))]))
+    if found.get("columns"):
+        parts.append(columns_compared_part(found["columns"]))
     return section("Blind against made for the purpose", *parts, name="comparison")
 
 

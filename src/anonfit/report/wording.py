@@ -27,8 +27,8 @@ def value_text(value: Any) -> str:
 
 def percent(value: float) -> str:
     """A share, with as many digits as it takes not to be 0 or 1 by rounding."""
-    digits = 1 if 0.0005 < value < 0.9995 or value in (0.0, 1.0) else 3
-    return f"{100 * value:.{digits}f}{SPACE}%"
+    digits = 1 if 0.0005 < abs(value) < 0.9995 or abs(value) >= 1 or value == 0 else 3
+    return f"{100 * value + 0.0:.{digits}f}{SPACE}%"  # + 0.0: there is no less than nothing in "-0.0"
 
 
 def share_text(value: Any) -> str:

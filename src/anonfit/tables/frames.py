@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
 __all__ = ["categorized", "from_frame", "like"]
 
-SEED, SLOT_BITS = 0, 16
+SEED = 0
+CHUNK = 1 << 15
+"""Rows that are worked on at a time: what is computed of them stays near the processor."""
+SLOTS = [(12, shift) for shift in range(0, 64, 4)] + [(16, shift) for shift in (0, 16, 32, 48)]
+"""How many bits of a hash, and from which on, may tell texts apart: the fewer, the faster."""
 SAMPLE, FEW = 4096, 256
 """A column with more than so many different texts among its first ones is none of few texts."""
 
@@ -130,22 +134,45 @@ def categorized(texts: pl.Series) -> tuple[pl.Series, NDArray[np.uint32]]:
 
 def _by_hash(texts: pl.Series) -> tuple[pl.Series, NDArray[np.uint32]] | None:
     """The same through a table in which every text has the slot that some bits of its hash name; None if two different
-    hashes of every try have one slot.
+    hashes have one slot, whichever bits are taken.
     """
     hashes = texts.hash(seed=SEED).to_numpy()
-    if len(np.unique(hashes[:SAMPLE])) > FEW:
+    common = np.unique(hashes[:SAMPLE])
+    if len(common) > FEW:
         return None
-    for shift in range(0, 64, SLOT_BITS):
-        slots = ((hashes >> np.uint64(shift)) & np.uint64((1 << SLOT_BITS) - 1)).view(np.int64)
-        row = np.full(1 << SLOT_BITS, -1)
-        row[slots] = np.arange(len(slots))
-        used = np.flatnonzero(row >= 0)
-        hash_of = np.zeros(1 << SLOT_BITS, np.uint64)
-        hash_of[used] = hashes[row[used]]
-        if np.array_equal(hash_of.take(slots), hashes):
-            distinct = texts.gather(row[used])
-            known = distinct.is_not_null().to_numpy()
-            place = np.zeros(1 << SLOT_BITS, np.uint32)
-            place[used] = np.where(known, np.cumsum(known) - 1, np.count_nonzero(known))
-            return distinct.drop_nulls(), place.take(slots)
+    for bits, shift in SLOTS:
+        slots = _slots(common, bits, shift)
+        if len(np.unique(slots)) == len(slots) and (found := _numbered(hashes, bits, shift)) is not None:
+            rows, places = found
+            distinct = texts.gather(rows)
+            if distinct.null_count():
+                known = distinct.is_not_null().to_numpy()
+                places = np.where(known, np.cumsum(known) - 1, np.count_nonzero(known)).astype(np.uint32).take(places)
+            return distinct.drop_nulls(), places
     return None
+
+
+def _slots(hashes: NDArray[np.uint64], bits: int, shift: int) -> NDArray[np.int64]:
+    """Some bits of each hash."""
+    return ((hashes >> np.uint64(shift)) & np.uint64((1 << bits) - 1)).view(np.int64)
+
+
+def _numbered(hashes: NDArray[np.uint64], bits: int, shift: int) -> tuple[list[int], NDArray[np.uint32]] | None:
+    """A row of each distinct hash, and the number of each row's hash among them; None if two hashes have one slot."""
+    # What an empty slot holds belongs into the next one, so that no hash is taken for it.
+    hash_of = _slots(np.arange(1, (1 << bits) + 1, dtype=np.uint64), bits, 0).view(np.uint64) << np.uint64(shift)
+    number = np.full(1 << bits, -1, np.int32)
+    rows: list[int] = []
+    places = np.empty(len(hashes), np.uint32)
+    for start in range(0, len(hashes), CHUNK):
+        part = hashes[start : start + CHUNK]
+        slots = _slots(part, bits, shift)
+        while (is_new := hash_of.take(slots) != part).any():
+            first = int(is_new.argmax())
+            slot = slots[first]
+            if number[slot] >= 0:
+                return None
+            hash_of[slot], number[slot] = part[first], len(rows)
+            rows.append(start + first)
+        places[start : start + CHUNK] = number.take(slots)
+    return rows, places

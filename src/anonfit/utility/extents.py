@@ -23,7 +23,16 @@ from anonfit.tables.scales import Cut, Scale
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Extent", "Extents", "common_extents", "observed_extents", "places", "stated_extents", "unnamed_values"]
+__all__ = [
+    "Extent",
+    "Extents",
+    "common_extents",
+    "numbers_on_line",
+    "observed_extents",
+    "places",
+    "stated_extents",
+    "unnamed_values",
+]
 
 YEAR = 365.0
 """Days beyond a single cut between dates."""
@@ -119,13 +128,14 @@ def observed_extents(recoding: Recoding, frame: pl.DataFrame) -> Extents:
         if column.domain and stated is not None:
             found[column.name] = stated
             continue
-        values = _on_line(recoding.typed(frame, column.name).drop_nulls())
+        values = numbers_on_line(recoding.typed(frame, column.name).drop_nulls())
         if len(values):
             found[column.name] = Extent(float(values.min()), float(values.max()))
     return found
 
 
-def _on_line(values: pl.Series) -> NDArray[np.float64]:
+def numbers_on_line(values: pl.Series) -> NDArray[np.float64]:
+    """Values of an ordered column as numbers, dates and times in days since 1970; NaN where one is missing."""
     import polars as pl
 
     found: Any = values

@@ -15,6 +15,7 @@ from anonfit.criteria.targets import ClassTarget, NumberTarget, Target
 from anonfit.errors import DataError, SpecError
 from anonfit.tables.coded import CodedTable
 from anonfit.tables.schema import Column
+from anonfit.workload.features import feature_targets, feature_weights
 from anonfit.workload.request import TargetRequest, Workload
 from anonfit.workload.targets import code_target, number_target, predicted_target, rounded_sum, share_target
 
@@ -23,7 +24,14 @@ if TYPE_CHECKING:
 
 __all__ = ["fits", "make_purpose", "masses_of", "purpose_of", "require_target", "unit_masses"]
 
-RULES = {"first": WeightRule.FIRST, "product": WeightRule.PRODUCT, "blend": WeightRule.BLEND}
+RULES = {
+    "first": WeightRule.FIRST,
+    "product": WeightRule.PRODUCT,
+    "blend": WeightRule.BLEND,
+    "naive": WeightRule.NAIVE,
+    "probabilistic": WeightRule.CHANCE,
+    "combined": WeightRule.COMBINED,
+}
 MASS_BITS = 10
 """The mean sample weight is a whole number of about so many bits."""
 
@@ -83,9 +91,14 @@ def make_purpose(
         return purpose_of(workload, names)
     counts = np.ones(table.rows, np.int64) if table.counts is None else table.counts.astype(np.int64)
     masses, unit = counts, 1.0
-    weighted = workload.sample_weight is not None and bool(workload.used_targets or workload.used_selections)
+    clusters = workload.criterion == "clustering"
+    steers = bool(workload.used_targets or workload.used_selections or clusters)
+    weighted = workload.sample_weight is not None and steers
     if weighted and workload.sample_weight is not None:
         masses, unit = unit_masses(frame[workload.sample_weight], counts)
+    if clusters:
+        targets = feature_targets(workload, frame, table, masses=masses)
+        return purpose_of(workload, names, targets, None, masses if weighted else None, unit)
     targets = _targets(workload, columns, frame, table, masses=masses, unit=unit, threads=threads)
     return purpose_of(workload, names, targets, selections, masses if weighted else None, unit)
 
@@ -102,6 +115,18 @@ def purpose_of(
     split_on = frozenset(names.index(name) for name in workload.split_on) if workload.split_on else None
     if workload.is_blind:
         return BLIND if split_on is None else Purpose(split_on=split_on)
+    if workload.criterion == "clustering":
+        features = feature_weights(workload, names)
+        # Dividing another column makes rows alike too, but no label of a feature tells it: features come first.
+        return Purpose(
+            targets=targets,
+            weights=tuple(float(name in features) for name in names),
+            rule=WeightRule.FIRST,
+            min_gain=workload.min_gain,
+            split_on=split_on,
+            masses=masses,
+            unit=unit,
+        )
     return Purpose(
         targets=targets,
         selections=selections,
@@ -109,6 +134,9 @@ def purpose_of(
         weights=tuple(float(workload.weights.get(name, 1.0)) for name in names) if workload.weights else (),
         rule=RULES[workload.weight_rule] if workload.weights else WeightRule.NONE,
         alpha=workload.alpha,
+        beta=workload.beta,
+        gamma=workload.gamma,
+        seed=workload.seed,
         min_gain=workload.min_gain,
         split_on=split_on,
         masses=masses,

@@ -35,11 +35,15 @@ class Workload:
     denoise: bool = False
     selections: tuple[SelectionRequest, ...] = ()
     weights: Mapping[str, float] = field(default_factory=dict)
+    weights_from: str | None = None
+    features: tuple[str, ...] = ()
     criterion: str = "auto"
     candidates: str = "boundary"
     split_on: tuple[str, ...] = ()
     weight_rule: str = "first"
     alpha: float = 0.5
+    beta: float = 0.25
+    gamma: float = 0.25
     min_gain: float = 0.0
     seed: int = 0
     sample_weight: str | None = None
@@ -52,7 +56,7 @@ class Workload:
     @property
     def used_targets(self) -> tuple[TargetRequest, ...]:
         """The targets that steer splits."""
-        return () if self.criterion in ("median", "weighted") else self.targets
+        return () if self.criterion in ("median", "weighted", "clustering") else self.targets
 
     @property
     def used_selections(self) -> tuple[SelectionRequest, ...]:

@@ -36,7 +36,7 @@ from anonfit.workload.truth import Rows, truth_of
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["SelectionRequest", "Selections", "code_selections", "predicates_of"]
+__all__ = ["SelectionRequest", "Selections", "code_predicates", "code_selections", "predicates_of"]
 
 
 LARGEST = 1 << 32
@@ -122,6 +122,18 @@ def code_selections(
     coder = _Coder(rows, domains)
     warnings = [warning for one in asked if not one.is_each for warning in _unmet(one, rows)]
     return Selections(coder.coded(asked), tuple(one.predicate for one in asked), tuple(warnings))
+
+
+def code_predicates(predicates: Sequence[Predicate], domains: Sequence[Domain], rows: Rows) -> CodedSelections:
+    """Code predicates as selections of equal weight.
+
+    Args:
+        predicates: What is asked.
+        domains: What the codes of each quasi-identifier stand for.
+        rows: The raw rows.
+    """
+    asked = [_Asked("", one, 1.0, f"query {number}", is_each=True) for number, one in enumerate(predicates, start=1)]
+    return _Coder(rows, domains).coded(asked)
 
 
 def _asked(

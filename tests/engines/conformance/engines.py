@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 from anonfit.engines.contract import Engine
-from spark_sessions import needs_spark, spark_session
+from spark_sessions import spark_session
 
-ENGINES = ["duckdb", pytest.param("spark", marks=needs_spark)]
+ENGINES = ["duckdb", pytest.param("spark", marks=pytest.mark.spark)]
 FAST_ENGINES = ["duckdb"]
 """Those that can be asked hundreds of times."""
 

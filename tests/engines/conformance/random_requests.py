@@ -14,17 +14,17 @@ Random = np.random.Generator
 
 FACTORS = {
     "ordered": ["integer", "float", "decimal", "date", "datetime", "text-number", "wide"],
-    "named": ["flat", "declared", "boolean", "ordinal", "number-names", "none"],
+    "named": ["flat", "declared", "boolean", "ordinal", "number-names", "many", "none"],
     "tree": ["multiway", "binary", "subset", "none"],
     "target": ["blind", "class", "classes", "number", "two", "mixed", "itself", "edges", "equal-width"],
-    "criterion": ["auto", "infogain", "lsd", "median", "weighted"],
+    "criterion": ["auto", "infogain", "lsd", "median", "weighted", "clustering"],
     "candidates": ["boundary", "all"],
     "model": ["none", "distinct-l", "entropy-l", "recursive-cl", "t-closeness", "alpha-k", "beta-likeness",
               "delta-disclosure", "variance", "squared-error", "max-confidence", "two"],
     "persons": ["rows", "count", "weight", "both"],
     "missing": ["none", "category", "drop"],
-    "rule": ["none", "first", "product", "blend"],
-    "more": ["none", "split-on", "min-gain"],
+    "rule": ["none", "first", "product", "blend", "naive", "probabilistic", "combined"],
+    "more": ["none", "split-on", "min-gain", "features", "selected-by"],
     "values": ["labels", "bounds", "representative"],
     "cut_points": ["simplest", "value"],
     "hand_over": ["nothing", "some", "all"],
@@ -68,6 +68,8 @@ def _named(rng: Random, kind: str, rows: int) -> pl.Series:
         return pl.Series(rng.choice(["low", "middle", "high"], rows))
     if kind == "number-names":
         return pl.Series(rng.choice([1, 2, 3, 10], rows))
+    if kind == "many":
+        return pl.Series([f"n{number}" for number in rng.integers(0, 90, rows)])
     return pl.Series(rng.choice(["ä", "b", "c'", 'd"', "e,f", "rare"], rows, p=[0.3, 0.3, 0.2, 0.1, 0.09, 0.01]))
 
 
@@ -190,11 +192,20 @@ def _settings(rng: Random, case: Case, words: dict[str, Any]) -> dict[str, Any]:
     fits = {"lsd": numeric, "infogain": case["target"] not in ("blind", "number")}
     words["criterion"] = case["criterion"] if fits.get(case["criterion"], True) else "auto"
     words |= {name: case[name] for name in ("candidates", "values", "cut_points")}
+    guided = bool(words["targets"]) and words["criterion"] not in ("median", "weighted", "clustering")
+    named = {"features": "features", "selected-by": "selected_by"}.get(case["more"])
+    if named is not None:
+        words[named] = [words["quasi_identifiers"][-1], "word"]
     if case["rule"] != "none" or case["criterion"] == "weighted":
         words["weights"] = {name: float(rng.choice([0.5, 1.0, 2.0])) for name in words["quasi_identifiers"]}
-        words["weight_rule"] = "first" if case["rule"] == "none" else case["rule"]
+        rule = "first" if case["rule"] == "none" or (case["rule"] == "combined" and not guided) else case["rule"]
+        words |= {"weight_rule": rule, "seed": int(rng.integers(100))}
+        if rule == "combined":
+            words |= {"alpha": 0.6, "beta": 0.3, "gamma": 0.1}
+    if words["criterion"] == "clustering":
+        words |= {"weight_rule": "first", "candidates": "boundary"}
     if case["more"] == "split-on":
         words["split_on"] = words["quasi_identifiers"][-2:]
-    if case["more"] == "min-gain" and words["targets"] and words["criterion"] not in ("median", "weighted"):
+    if case["more"] == "min-gain" and (guided or words["criterion"] == "clustering"):
         words["min_gain"] = 1.0
     return words

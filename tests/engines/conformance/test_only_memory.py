@@ -13,7 +13,9 @@ from anonfit import pipeline_outside
 from anonfit.algorithms.support import ONLY_MEMORY
 from anonfit.errors import SpecError
 from anonfit.pipeline import make
+from anonfit.spec import Spec
 from anonfit.spec_keywords import spec_of_keywords
+from anonfit.tree_publishing import make_tree_of
 from engines import ENGINES
 
 
@@ -29,6 +31,10 @@ ASKED: dict[str, dict[str, Any]] = {
     "models": {"targets": [{"column": "ill", "model": Model()}], "identifiers": ["who"]},
     "observed": {"regions": "observed", "consent": True, "identifiers": ["who"]},
     "original": {"order": "original", "consent": True, "identifiers": ["who"]},
+    "tree": {"algorithm": "tree", "identifiers": ["who"]},
+    "explore": {"criterion": "explore", "identifiers": ["who"]},
+    "weights_from": {"weights_from": "accuracy", "identifiers": ["who"]},
+    "query_log": {"identifiers": ["who"], "query_log": "queries.sql"},
 }
 
 
@@ -36,8 +42,9 @@ def _table() -> pl.DataFrame:
     return pl.DataFrame({"age": [1, 2, 3, 4, 5, 6], "ill": list("ababab"), "who": list("uvwxyz")})
 
 
-def _words(name: str) -> dict[str, Any]:
-    return {"quasi_identifiers": ["age"], "targets": ["ill"], "k": 2} | ASKED[name]
+def _spec(name: str, engine: str) -> Spec:
+    words = {"quasi_identifiers": ["age"], "targets": ["ill"], "k": 2, "engine": engine} | ASKED[name]
+    return spec_of_keywords(_table(), words)
 
 
 def test_all_are_tried():
@@ -48,8 +55,23 @@ def test_all_are_tried():
 @pytest.mark.parametrize("choice", ONLY_MEMORY, ids=lambda choice: choice.name)
 def test_refused(engine, choice):
     with pytest.raises(SpecError) as found:
-        af.anonymize(_table(), engine=engine, **_words(choice.name))
+        make(_spec(choice.name, engine))
     assert str(found.value) == f"engine.name = '{engine}': {choice.asked} needs the engine 'memory'."
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_tree_by_itself_is_refused_too(engine):
+    with pytest.raises(SpecError, match="algorithm = \"tree\" needs the engine 'memory'"):
+        make_tree_of(_spec("tree", engine))
+
+
+@pytest.mark.parametrize("choice", ONLY_MEMORY, ids=lambda choice: choice.name)
+def test_auto_takes_memory_where_only_that_can(choice, tmp_path, monkeypatch):
+    monkeypatch.setattr(pipeline_outside, "available_memory", lambda: 300)
+    _table().write_parquet(tmp_path / "table.parquet")
+    named, reason = pipeline_outside.engine_for(_spec(choice.name, "auto"), tmp_path / "table.parquet")
+    assert named == "memory"
+    assert reason == f"the table may not fit in memory, but {choice.asked} needs the engine 'memory'"
 
 
 def test_auto_takes_memory_where_the_table_fits(tmp_path):

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -12,6 +15,7 @@ from polars.testing import assert_frame_equal
 from random_requests import FACTORS, random_request
 
 from anonfit.errors import AnonfitError
+from anonfit.interrupting import Stopping
 from anonfit.pipeline import make
 from anonfit.spec_keywords import spec_of_keywords
 from engines import ENGINES, FAST_ENGINES
@@ -36,20 +40,42 @@ def _spec(seed: int) -> Any:
     return spec_of_keywords(frame, words)
 
 
-def _made(spec: Any, engine: str) -> Any:
+def _stopping(steps: int | None) -> Stopping:
+    """Says to stop when it was asked so many times; never, if that is not said."""
+
+    @contextmanager
+    def stopping() -> Iterator[Callable[[], bool]]:
+        asked = count()
+        yield lambda: steps is not None and next(asked) >= steps
+
+    return stopping
+
+
+def _made(spec: Any, engine: str, steps: int | None = None) -> Any:
     try:
-        return make(replace(spec, engine=replace(spec.engine, name=engine)), threads=2)
+        named = replace(spec, engine=replace(spec.engine, name=engine))
+        return make(named, threads=2, stopping=_stopping(steps))
     except AnonfitError as error:
         return error
 
 
+def _with_start(spec: Any, seed: int) -> tuple[Any, int | None]:
+    """The spec, sometimes begun with what a run for more persons gave, and after how many steps it is stopped."""
+    if seed % 3 == 0:
+        coarse = _made(replace(spec, privacy=replace(spec.privacy, k=4 * spec.privacy.k)), "memory")
+        if not isinstance(coarse, AnonfitError):
+            spec = replace(spec, method=replace(spec.method, start=coarse.recoding))
+    return spec, 2 if seed % 5 == 0 else None
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_random_requests(engine):
-    released = 0
-    seeds = 60 if engine in FAST_ENGINES else 4
+    released = begun = 0
+    seeds = 60 if engine in FAST_ENGINES else 6
     for seed in range(seeds):
-        spec = _spec(seed)
-        expected, found = _made(spec, "memory"), _made(spec, engine)
+        spec, steps = _with_start(_spec(seed), seed)
+        begun += spec.method.start is not None
+        expected, found = _made(spec, "memory", steps), _made(spec, engine, steps)
         if isinstance(expected, AnonfitError):
             assert (type(found), str(found)) == (type(expected), str(expected)), seed
             continue
@@ -60,3 +86,4 @@ def test_random_requests(engine):
         assert found.rows == expected.rows
         released += 1
     assert released > seeds // 2
+    assert begun > seeds // 6

@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from pairwise_cases import Case, all_pairs, cases, pairs_of
+from pairwise_cases import Case, all_pairs, cases, chosen, pairs_of
 from polars.testing import assert_frame_equal
 from random_requests import FACTORS, random_request
 
@@ -21,9 +21,10 @@ from anonfit.pipeline import make
 from anonfit.spec import Spec
 from anonfit.spec_keywords import spec_of_keywords
 from engines import ENGINES, FAST_ENGINES
-from spark_sessions import needs_spark, spark_frame
+from spark_sessions import spark_frame
 
 CASES = cases(FACTORS, 200)
+SPARK_CASES = chosen(CASES, 25)
 
 
 def _source(frame: pl.DataFrame, kind: str, folder: Path, engine: str) -> Any:
@@ -85,29 +86,31 @@ def test_every_pair_of_settings_is_tried():
 @pytest.mark.parametrize("part", range(10))
 def test_random_requests(engine, part, tmp_path):
     released = 0
-    chosen = list(enumerate(CASES))[part::10]
-    for seed, case in chosen:
+    some = list(enumerate(CASES))[part::10]
+    for seed, case in some:
         folder = tmp_path / str(seed)
         folder.mkdir()
         try:
             released += check(case, seed, engine, folder)
         except AssertionError as error:
             raise AssertionError(f"seed {seed}, {case}: {error}") from error
-    assert released > len(chosen) // 2
+    assert released > len(some) // 2
 
 
-@needs_spark
-@pytest.mark.parametrize("part", range(5))
-def test_random_requests_in_spark(part, tmp_path):
-    released = 0
-    for seed, case in list(enumerate(CASES))[part:25:5]:
+@pytest.mark.spark
+def test_random_requests_in_spark(tmp_path):
+    released = []
+    for seed, case in SPARK_CASES:
         folder = tmp_path / str(seed)
         folder.mkdir()
         try:
-            released += check(case, seed, "spark", folder)
+            if check(case, seed, "spark", folder):
+                released.append(case)
         except AssertionError as error:
             raise AssertionError(f"seed {seed}, {case}: {error}") from error
-    assert released > 2
+    assert len(SPARK_CASES) == 25
+    for name in ("criterion", "model", "hand_over", "source", "persons", "missing"):
+        assert {case[name] for case in released} == set(FACTORS[name])
 
 
 @pytest.mark.slow

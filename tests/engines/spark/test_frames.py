@@ -17,9 +17,9 @@ from polars.testing import assert_frame_equal
 import anonfit as af
 from anonfit.errors import DataError, EngineError, SpecError
 from anonfit.tables.spark_frames import spark_types
-from spark_sessions import needs_spark, spark_frame, spark_session
+from spark_sessions import spark_frame, spark_session
 
-pytestmark = needs_spark
+pytestmark = pytest.mark.spark
 ROWS = 60
 
 

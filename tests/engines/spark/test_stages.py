@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+import pytest
 
+from anonfit.engines.spark import engine, writing
 from anonfit.pipeline import make
 from anonfit.spec_keywords import spec_of_keywords
-from spark_sessions import event_folder, needs_spark, spark_frame, spark_session
+from spark_sessions import event_folder, spark_frame, spark_session
 
-pytestmark = needs_spark
-ROWS = 6000
+pytestmark = pytest.mark.spark
+ROWS = 20000
 COUNTED = [
     ("Input Metrics", "Records Read"),
     ("Shuffle Read Metrics", "Total Records Read"),
@@ -28,40 +30,85 @@ COUNTED = [
 ]
 
 
-def _events(path: Path, start: int) -> list[dict[str, Any]]:
-    with path.open("rb") as file:
-        file.seek(start)
-        return [json.loads(line) for line in file.read().decode().splitlines() if line.endswith("}")]
+@dataclass
+class Stages:
+    """What the stages of a run did: for each stage and kind of records those of every task, and bytes of results."""
+
+    records: dict[tuple[str, int], list[int]] = field(default_factory=lambda: defaultdict(list))
+    results: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+
+    @property
+    def whole(self) -> dict[tuple[str, int], list[int]]:
+        """Those that have as many records as the table has rows."""
+        return {stage: counts for stage, counts in self.records.items() if sum(counts) >= ROWS}
+
+    @property
+    def single(self) -> set[str]:
+        """Kinds of records of which one task has those of the whole table, or nearly."""
+        return {kind for (kind, _), counts in self.whole.items() if max(counts) > 0.9 * ROWS}
+
+    @property
+    def largest_result(self) -> int:
+        """The most bytes that a stage sent to the driver."""
+        return max(self.results.values())
 
 
-def test_no_task_has_the_whole_table():
+def _log() -> Path:
+    spark_session().range(1).count()  # what was told before this is written by then
+    return max(event_folder().rglob("*"), key=lambda path: path.stat().st_size if path.is_file() else -1)
+
+
+def _stages_of_a_run() -> Stages:
     rng = np.random.default_rng(3)
     frame = pl.DataFrame({
         "age": rng.integers(0, 90, ROWS),
         "town": rng.choice([f"town {number}" for number in range(12)], ROWS),
         "ill": rng.choice(["yes", "no"], ROWS),
-        "amount": rng.normal(size=ROWS).round(1),
+        "amount": rng.normal(size=ROWS),
     })  # fmt: skip
     source = spark_frame(frame).repartition(3)
-    spark_session().range(1).count()
-    log = max(event_folder().rglob("*"), key=lambda path: path.stat().st_size if path.is_file() else -1)
-    start = log.stat().st_size
-    words = {"quasi_identifiers": ["age", "town"], "targets": ["ill"], "insensitive": ["amount"], "k": 5}
+    start = _log().stat().st_size
+    words = {"quasi_identifiers": ["age", "town"], "targets": ["ill"], "insensitive": ["amount"], "k": 200}
     spec = spec_of_keywords(source, words | {"release": ["ill", "amount"]})
-    made = make(replace(spec, engine=replace(spec.engine, name="spark", hand_over=800)))
+    made = make(replace(spec, engine=replace(spec.engine, name="spark", hand_over=2000)))
     assert made.released == ROWS
-    spark_session().range(1).count()  # what was told before this is written by now
-    tasks: dict[tuple[int, str], list[int]] = defaultdict(list)
-    results = 0
-    for event in _events(log, start):
+    found = Stages()
+    with _log().open("rb") as file:
+        file.seek(start)
+        lines = file.read().decode().splitlines()
+    for event in (json.loads(line) for line in lines if line.endswith("}")):
         if event["Event"] != "SparkListenerTaskEnd" or not event.get("Task Metrics"):
             continue
         metrics = event["Task Metrics"]
-        results += metrics["Result Size"]
+        found.results[event["Stage ID"]] += metrics["Result Size"]
         for group, count in COUNTED:
-            tasks[event["Stage ID"], count].append(metrics[group][count])
-    whole = {stage: counts for stage, counts in tasks.items() if sum(counts) >= ROWS}
-    assert len({stage for stage, _ in whole}) >= 3  # the source, the sorted rows and the written ones
-    for stage, counts in whole.items():
-        assert max(counts) < 0.9 * ROWS, (stage, counts)
-    assert results < ROWS * 100
+            found.records[count, event["Stage ID"]].append(metrics[group][count])
+    return found
+
+
+def test_no_task_has_the_whole_table_and_no_stage_sends_it():
+    found = _stages_of_a_run()
+    assert len({stage for _, stage in found.whole}) >= 3  # the source, the sorted rows and the written ones
+    assert found.single == set()
+    assert found.largest_result < ROWS * 8
+
+
+def test_what_gathers_the_table_is_seen(monkeypatch):
+    """The same measurement of an engine that counts rows by a window, writes by one task, and fetches the table."""
+    from pyspark.sql import Window, functions
+
+    def routed(session: Any, rows: Any, *words: Any) -> Any:
+        numbered = functions.row_number().over(Window.orderBy("node"))
+        gathered = rows.withColumn("number", numbered).where("number > 0").drop("number")
+        return real_routed(session, gathered, *words)
+
+    def sorted_rows(coded: Any, *words: Any) -> Any:
+        coded.toArrow()
+        return real_sorted(coded, *words).coalesce(1)
+
+    real_routed, real_sorted = engine.routed, writing.sorted_rows
+    monkeypatch.setattr(engine, "routed", routed)
+    monkeypatch.setattr(writing, "sorted_rows", sorted_rows)
+    found = _stages_of_a_run()
+    assert {"Total Records Read", "Records Written"} <= found.single
+    assert found.largest_result > ROWS * 8

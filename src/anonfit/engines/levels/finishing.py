@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from anonfit.engines.levels.shape import Layout
 from anonfit.engines.memory import growing
 from anonfit.engines.memory.counting import count_rows
+from anonfit.engines.memory.engine import signed_key
 from anonfit.engines.memory.guide import SLOTS
 from anonfit.engines.memory.layout import rows_of
 from anonfit.engines.memory.scratch import make_scratch
@@ -44,9 +45,9 @@ class Finisher:
         return self.own.scratch
 
     def grow(
-        self, values: Mapping[str, NDArray[Any]], rows: int, span: NDArray[np.int64], tile: NDArray[np.uint8]
+        self, values: Mapping[str, NDArray[Any]], rows: int, key: int, span: NDArray[np.int64], tile: NDArray[np.uint8]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The nodes below a node with these rows, and the members of their sets."""
+        """The nodes below the node of a key with these rows, and the members of their sets."""
         columns = self.layout.columns
         first = self.layout.pack(values, rows)
         buffers = shared(first), shared(rows_of(np.empty_like(first.words)))
@@ -62,6 +63,7 @@ class Finisher:
             0,
             rows,
             0,
+            signed_key(key),
             histogram,
             span,
             tile,
@@ -75,10 +77,11 @@ class Subtrees:
     """Grows the subtree of any of some nodes, given its rows; it can be sent to another process."""
 
     finisher: Finisher
+    keys: Mapping[int, int]
     spans: Mapping[int, NDArray[np.int64]]
     tiles: Mapping[int, NDArray[np.uint8]]
 
     def __call__(self, number: int, values: Mapping[str, NDArray[Any]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The nodes below a node, and the members of their sets."""
         rows = len(next(iter(values.values())))
-        return self.finisher.grow(values, rows, self.spans[number], self.tiles[number])
+        return self.finisher.grow(values, rows, self.keys[number], self.spans[number], self.tiles[number])

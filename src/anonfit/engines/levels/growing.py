@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anonfit.criteria.chance import child_key, root_key
 from anonfit.engines.contract import CountRequest, Engine, Finishing, Move
 from anonfit.engines.levels.counts import count_nodes, whole_table
 from anonfit.engines.levels.finishing import Finisher, Subtrees
 from anonfit.engines.levels.shape import PERSONS, Layout, Shape, code_name, sensitive_name
 from anonfit.engines.memory import growing
-from anonfit.engines.memory.engine import join_subtrees, root_span
+from anonfit.engines.memory.engine import draw_by_key, join_subtrees, root_span
 from anonfit.engines.memory.guard import ABSENT
 from anonfit.engines.memory.layout import SIZE, Rows, rows_of
 from anonfit.engines.memory.scratch import PARTS, SIZES, make_scratch
@@ -55,6 +56,8 @@ class _Node:
     rows: int
     span: NDArray[np.int64]
     tile: NDArray[np.uint8]
+    key: int
+    """What chance depends on."""
     taken: dict[int, Rows] = field(default_factory=dict)
     """For columns that models were asked of, the groups of codes and sensitive values that stand for the rows."""
 
@@ -84,7 +87,7 @@ class LevelGrower:
     def grow(self, told: Callable[[int, int], None] | None = None) -> Grown:
         """The tree of all nodes; `told` hears the level and how many nodes are counted in it."""
         span, tile = root_span(self.layout.columns)
-        root = _Node(0, self.engine.rows, span, tile)
+        root = _Node(0, self.engine.rows, span, tile, root_key(self.shape.purpose.seed))
         waiting, finished = [root], []
         if root.rows <= self.hand_over:
             waiting, finished = [], [0]
@@ -145,6 +148,8 @@ class LevelGrower:
             if used > self.scratch_rows:
                 self._make_scratch(used)
             rows = rows_of(np.concatenate(blocks))
+        if self.shape.purpose.by_chance:
+            draw_by_key(node.key, self.scratch)
         given = shared(rows)  # held while the kernel runs
         chosen: Split = choose_split(
             given,
@@ -226,7 +231,7 @@ class LevelGrower:
                 child_tile(self.columns, node.span, node.tile, column, part, side, span, tile)
             else:
                 child_span(self.columns, node.span, node.tile, column, part, parts, lists, span, tile)
-            children.append(_Node(int(first) + part, 0, span, tile))
+            children.append(_Node(int(first) + part, 0, span, tile, child_key(node.key, part)))
         return self._move(node.number, split, int(first)), children
 
     def _move(self, number: int, split: Split, first: int) -> Move:
@@ -242,6 +247,7 @@ class LevelGrower:
         sizes = {node.number: node.rows for node in self.small}
         grow = Subtrees(
             self.finisher,
+            {node.number: node.key for node in self.small},
             {node.number: node.span for node in self.small},
             {node.number: node.tile for node in self.small},
         )

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.criteria.purpose import Purpose
-from anonfit.criteria.targets import ClassTarget, NumberTarget, Target
+from anonfit.criteria.targets import ClassTarget, NameTarget, NumberTarget, Target
 from anonfit.engines.memory import guard, guide, layout
 from anonfit.engines.memory.engine import tiled_modes
 from anonfit.engines.memory.guard import Guard, Guarded
@@ -82,6 +82,8 @@ def _with_rows(target: Target, values: NDArray[Any]) -> Target:
     """A target of some rows."""
     if isinstance(target, ClassTarget):
         return replace(target, classes=values)
+    if isinstance(target, NameTarget):
+        return replace(target, names=values)
     assert isinstance(target, NumberTarget)
     return replace(target, multiples=values)
 

@@ -40,9 +40,11 @@ from anonfit.engines.memory.scratch import (
     Scratch,
 )
 from anonfit.engines.memory.weighing import cost_of, is_boundary, x_log_x
+from anonfit.tables.coded import SplitMode
 
-__all__ = ["HOPED", "TIE", "sum_whole", "weigh_multiway", "weigh_two_way"]
+__all__ = ["HOPED", "TIE", "sum_whole", "together_after", "weigh_multiway", "weigh_two_way"]
 
+MULTIWAY = int(SplitMode.MULTIWAY)
 TIE = 1e-9
 HOPED = 0.5
 """The state of a column whose best cut is no candidate: what models leave of it may be worse, never better."""
@@ -281,3 +283,23 @@ def weigh_multiway(
         cost /= size
     found[COST, column], found[CUT, column], found[STATE, column] = cost, joined, joined
     return elements
+
+
+@inner
+def together_after(guide: Guide, mode: Int, column: Int, elements: Int, base: Int, scratch: Scratch) -> Any:
+    """The share of all pairs of rows that the best split of the column that was weighed last leaves together."""
+    lists, cut = scratch.lists, np.int64(scratch.found[CUT, column])
+    if mode != MULTIWAY:
+        put_in_order(guide, np.int64(scratch.found[WAY, column]), elements, base, scratch)
+    total, below, squares = 0.0, 0.0, 0.0
+    for place in range(elements):
+        if mode == MULTIWAY:
+            size = np.float64(lists[OWN, place])
+            squares += size * size
+        else:
+            size = np.float64(lists[OWN, lists[ORDER, place]])
+            below += size if place <= cut else 0.0
+        total += size
+    if mode != MULTIWAY:
+        squares = below * below + (total - below) * (total - below)
+    return squares / (total * total)

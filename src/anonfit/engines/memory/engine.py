@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from anonfit.criteria.chance import WORD, child_key, exponential, root_key
 from anonfit.criteria.purpose import BLIND, Purpose
 from anonfit.engines.memory import growing, guard, guide, layout
 from anonfit.engines.memory.counting import count_rows
@@ -33,17 +34,27 @@ from anonfit.engines.memory.layout import (
     rows_of,
 )
 from anonfit.engines.memory.moving import count_parts, scatter
-from anonfit.engines.memory.scratch import SIZES, make_scratch
+from anonfit.engines.memory.scratch import CHANCE, SIZES, Scratch, make_scratch
 from anonfit.engines.memory.selecting import Node, Selector, Shared, Split
 from anonfit.engines.memory.spans import child_span, child_tile
 from anonfit.engines.memory.splitting import choose_split
 from anonfit.engines.memory.structs import shared
-from anonfit.engines.memory.trees import breadth_first, settle
+from anonfit.engines.memory.trees import begins_of, breadth_first, settle
 from anonfit.engines.tree import Tree
 from anonfit.tables.coded import CodedTable, SplitMode
 from anonfit.threads import thread_count
 
-__all__ = ["Grower", "Growth", "Guarded", "grow", "join_subtrees", "root_span", "tiled_modes"]
+__all__ = [
+    "Grower",
+    "Growth",
+    "Guarded",
+    "draw_by_key",
+    "grow",
+    "join_subtrees",
+    "root_span",
+    "signed_key",
+    "tiled_modes",
+]
 
 SUBTREE = 1 << 16
 """Nodes of fewer rows are grown by one thread, each with all nodes below it."""
@@ -92,6 +103,16 @@ def join_subtrees(
     return np.concatenate(blocks), np.concatenate(sets)
 
 
+def signed_key(key: int) -> int:
+    """The bits of a key as kernels hold whole numbers."""
+    return key - WORD - 1 if key > WORD >> 1 else key
+
+
+def draw_by_key(key: int, scratch: Scratch) -> None:
+    """Give every column the number that chance has for it at the node of a key."""
+    scratch.found[CHANCE] = [exponential(key, column) for column in range(len(scratch.found[0]))]
+
+
 class Grower:
     """Grows one tree: the top with all threads on one node at a time, then whole subtrees, one per thread."""
 
@@ -106,6 +127,7 @@ class Grower:
         self.guide = guide.make_guide(purpose, guide.whole_of(purpose, table), packing, guide_fields)
         self.guard = guard.make_guard(guarded, packing, guard_fields, len(table.columns)) if guarded else None
         self.k = k
+        self.seed, self.by_chance = purpose.seed, purpose.by_chance
         self.rows = table.rows
         first = pack(packing, table.rows, entities=table.entities, threads=threads)
         self.buffers = (first, rows_of(np.empty_like(first.words)))
@@ -150,7 +172,8 @@ class Grower:
     def root(self) -> Node:
         """The node of all rows."""
         span, tile = root_span(self.columns)
-        return Node(0, 0, self.rows, 0, span, tile, self.count(0, 0, self.rows), self.selector is not None)
+        selecting = self.selector is not None
+        return Node(0, 0, self.rows, 0, span, tile, self.count(0, 0, self.rows), selecting, root_key(self.seed))
 
     def partition(self, node: Node, split: Split) -> list[tuple[int, int]]:
         """Move a node's rows to their parts with two threads; the run of each part in the other buffer."""
@@ -183,6 +206,8 @@ class Grower:
             if found is not None:
                 return found
             node.selecting = False
+        if self.by_chance:
+            draw_by_key(node.key, self.scratch)
         chosen: Split = choose_split(
             rows,
             self.shared_columns,
@@ -255,7 +280,8 @@ class Grower:
             if part != largest:
                 histogram = self.count(1 - node.buffer, start, stop)
                 rest = rest - histogram
-            found.append(Node(first + part, start, stop, 1 - node.buffer, span, tile, histogram, node.selecting))
+            key = child_key(node.key, part)
+            found.append(Node(first + part, start, stop, 1 - node.buffer, span, tile, histogram, node.selecting, key))
         for child in found:
             if child.histogram is None:
                 child.histogram = rest
@@ -274,6 +300,7 @@ class Grower:
             node.start,
             node.stop,
             node.buffer,
+            signed_key(node.key),
             node.histogram,
             node.span,
             node.tile,
@@ -281,8 +308,8 @@ class Grower:
         )
         return found
 
-    def grow(self) -> Tree:
-        """The tree of all nodes."""
+    def grow(self) -> tuple[Tree, NDArray[np.int64]]:
+        """The tree of all nodes, and where the rows of each region begin."""
         limit = max(self.subtree_rows, self.rows // (4 * self.threads)) if self.pool else self.rows
         waiting, small = [self.root()], []
         while waiting:
@@ -298,7 +325,7 @@ class Grower:
             self.nodes[: self.used], self.members[: self.filled], [node.number for node in small], subtrees
         )
         settle(nodes, self.buffers[0].words, self.buffers[1].words)
-        return breadth_first(nodes, members)
+        return breadth_first(nodes, members), begins_of(nodes)
 
     def close(self) -> None:
         """Let the threads go."""
@@ -308,11 +335,12 @@ class Grower:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """A grown tree over codes, and the packed rows in the order of its regions."""
+    """A grown tree over codes, and the packed rows, those of a region together; `begins` has the first row of each."""
 
     tree: Tree
     rows: Rows
     columns: Columns
+    begins: NDArray[np.int64]  # (region with rows,) ascending
 
     @property
     def numbers(self) -> NDArray[np.uint32]:
@@ -335,7 +363,7 @@ def grow(
     """
     grower = Grower(table, k, purpose, guarded, thread_count(threads), subtree)
     try:
-        tree = grower.grow()
+        tree, begins = grower.grow()
     finally:
         grower.close()
-    return Growth(tree, grower.buffers[0], grower.columns)
+    return Growth(tree, grower.buffers[0], grower.columns, begins)

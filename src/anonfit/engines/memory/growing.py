@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from anonfit.compiling import inner, kernel
+from anonfit.engines.memory.chances import draw, part_key
 from anonfit.engines.memory.counting import count_rows
 from anonfit.engines.memory.elements import inner_range, tighten
 from anonfit.engines.memory.guard import Guard
-from anonfit.engines.memory.guide import Guide
+from anonfit.engines.memory.guide import RULE, Guide
 from anonfit.engines.memory.layout import (
     FROM,
     MODE,
@@ -28,7 +29,7 @@ from anonfit.engines.memory.layout import (
 from anonfit.engines.memory.moving import divide, persons_between
 from anonfit.engines.memory.scratch import PARTS, Scratch
 from anonfit.engines.memory.spans import child_span, child_tile
-from anonfit.engines.memory.splitting import choose_split
+from anonfit.engines.memory.splitting import BY_CHANCE, choose_split
 from anonfit.tables.coded import SplitMode
 
 __all__ = ["attach", "finish", "grow_subtree", "new_nodes"]
@@ -38,8 +39,8 @@ __all__ = ["attach", "finish", "grow_subtree", "new_nodes"]
 # (-1: it has none): how many codes, then the codes.
 CHILD, CHILDREN, COLUMN, START, BEFORE, BEGIN, END, BUFFER, SET, FACTS = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
 
-# One row per node that waits to be split: its number, its rows and their buffer, and its histogram.
-NODE, ROW, STOP, SIDE, HISTOGRAM, WAITING = 0, 1, 2, 3, 4, 5
+# One row per node that waits to be split: its number, its rows and their buffer, its histogram, and its key.
+NODE, ROW, STOP, SIDE, HISTOGRAM, KEY, WAITING = 0, 1, 2, 3, 4, 5, 6
 TOO_SMALL, UNCOUNTED = -1, -2
 
 BINARY = int(SplitMode.BINARY)
@@ -229,6 +230,7 @@ def grow_subtree(
     start: Int,
     stop: Int,
     side: Int,
+    key: Int,
     histogram: Any,
     span: Any,
     tile: Any,
@@ -255,6 +257,8 @@ def grow_subtree(
         side,
         0,
     )
+    waiting[0, KEY] = key
+    by_chance = guide.settings[RULE] == BY_CHANCE
     for index in range(SPAN * width):
         spans[0, index] = span[index // width, index % width]
     for index in range(columns.tile):
@@ -270,7 +274,7 @@ def grow_subtree(
             waiting[count, STOP],
             waiting[count, SIDE],
         )
-        slot = waiting[count, HISTOGRAM]
+        slot, key = waiting[count, HISTOGRAM], waiting[count, KEY]
         for index in range(SPAN * width):
             here[index // width, index % width] = spans[count, index]
         for index in range(columns.tile):
@@ -283,6 +287,8 @@ def grow_subtree(
             count_rows(rows, columns, guide, start, stop, np.int64(1), slots[slot], places)
         column, parts, before, by_set = np.int64(-1), np.int64(0), np.int64(-1), np.int64(0)
         if slot >= 0:
+            if by_chance:
+                draw(key, scratch.found)
             column, parts, before, by_set = choose_split(
                 rows, columns, guide, k, guard, start, stop, slots[slot], here, held, scratch
             )
@@ -326,6 +332,7 @@ def grow_subtree(
                 highest = max(highest, kept)
             waiting[count, NODE], waiting[count, ROW], waiting[count, STOP] = first + part, start, stop
             waiting[count, SIDE], waiting[count, HISTOGRAM] = 1 - side, kept
+            waiting[count, KEY] = part_key(key, part)
             child = spans[count].reshape(SPAN, width)
             if by_set == 1:
                 child_tile(columns, here, held, column, part, scratch.side, child, tiles[count])

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from anonfit.counts.measures import Sums
 from anonfit.criteria.purpose import Purpose, WeightRule
-from anonfit.criteria.targets import SHARE_BITS, ClassTarget, NumberTarget, ShareTarget, Target
+from anonfit.criteria.targets import SHARE_BITS, ClassTarget, NameTarget, NumberTarget, ShareTarget, Target
 from anonfit.engines.memory.layout import Packing
 from anonfit.tables.coded import CodedTable, code_dtype
 
@@ -30,13 +30,13 @@ CLASSES = 2  # how many classes it has
 BIT = 3  # where it begins in the row
 MASK = 4
 ITSELF = 5  # the quasi-identifier it is, or -1
-CLASS, SHARE, NUMBER = 0, 1, 2
+CLASS, NAME, SHARE, NUMBER = 0, 1, 2, 3
 
 # Rows of Guide.factors.
 FACTOR, UNIT = 0, 1
 
 # Entries of Guide.numbers.
-ALPHA, MIN_GAIN, LARGEST, PER_MASS = 0, 1, 2, 3
+ALPHA, MIN_GAIN, LARGEST, PER_MASS, BETA, GAMMA = 0, 1, 2, 3, 4, 5
 
 LOGS = 1 << 20
 """Entries of the table of x ln x."""
@@ -64,6 +64,8 @@ def _target_fields(target: Target, packing: Packing) -> int:
     """Add a target's fields; the first one's number."""
     if isinstance(target, ClassTarget):
         return packing.add(target.classes, code_dtype(target.width).itemsize)
+    if isinstance(target, NameTarget):
+        return packing.add(target.names, code_dtype(target.width).itemsize)
     if isinstance(target, NumberTarget):
         return packing.add(target.multiples.astype(np.int32).view(np.uint32), 4)
     assert isinstance(target, ShareTarget)
@@ -85,8 +87,9 @@ def _masses(purpose: Purpose, table: CodedTable) -> NDArray[np.int64]:
 
 def _whole(target: Target, masses: NDArray[np.int64]) -> Sums:
     """The sums of a target over the table."""
-    if isinstance(target, ClassTarget):
-        weighted = np.bincount(target.classes, weights=masses, minlength=target.width)
+    if isinstance(target, ClassTarget | NameTarget):
+        codes = target.classes if isinstance(target, ClassTarget) else target.names
+        weighted = np.bincount(codes, weights=masses, minlength=target.width)
         return weighted.astype(np.int64)
     if isinstance(target, ShareTarget):
         return masses @ target.shares
@@ -139,7 +142,9 @@ def make_guide(purpose: Purpose, whole: Whole, packing: Packing, fields: GuideFi
         targets=facts,
         factors=np.stack([np.array(found, dtype=np.float64), units]),
         weights=weights,
-        numbers=np.array([purpose.alpha, purpose.min_gain, largest, purpose.unit]),
+        numbers=np.array(
+            [purpose.alpha, purpose.min_gain, largest, purpose.unit, purpose.beta, purpose.gamma], np.float64
+        ),
         logs=x_log_x(min(LOGS, max(whole.mass, whole.rows) + 1)),
     )
 
@@ -148,6 +153,8 @@ def _shape(target: Target, unit: float) -> tuple[int, int, float]:
     """A target's kind, its classes, and what its sums are multiplied by."""
     if isinstance(target, ClassTarget):
         return CLASS, target.width, unit
+    if isinstance(target, NameTarget):
+        return NAME, target.width, unit
     if isinstance(target, ShareTarget):
         return SHARE, target.shares.shape[1], unit / (1 << SHARE_BITS)
     assert isinstance(target, NumberTarget)

@@ -16,12 +16,15 @@ __all__ = ["order_rows"]
 
 
 @kernel
-def _by_group(groups: Any, numbers: Any, places: Any, order: Any) -> None:
-    """Counting sort of row numbers by group; `places` holds the first place of each group and is moved on."""
-    for index in range(groups.shape[0]):
-        group = groups[index]
-        order[places[group]] = numbers[index]
-        places[group] += 1
+def _by_group(groups: Any, edges: Any, numbers: Any, places: Any, order: Any) -> None:
+    """Counting sort of runs of row numbers by group; `places` holds the first place of each group and is moved on."""
+    for run in range(groups.shape[0]):
+        group = groups[run]
+        place = places[group]
+        for index in range(edges[run], edges[run + 1]):
+            order[place] = numbers[index]
+            place += 1
+        places[group] = place
 
 
 @kernel
@@ -34,8 +37,8 @@ def _before(near: Any, one: int, other: int) -> Any:
 
 
 @kernel
-def _sort_groups(keys: Any, edges: Any, order: Any, near: Any, places: Any, spare: Any) -> None:
-    """Sort the row numbers of some groups by their keys: insertion in short runs, then merging.
+def _sort_groups(keys: Any, edges: Any, order: Any, words: Any, near: Any, places: Any, spare: Any) -> None:
+    """Sort the row numbers of some groups by their keys, which go into `words`: insertion in short runs, then merging.
 
     What is compared and moved stays near: copies of the keys in the order of the groups, and places among them. Indices
     have no sign, since numba would look whether they are negative.
@@ -75,26 +78,34 @@ def _sort_groups(keys: Any, edges: Any, order: Any, near: Any, places: Any, spar
             width += width
         for place in range(start, stop):
             spare[place] = order[base + places[place]]
+            for word in range(keys.shape[0]):
+                words[word, base + place] = near[places[place], word]
         for place in range(start, stop):
             order[base + place] = spare[place]
 
 
 def order_rows(
     groups: NDArray[np.int32],
+    begins: NDArray[np.int64],
     numbers: NDArray[np.uint32],
     count: int,
     keys: NDArray[np.uint64],
     *,
     threads: int | None = None,
-) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """Row numbers by group (0..count), within a group by their keys, and the first place of each group.
+) -> tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.uint64]]:
+    """Row numbers by group (0..count), within a group by their keys; the first place of each group; and the keys in
+    that order.
 
-    groups: (place,) of the rows `numbers`; keys: (word, row number), compared word by word.
+    groups: (run,) of the rows `numbers`, which stand in runs that begin at `begins`, the first at 0; keys: (word, row
+    number), compared word by word.
     """
-    sizes = np.bincount(groups, minlength=count)
-    edges = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    runs = np.append(begins, len(numbers))
+    edges = np.zeros(count + 1, np.int64)
+    np.add.at(edges, groups + 1, np.diff(runs))
+    np.cumsum(edges, out=edges)
     order = np.empty(len(numbers), np.uint32)
-    _by_group(groups, numbers, edges[:-1].copy(), order)
+    words = np.empty((keys.shape[0], len(numbers)), np.uint64)
+    _by_group(groups, runs, numbers, edges[:-1].copy(), order)
     if keys.shape[0]:
         workers = thread_count(threads)
         cuts = np.searchsorted(edges, np.linspace(0, len(order), 4 * workers + 1)).tolist()
@@ -104,8 +115,8 @@ def order_rows(
             rows = int(edges[last] - edges[first])
             near = np.empty((rows, keys.shape[0]), np.uint64)
             places, spare = np.empty((2, rows), np.uint32)
-            _sort_groups(keys, edges[first : last + 1], order, near, places, spare)
+            _sort_groups(keys, edges[first : last + 1], order, words, near, places, spare)
 
         with ThreadPoolExecutor(workers) as pool:
             list(pool.map(sort, cuts[:-1], cuts[1:]))
-    return order, edges
+    return order, edges, words

@@ -57,6 +57,8 @@ class Groups:
         self.persons = np.zeros(0, np.uint32) if table.counts is None else table.counts
         self.guarded = [(one, np.ascontiguousarray(one.codes[order])) for one in guarded]
         self.silent = silent
+        self.names = [column.name for column in table.columns]
+        self.sizes = [column.size for column in table.columns]
         self.watched: dict[int, _Watched] = {}
         self.by_code: dict[int, tuple[NDArray[np.uint32], NDArray[np.int64]]] = {}
         self.threads = thread_count(threads)
@@ -137,9 +139,18 @@ class Groups:
     def allowed(self, refinement: Refinement, divisions: dict[int, Division]) -> bool:
         """Whether the models of sensitive columns allow all groups that a refinement would make."""
         return all(
-            self._values_allowed(self.groupings[number], refinement, division, one, values)
+            self._values_allowed(self.groupings[number], refinement.column, refinement.children, division.changed, one)
             for number, division in divisions.items()
-            for one, values in self.guarded
+            for one in self.guarded
+        )
+
+    def all_allowed(self) -> bool:
+        """Whether the models of sensitive columns allow all groups that there are."""
+        return all(
+            self._values_allowed(grouping, column, same, np.ones((grouping.used, 1), np.bool_), one)
+            for grouping in self.groupings
+            for column, same in [(grouping.columns[0], np.zeros(self.sizes[grouping.columns[0]], np.int32))]
+            for one in self.guarded
         )
 
     def refine(self, refinement: Refinement, divisions: dict[int, Division]) -> None:
@@ -221,19 +232,27 @@ class Groups:
         return np.stack([grouping.persons[: grouping.used] - alone[:, slot], table[:, slot]], axis=1)
 
     def _values_allowed(
-        self, grouping: Grouping, refinement: Refinement, division: Division, one: Guarded, values: NDArray[Any]
+        self,
+        grouping: Grouping,
+        column: int,
+        children: NDArray[np.int32],
+        asked: NDArray[np.bool_],
+        guarded: tuple[Guarded, NDArray[Any]],
     ) -> bool:
-        """Whether the models of one sensitive column allow the groups that come of those that are divided."""
-        number = int(np.count_nonzero(division.changed))
-        places = np.full(division.targets.shape, -1, np.int64)
-        places[division.changed] = np.arange(number)
+        """Whether the models of one sensitive column allow some groups: `asked` (group, child), of the children
+        (code,) of a column.
+        """
+        one, values = guarded
+        number = int(np.count_nonzero(asked))
+        places = np.full(asked.shape, -1, np.int64)
+        places[asked] = np.arange(number)
         size = one.column.size
         step = max(grouped.CELLS // size, 1)
         for first in range(0, number, step):
             counts = np.zeros((min(step, number - first), size), np.int64)
             kernels.count_values(
-                self.codes[refinement.column],
-                refinement.children,
+                self.codes[column],
+                children,
                 grouping.groups,
                 places,
                 values,

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from anonfit.compiling import kernel
 from anonfit.engines.bits import set_bits
 from anonfit.engines.memory.counting import read
-from anonfit.engines.memory.layout import BIT, MASK, PLACE, Columns, Packing, Rows, add_fields, describe, pack
+from anonfit.engines.memory.layout import BIT, MASK, PLACE, Columns, Packing, Rows, add_fields, describe, pack, rows_of
 from anonfit.engines.memory.structs import shared
 from anonfit.engines.tree import Tree
 from anonfit.tables.coded import CodedTable
 from anonfit.threads import thread_count
 
-__all__ = ["Routes", "make_routes", "route_packed", "route_table"]
+__all__ = ["Routes", "make_routes", "route_packed", "route_regions", "route_table"]
 
 # Rows of Routes.nodes.
 COLUMN, CHILD, CHILDREN, START = 0, 1, 2, 3
@@ -92,6 +92,17 @@ def route_packed(rows: Rows, columns: Columns, routes: Routes, *, threads: int |
     with ThreadPoolExecutor(workers) as pool:
         list(pool.map(lambda start, stop: _route(*given, start, stop, found), edges[:-1], edges[1:]))
     return found
+
+
+def route_regions(
+    rows: Rows, columns: Columns, routes: Routes, begins: NDArray[np.int64], *, threads: int | None = None
+) -> NDArray[np.int32]:
+    """The node of each packed row, in their order, where those of a region stand together from each of `begins` on.
+
+    Rows of one region have been sent there by the same splits: one of them goes down the tree for all.
+    """
+    nodes = route_packed(rows_of(rows.words[begins]), columns, routes, threads=threads)
+    return np.repeat(nodes, np.diff(np.append(begins, len(rows.words))))
 
 
 def route_table(

@@ -36,7 +36,9 @@ COST = 1  # cost of the column's best split, infinite where it has none
 CUT = 2  # the place after which it is cut (multiway: 0, or 1 where missing is joined with the first child)
 WAY = 3  # the target whose order of elements it is cut in
 STATE = 4  # whether every cut was held against the privacy models
-FOUND = 5
+CHANCE = 5  # the number that chance gives the column at the node, where a rule draws
+TOGETHER = 6  # the share of all pairs of rows that the column's split leaves together, where a rule asks for it
+FOUND = 7
 
 
 HISTOGRAMS = 64

@@ -39,6 +39,7 @@ class Node:
     tile: NDArray[np.uint8]
     histogram: Any
     selecting: bool
+    key: int = 0
 
 
 class Shared(NamedTuple):

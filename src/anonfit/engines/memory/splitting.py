@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from anonfit.compiling import inner, kernel
-from anonfit.engines.memory.cutting import HOPED, TIE, sum_whole, weigh_multiway, weigh_two_way
+from anonfit.engines.memory.cutting import HOPED, TIE, sum_whole, together_after, weigh_multiway, weigh_two_way
 from anonfit.engines.memory.elements import BINARY, MULTIWAY, ORDERED, find_elements, inner_range, spread_of, tighten
 from anonfit.engines.memory.guard import ABSENT, Guard
 from anonfit.engines.memory.guarding import parts_allowed
 from anonfit.engines.memory.guide import (
     ALPHA,
+    BETA,
+    GAMMA,
     LARGEST,
     MIN_GAIN,
     PER_MASS,
@@ -26,6 +28,7 @@ from anonfit.engines.memory.guide import (
 from anonfit.engines.memory.layout import FROM, GAP, MODE, SIZE, TILE, Columns, Int, Rows
 from anonfit.engines.memory.ordering_elements import put_in_order
 from anonfit.engines.memory.scratch import (
+    CHANCE,
     COST,
     CUT,
     ENDS,
@@ -36,6 +39,7 @@ from anonfit.engines.memory.scratch import (
     SPREAD,
     STARTS,
     STATE,
+    TOGETHER,
     WAY,
     Scratch,
 )
@@ -43,7 +47,7 @@ from anonfit.engines.memory.weighing import NOBODY, cost_of, mass_of, own_cost
 
 __all__ = ["choose_split", "write_parts"]
 
-FIRST, PRODUCT, BLEND = 1, 2, 3  # weight rules, as in criteria.purpose
+FIRST, NAIVE, PRODUCT, BY_CHANCE, COMBINED = 1, 2, 3, 5, 6  # weight rules, as in criteria.purpose
 
 
 @inner
@@ -84,27 +88,37 @@ def _weigh(
         scratch.found[SPREAD, column] = -1.0
     else:
         scratch.found[COST, column] += mine / size
+        if guide.settings[RULE] == COMBINED:
+            mode = columns.facts[MODE, column]
+            scratch.found[TOGETHER, column] = together_after(guide, mode, column, elements, base, scratch)
     return elements, base, node / size
 
 
 @inner
-def _merit(guide: Guide, column: Int, value: float) -> Any:
+def _merit(guide: Guide, column: Int, value: float, found: Any) -> Any:
     """How much a column's split is preferred by a rule that mixes weight and value."""
-    if guide.settings[RULE] == PRODUCT:
+    rule, numbers = guide.settings[RULE], guide.numbers
+    if rule == PRODUCT:
         return guide.weights[column] * value
-    largest = guide.numbers[LARGEST]
-    weight = guide.weights[column] / largest if largest > 0 else 0.0
-    return guide.numbers[ALPHA] * weight + (1.0 - guide.numbers[ALPHA]) * value
+    weight = guide.weights[column] / numbers[LARGEST] if numbers[LARGEST] > 0 else 0.0
+    if rule == BY_CHANCE:
+        return weight * value / found[CHANCE, column]
+    if rule == COMBINED:
+        wide = numbers[BETA] * weight * found[SPREAD, column]
+        return numbers[ALPHA] * value + wide - numbers[GAMMA] * found[TOGETHER, column]
+    return numbers[ALPHA] * weight + (1.0 - numbers[ALPHA]) * value
 
 
 @inner
 def _is_better(guide: Guide, node: float, column: Int, best: Int, found: Any) -> Any:
     """Whether a column's split is to be preferred to the best one before it."""
     rule = guide.settings[RULE]
-    if rule == FIRST and guide.weights[column] != guide.weights[best]:
+    if FIRST <= rule <= NAIVE and guide.weights[column] != guide.weights[best]:
         return guide.weights[column] > guide.weights[best]
     wider = found[SPREAD, column] > found[SPREAD, best] + TIE
     blind = guide.targets.shape[1] == 0
+    if rule == NAIVE:
+        return wider
     if rule >= PRODUCT:
         values = (found[SPREAD, column], found[SPREAD, best])
         if not blind:
@@ -114,7 +128,7 @@ def _is_better(guide: Guide, node: float, column: Int, best: Int, found: Any) ->
                     max(node - found[COST, column], 0.0) / node,
                     max(node - found[COST, best], 0.0) / node,
                 )
-        more = _merit(guide, column, values[0]) - _merit(guide, best, values[1])
+        more = _merit(guide, column, values[0], found) - _merit(guide, best, values[1], found)
         return more > TIE or (more >= -TIE and wider)
     if blind:
         return wider
@@ -199,7 +213,10 @@ def choose_split(
     for one in range(width):
         tighten(rows, columns, guide, one, start, stop, histogram, span)
         found[SPREAD, one] = spread_of(rows, columns, guide, one, start, stop, histogram, span, tile, scratch)
-        found[STATE, one], found[CUT, one] = 0.0, -1.0
+        # What models leave of a column may be more even than its best cut: a rule that asks for that holds every cut
+        # against them at once.
+        at_once = guide.settings[RULE] == COMBINED and columns.facts[MODE, one] != MULTIWAY
+        found[STATE, one], found[CUT, one] = 1.0 if at_once else 0.0, -1.0
     parts, before, by_set = np.int64(0), np.int64(-1), np.int64(0)
     # With targets every column is weighed before the best is chosen, without any only the one that is preferred.
     turn = width if blind else 0
@@ -227,6 +244,9 @@ def choose_split(
                     return ABSENT - column, np.int64(0), np.int64(-1), np.int64(0)
                 # Not allowed, or not among the candidates: find the best of what is left of this column.
                 found[STATE, column] = np.floor(found[STATE, column]) + 1.0
+        asks = found[STATE, column] == 1.0 and columns.facts[MODE, column] != MULTIWAY
+        if asks and guard is not None and guard.taken[0, column] == ABSENT:
+            return ABSENT - column, np.int64(0), np.int64(-1), np.int64(0)
         elements, base, node = _weigh(
             rows, columns, guide, k, guard, column, start, stop, histogram, span, tile, is_first, scratch
         )

@@ -12,7 +12,7 @@ from anonfit.compiling import kernel
 from anonfit.engines.memory.growing import BEFORE, BEGIN, BUFFER, CHILD, CHILDREN, COLUMN, END, SET, START
 from anonfit.engines.tree import Tree
 
-__all__ = ["breadth_first", "region_sizes", "settle"]
+__all__ = ["begins_of", "breadth_first", "region_sizes", "settle"]
 
 
 @kernel
@@ -36,6 +36,13 @@ def settle(nodes: Any, first: Any, second: Any) -> None:
             for row in range(nodes[node, BEGIN], nodes[node, END]):
                 for word in range(first.shape[1]):
                     first[row, word] = second[row, word]
+
+
+def begins_of(nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The first rows of the regions that have any, ascending."""
+    has_rows = (nodes[:, COLUMN] < 0) & (nodes[:, END] > nodes[:, BEGIN])
+    found: NDArray[np.int64] = np.sort(nodes[has_rows, BEGIN])
+    return found
 
 
 def breadth_first(nodes: NDArray[np.int64], members: NDArray[np.int64]) -> Tree:

@@ -19,20 +19,21 @@ from anonfit.engines.memory.routing import make_routes, route_packed
 from anonfit.engines.memory.scratch import PARTS, SIZES
 from anonfit.engines.memory.selecting import Node, Split
 from anonfit.engines.memory.splitting import write_parts
+from anonfit.engines.memory.warming_refining import ROWS, use_refining
 from anonfit.engines.tree import Tree
 from anonfit.privacy.l_diversity import DistinctL
 from anonfit.privacy.sensitive import SensitiveColumn
 from anonfit.tables.coded import CodedColumn, CodedTable, SplitMode
 from anonfit.tables.taxonomy import Taxonomy
 
-__all__ = ["is_compiled", "warm_finding", "warm_up", "warm_weighing"]
+__all__ = ["is_compiled", "warm_finding", "warm_refining", "warm_up", "warm_weighing"]
 
 
-def _mark(models: bool) -> str:
+def _mark(models: bool, refining: bool) -> str:
     """The file that stands in the cache once all is compiled; kernels that hold groups against models are compiled
-    apart.
+    apart, and so are those of top-down refinement.
     """
-    return "compiled-with-models" if models else "compiled"
+    return ("refining-" if refining else "") + ("compiled-with-models" if models else "compiled")
 
 
 def _table() -> CodedTable:
@@ -44,11 +45,12 @@ def _table() -> CodedTable:
     return CodedTable(columns, (codes, codes), 4)
 
 
-def _guarded(models: bool) -> list[Guarded]:
+def _guarded(models: bool, rows: int = 4) -> list[Guarded]:
     if not models:
         return []
-    sensitive = SensitiveColumn("sensitive", 2, False, np.array([2, 2]))
-    return [Guarded(sensitive, np.array([0, 0, 1, 1], np.uint32), (DistinctL(sensitive, 1),))]
+    sensitive = SensitiveColumn("sensitive", 2, False, np.array([rows // 2, rows // 2]))
+    codes = (np.arange(rows) >= rows // 2).astype(np.uint32)
+    return [Guarded(sensitive, codes, (DistinctL(sensitive, 1),))]
 
 
 class _GivenSplit(Grower):
@@ -99,7 +101,7 @@ def warm_finding(*, models: bool = False) -> None:
         _compile(tighten, *shared, *node, *place)
         nowhere = np.full(1, -1, np.int32)
         tree = Tree(nowhere, np.zeros(1, np.int32), np.zeros(1, np.int32), nowhere, nowhere, ())
-        _use(Growth(tree, grower.buffers[0], grower.columns))
+        _use(Growth(tree, grower.buffers[0], grower.columns, np.zeros(1, np.int64)))
 
 
 @contextmanager
@@ -115,7 +117,7 @@ def _use(growth: Growth) -> None:
     """Use what comes after growing."""
     cells = [np.arange(2, dtype=np.int32)] * 2
     nodes = route_packed(growth.rows, growth.columns, make_routes(growth.tree, cells, [2, 2]))
-    order_rows(nodes, growth.numbers, len(growth.tree.column), np.zeros((1, 4), np.uint64))
+    order_rows(nodes, np.arange(len(nodes)), growth.numbers, len(growth.tree.column), np.zeros((1, 4), np.uint64))
 
 
 def warm_up(*, models: bool = False) -> None:
@@ -123,13 +125,23 @@ def warm_up(*, models: bool = False) -> None:
     guarded = _guarded(models)
     grow(_table(), 2, guarded=guarded, threads=1)  # one thread grows a subtree, several split a node together
     _use(grow(_table(), 2, guarded=guarded, threads=2, subtree=1))
+    _put_mark(_mark(models, refining=False))
+
+
+def warm_refining(*, models: bool = False) -> None:
+    """Use every kernel of top-down refinement once."""
+    use_refining(_guarded(models, ROWS))
+    _put_mark(_mark(models, refining=True))
+
+
+def _put_mark(name: str) -> None:
     folder = cache_folder("engines")
     if folder is not None:
         with suppress(OSError):
-            (folder / _mark(models)).touch()
+            (folder / name).touch()
 
 
-def is_compiled(*, models: bool = False) -> bool:
+def is_compiled(*, models: bool = False, refining: bool = False) -> bool:
     """Whether the kernels are in the cache."""
     folder = cache_folder("engines")
-    return folder is not None and (folder / _mark(models)).exists()
+    return folder is not None and (folder / _mark(models, refining)).exists()

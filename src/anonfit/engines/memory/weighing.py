@@ -23,6 +23,7 @@ from anonfit.engines.memory.guide import (
     KIND,
     LEAN,
     MASS,
+    NAME,
     NUMBER,
     SLOT,
     UNIT,
@@ -62,6 +63,11 @@ def _impurity(targets: Any, unit: float, logs: Any, target: Int, mass: Int, sums
         total = np.float64(sums[at(begin)])
         return max(np.float64(sums[at(begin + 1)]) - total * total / number, 0.0) * unit
     end = begin + targets[CLASSES, target]
+    if kind == NAME:
+        number, squares = np.float64(mass), 0.0
+        for place in range(begin, end):
+            squares += np.float64(sums[at(place)]) * np.float64(sums[at(place)])
+        return max(number - squares / number, 0.0) * unit if mass > 0 else 0.0
     count = mass
     if kind != CLASS:
         count = np.int64(0)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from anonfit.counts.measures import Sums
+from anonfit.criteria.chance import exponential
 from anonfit.criteria.median import TIE
 from anonfit.criteria.purpose import Purpose, WeightRule
 from anonfit.criteria.targets import ClassTarget, NumberTarget
@@ -16,6 +17,11 @@ from anonfit.engines.reference.records import Node, Parts, Records, Split, joine
 from anonfit.tables.coded import SplitMode
 
 __all__ = ["Blind", "Guided"]
+
+
+WEIGHT_FIRST = (WeightRule.FIRST, WeightRule.NAIVE)
+MIXED = (WeightRule.PRODUCT, WeightRule.BLEND, WeightRule.CHANCE, WeightRule.COMBINED)
+"""Rules that mix weights with what a split is worth."""
 
 
 def _larger(one: float, other: float) -> int:
@@ -30,23 +36,27 @@ class Blind:
         self.records = records
         self.purpose = purpose
 
-    def better(self, column: int, spread: float, best: int, best_spread: float) -> bool:
-        """Whether a column is preferred to an earlier one."""
+    def merit(self, column: int, spread: float, key: int) -> float:
+        """How much a column is preferred by a rule that mixes weight and range."""
+        return self.purpose.merit(column, spread, spread=spread, chance=exponential(key, column))
+
+    def better(self, column: int, spread: float, best: int, best_spread: float, key: int) -> bool:
+        """Whether a column is preferred to an earlier one, at the node of a key."""
         purpose = self.purpose
-        if purpose.rule == WeightRule.FIRST and purpose.weights[column] != purpose.weights[best]:
+        if purpose.rule in WEIGHT_FIRST and purpose.weights[column] != purpose.weights[best]:
             return purpose.weights[column] > purpose.weights[best]
-        if purpose.rule in (WeightRule.PRODUCT, WeightRule.BLEND):
-            order = _larger(purpose.merit(column, spread), purpose.merit(best, best_spread))
+        if purpose.rule in MIXED:
+            order = _larger(self.merit(column, spread, key), self.merit(best, best_spread, key))
             if order != 0:
                 return order > 0
         return _larger(spread, best_spread) > 0
 
-    def prefer(self, spreads: dict[int, float]) -> int:
-        """The column to try of those that are left."""
+    def prefer(self, spreads: dict[int, float], key: int = 0) -> int:
+        """The column to try of those that are left, at the node of a key."""
         columns = sorted(spreads)
         best = columns[0]
         for column in columns[1:]:
-            if self.better(column, spreads[column], best, spreads[best]):
+            if self.better(column, spreads[column], best, spreads[best], key):
                 best = column
         return best
 
@@ -56,7 +66,7 @@ class Blind:
         spreads = {index: records.spread(node, index) for index in range(len(records.columns))}
         left = {index: one for index, one in spreads.items() if one >= 0 and self.purpose.may_split(index)}
         while left:
-            index = self.prefer(left)
+            index = self.prefer(left, node.key)
             if records.columns[index].mode == SplitMode.MULTIWAY:
                 parts = records.multiway(node, index)
             else:
@@ -199,15 +209,24 @@ class Guided:
         before, after = self.node_cost(node), self.split_cost(node, column, parts)
         share = max(before - after, 0.0) / before if before != 0 else 0.0
         split = Split(column, parts, is_set=mode in (SplitMode.SUBSET, SplitMode.BINARY))
-        return _Offer(split, after, spread, self.purpose.merit(column, share))
+        together, chance = self.together(node, column, parts), exponential(node.key, column)
+        merit = self.purpose.merit(column, share, spread=spread, together=together, chance=chance)
+        return _Offer(split, after, spread, merit)
+
+    def together(self, node: Node, column: int, parts: Parts) -> float:
+        """The share of all pairs of rows that a split leaves together."""
+        sizes = [float(self.records.weight(self.records.within(node, column, part))) for part in parts]
+        return sum(size * size for size in sizes) / (sum(sizes) * sum(sizes))
 
     def better(self, one: _Offer, best: _Offer) -> bool:
         """Whether a column's split is preferred to that of an earlier column."""
-        if self.purpose.rule == WeightRule.FIRST:
+        if self.purpose.rule in WEIGHT_FIRST:
             weight, best_weight = (self.purpose.weights[offer.split.column] for offer in (one, best))
             if weight != best_weight:
                 return weight > best_weight
-        if self.purpose.rule in (WeightRule.PRODUCT, WeightRule.BLEND):
+        if self.purpose.rule == WeightRule.NAIVE:
+            order = 0
+        elif self.purpose.rule in MIXED:
             order = _larger(one.merit, best.merit)
         else:
             order = _larger(best.cost, one.cost)

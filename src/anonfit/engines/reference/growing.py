@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from anonfit.criteria.chance import child_key, root_key
 from anonfit.criteria.purpose import BLIND, Purpose
 from anonfit.engines.reference.choosing import Blind, Guided
 from anonfit.engines.reference.records import Diverse, Node, Records, Split
@@ -90,7 +91,8 @@ class _Growing:
         if split is None:
             self.narrow_all(node)
             return
-        for child in self.apply(split, node):
+        for part, child in enumerate(self.apply(split, node)):
+            child.key = child_key(node.key, part)
             if child.rows:
                 self.grow(child)
 
@@ -129,5 +131,6 @@ def grow(table: CodedTable, k: int, purpose: Purpose = BLIND, *, diversity: Sequ
     records = Records(table, k, purpose, diversity)
     growing = _Growing(records, purpose)
     root = Node(list(range(table.rows)), [list(range(column.size)) for column in table.columns], selecting=True)
+    root.key = root_key(purpose.seed)
     growing.grow(root)
     return _tree(root)

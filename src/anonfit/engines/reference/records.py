@@ -41,6 +41,7 @@ class Node:
     before: int = -1
     column: int = LEAF
     first_set: list[int] | None = None
+    key: int = 0
     children: list[Node] = field(default_factory=list)
 
 

@@ -71,6 +71,7 @@ class _Records:
         classes: NDArray[Any],
         quasi_identifiers: Sequence[tuple[tuple[int, ...], int]],
         weights: NDArray[Any] | None,
+        start: Sequence[Sequence[Part]] | None,
     ) -> None:
         self.table, self.asked = table, quasi_identifiers
         self.codes = [codes.tolist() for codes in table.codes]
@@ -79,7 +80,7 @@ class _Records:
         self.entities = None if table.entities is None else table.entities.tolist()
         self.classes = classes.tolist()
         tops = [(tuple(range(one.size)), -1 if one.mode < SplitMode.BINARY else 0) for one in table.columns]
-        self.parts: list[list[Part]] = [[top] for top in tops]
+        self.parts: list[list[Part]] = [[top] for top in tops] if start is None else [list(parts) for parts in start]
 
     def class_counts(self, column: int, codes: Codes) -> NDArray[np.int64]:
         counts = np.zeros(max(self.classes) + 1, np.int64)
@@ -135,6 +136,13 @@ class _Records:
         return (low, -1), (high, -1)
 
     def children(self, index: int, part: Part) -> tuple[Part, ...]:
+        """The children of a taxonomy node; the children of an only child that has rows stand in its place."""
+        found = self.below(index, part)
+        filled = [child for child in found if set(child[0]) & set(self.codes[index])]
+        further = self.children(index, filled[0]) if len(filled) == 1 else ()
+        return tuple(one for child in found for one in (further if further and child == filled[0] else (child,)))
+
+    def below(self, index: int, part: Part) -> tuple[Part, ...]:
         """The children of a taxonomy node; missing is a child of the root."""
         codes, node = part
         column = self.table.columns[index]
@@ -260,9 +268,12 @@ def refine(
     weights: NDArray[Any] | None = None,
     guarded: Sequence[Guarded] = (),
     options: Options | None = None,
+    start: Sequence[Sequence[Part]] | None = None,
 ) -> Plain:
-    """Refine the columns of a table as far as requirements, each of columns and k, allow."""
-    records = _Records(table, classes, requirements, weights)
+    """Refine the columns of a table as far as requirements, each of columns and k, allow. The parts to start with have
+    what is suppressed first.
+    """
+    records = _Records(table, classes, requirements, weights, start)
     refining = _Refining(records, guarded, options or Options())
     steps = []
     while (best := refining.best()) is not None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALL",
+    "CHANGED",
     "CHUNK",
     "KEPT",
     "KNOWN",
@@ -37,6 +38,7 @@ __all__ = [
     "without_signs",
 ]
 
+CHANGED = "the source changed while it was read"
 CHUNK = 1 << 19
 """Rows that are worked on at once."""
 SET, ROWS = "set", "rows"

@@ -8,8 +8,10 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from subprocess import DEVNULL
 from typing import Any, TypeVar
 
+from anonfit.engines.spark.rows import CHANGED
 from anonfit.errors import EngineError, MissingPackage
 
 __all__ = ["quiet", "session", "told"]
@@ -37,7 +39,7 @@ def session() -> Any:
     """The session of this process; if there is none, one by Spark's own settings, without any on this machine."""
     try:
         import pyarrow as pa  # noqa: F401 - rows travel as Arrow
-        from pyspark import SparkConf, SparkContext
+        from pyspark import SparkConf
         from pyspark.sql import SparkSession
     except ModuleNotFoundError as error:
         raise MissingPackage(str(error.name), "spark", "The engine spark") from None
@@ -48,19 +50,30 @@ def session() -> Any:
         return told(lambda: SparkSession.builder.getOrCreate())
     # Rows are counted by Python processes: they must be of the Python that runs here.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    try:
-        SparkContext.getSystemProperty("java.version")  # starts Java, which reads Spark's settings
-    except Exception as error:
-        raise EngineError(
-            f"engine spark: Java did not start ({type(error).__name__}); install Java 17 or newer, or set JAVA_HOME."
-        ) from None
-    known = SparkConf()
+    _start_java()
+    known = SparkConf()  # Spark's own settings, which Java reads
     builder = SparkSession.builder.appName("anonfit")
     if known.get("spark.master", "local[*]").startswith("local"):
         for name, value in LOCAL.items():
             if not known.contains(name):
                 builder = builder.config(name, value)
     return told(builder.getOrCreate)
+
+
+def _start_java() -> None:
+    """Start Java. What it says goes nowhere: words about the machine, and what executors say of rows."""
+    from pyspark import SparkContext
+    from pyspark.java_gateway import launch_gateway
+
+    if SparkContext._gateway is not None:
+        return
+    try:
+        gateway = launch_gateway(popen_kwargs={"stdout": DEVNULL, "stderr": DEVNULL})
+        SparkContext._ensure_initialized(gateway=gateway)
+    except Exception as error:
+        raise EngineError(
+            f"engine spark: Java did not start ({type(error).__name__}); install Java 17 or newer, or set JAVA_HOME."
+        ) from None
 
 
 def told(work: Callable[[], Result]) -> Result:
@@ -85,6 +98,8 @@ def told(work: Callable[[], Result]) -> Result:
             why = "a package that anonfit needs is not installed where the executors run; Spark's log names it"
         elif "PYTHON_VERSION_MISMATCH" in text or "different version in worker" in text:
             why = "the executors run another version of Python; set PYSPARK_PYTHON"
+        elif CHANGED in text:
+            why = f"{CHANGED}; read it while nobody writes to it"
         else:
             why = f"a job failed ({_kind(error)}); Spark's log says more"
         raise EngineError(f"engine spark: {why}.") from None

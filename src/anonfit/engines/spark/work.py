@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonfit.engines.contract import CountRequest
-from anonfit.engines.spark.rows import CHUNK, arrow, chunks, frame_of, polars, without_signs
+from anonfit.engines.spark.rows import CHANGED, CHUNK, arrow, chunks, frame_of, polars, without_signs
 
 if TYPE_CHECKING:
     import polars as pl
@@ -63,7 +63,7 @@ def _looked_up(frame: pl.DataFrame, lookup: Lookup, table: pl.DataFrame) -> pl.S
     )
     found = keys.join(table, on=names, how="left", nulls_equal=True, maintain_order="left")[lookup.field]
     if found.null_count() or len(found) != len(frame):
-        raise AssertionError("rows have values that were not there before: the source changed while it was read")
+        raise AssertionError(CHANGED)
     return found
 
 

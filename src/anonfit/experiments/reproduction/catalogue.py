@@ -3,21 +3,50 @@
 
 from __future__ import annotations
 
+from anonfit.experiments.reproduction.adult_curves import GENERALIZED_ADULT, NAIVE_BAYES_ADULT, SUPPRESSED_ADULT
+from anonfit.experiments.reproduction.adult_errors import BASELINE_ERROR, CUT_OF_SEVEN, ERROR_AT_500, UPPER_ERROR
+from anonfit.experiments.reproduction.anonymous_tree_errors import ANONYMOUS_C45, ANONYMOUS_ID3
+from anonfit.experiments.reproduction.anonymous_tree_exposure import CONFIDENCE_LIMITS, EXPOSED_CLASSES
 from anonfit.experiments.reproduction.census_accuracy import CENSUS_ACCURACY
 from anonfit.experiments.reproduction.census_numbers import CENSUS_NUMBERS
 from anonfit.experiments.reproduction.contraceptives import CONTRACEPTIVES
+from anonfit.experiments.reproduction.credit import CREDIT_SCREENING, GERMAN_CREDIT
+from anonfit.experiments.reproduction.credit_weights import CREDIT_WEIGHTS
 from anonfit.experiments.reproduction.entropy_and_size import ENTROPY_AND_SIZE
 from anonfit.experiments.reproduction.forest_overfits import FOREST_OVERFITS
 from anonfit.experiments.reproduction.frame import Experiment
 from anonfit.experiments.reproduction.imprecision import IMPRECISION
+from anonfit.experiments.reproduction.interval_trees import INTERVAL_TREES
+from anonfit.experiments.reproduction.loss_metrics import LOSS_METRICS
+from anonfit.experiments.reproduction.metrics_and_tasks import METRICS_AND_TASKS
+from anonfit.experiments.reproduction.mortgage_customers import MORTGAGE_CUSTOMERS
+from anonfit.experiments.reproduction.one_weight import ONE_WEIGHT
+from anonfit.experiments.reproduction.paper_examples import PAPER_EXAMPLES
 from anonfit.experiments.reproduction.projection import PROJECTION
 from anonfit.experiments.reproduction.random_groups import RANDOM_GROUPS
+from anonfit.experiments.reproduction.refinement_time import REFINEMENT_TIME
+from anonfit.experiments.reproduction.several_quasi_identifiers import SEVERAL_QUASI_IDENTIFIERS
 from anonfit.experiments.reproduction.several_targets import SEVERAL_TARGETS
+from anonfit.experiments.reproduction.split_points import SPLIT_POINTS
 from anonfit.experiments.reproduction.synthetic_accuracy import SYNTHETIC_ACCURACY
 
 __all__ = ["EXPERIMENTS"]
 
 EXPERIMENTS: tuple[Experiment, ...] = (
+    PAPER_EXAMPLES,
+    SPLIT_POINTS,
+    CUT_OF_SEVEN,
+    BASELINE_ERROR,
+    UPPER_ERROR,
+    GENERALIZED_ADULT,
+    ERROR_AT_500,
+    SUPPRESSED_ADULT,
+    NAIVE_BAYES_ADULT,
+    SEVERAL_QUASI_IDENTIFIERS,
+    CREDIT_SCREENING,
+    GERMAN_CREDIT,
+    LOSS_METRICS,
+    REFINEMENT_TIME,
     SYNTHETIC_ACCURACY,
     SEVERAL_TARGETS,
     IMPRECISION,
@@ -27,5 +56,14 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     RANDOM_GROUPS,
     PROJECTION,
     CENSUS_NUMBERS,
+    MORTGAGE_CUSTOMERS,
+    ANONYMOUS_ID3,
+    ANONYMOUS_C45,
+    EXPOSED_CLASSES,
+    CONFIDENCE_LIMITS,
+    ONE_WEIGHT,
+    CREDIT_WEIGHTS,
     FOREST_OVERFITS,
+    METRICS_AND_TASKS,
+    INTERVAL_TREES,
 )

@@ -117,7 +117,8 @@ def draw(figure: Figure, folder: Path, name: str) -> tuple[Path, Path]:
 def _legend(canvas: Any, axis: Any) -> None:
     handles, names = axis.get_legend_handles_labels()
     if names:
-        canvas.legend(handles, names, loc="outside lower center", ncols=min(len(names), 5), frameon=False)
+        widest = 5 if canvas.get_figwidth() > 9 else 3
+        canvas.legend(handles, names, loc="outside lower center", ncols=min(len(names), widest), frameon=False)
 
 
 def _panel(axis: Any, panel: Panel) -> None:
@@ -159,7 +160,7 @@ def _line(axis: Any, panel: Panel, line: Line, number: int, colour: str, marker:
             label=line.name,
             error_kw={"lw": 0.8},
         )
-    elif panel.kind == "points":
+    elif panel.kind == "points" and not line.dashed:
         axis.scatter(line.x, line.y, s=26, color=colour, marker=marker, label=line.name, alpha=0.85)
     else:
         pattern = "--" if line.dashed else "-"

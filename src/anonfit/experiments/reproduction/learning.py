@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from anonfit.algorithms.demands import Demands
 from anonfit.algorithms.mondrian import anonymize, persons_of
+from anonfit.algorithms.top_down import Refining, anonymize_top_down
 from anonfit.evaluation.learners import Model, learner
 from anonfit.experiments.agrawal import taxonomies
 from anonfit.experiments.purpose_tables import Task
-from anonfit.experiments.single_dimensional import SingleDimensional
 from anonfit.pipeline import schema_of, workload_of
 from anonfit.recoding.applying import recoded_columns
 from anonfit.recoding.recoding import Recoding
@@ -185,7 +185,7 @@ def recode(holdout: Holdout, method: str, k: int, targets: Sequence[str] | None 
 
     Args:
         holdout: The rows.
-        method: InfoGain, LSD, Median or TDS.
+        method: InfoGain, LSD, Median or TDS, which is top-down refinement for one quasi-identifier.
         k: How many rows must share every region.
         targets: The targets that are asked for; all if not given.
         words: More words of `anonymize`.
@@ -196,22 +196,19 @@ def recode(holdout: Holdout, method: str, k: int, targets: Sequence[str] | None 
     asked = list(holdout.targets if targets is None else targets)
     frame = holdout.training.drop([name for name in holdout.targets if name not in asked])
     schema = Schema(tuple(column for column in holdout.schema.columns if column.name in frame.columns))
-    if method == TDS:
-        return SingleDimensional().recode(frame, holdout.spec, k)
     names = [column.name for column in schema.quasi_identifiers]
-    criterion = words.pop("criterion", None) or _CRITERIA[method]
-    spec = spec_of_keywords(
-        None, {"quasi_identifiers": names, "targets": asked, "k": k, "criterion": criterion, **words}
-    )
-    return anonymize(
-        schema,
-        frame,
-        persons=persons_of(len(frame), None, None),
-        demands=Demands(k),
-        workload=workload_of(spec),
-        cut_points=spec.method.cut_points,
-        threads=1,
-    ).recoding
+    how = {"algorithm": "tdr"} if method == TDS else {"criterion": words.pop("criterion", None) or _CRITERIA[method]}
+    spec = spec_of_keywords(None, {"quasi_identifiers": names, "targets": asked, "k": k, **how, **words})
+    given: dict[str, Any] = {
+        "persons": persons_of(len(frame), None, None),
+        "demands": Demands(k),
+        "workload": workload_of(spec),
+        "cut_points": spec.method.cut_points,
+        "threads": 1,
+    }
+    if method == TDS:
+        return anonymize_top_down(schema, frame, refining=Refining(), **given).recoding
+    return anonymize(schema, frame, **given).recoding
 
 
 def folds(

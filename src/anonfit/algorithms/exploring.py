@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the use of a release is not known: many ways to weigh columns are tried, those that no other betters are kept,
+and one of them is published by a rule that is stated.
+
+A candidate depends on its number and the seed only, so each can be made again; a time budget only says how many are
+tried. Nothing but the chosen one leaves the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from anonfit.algorithms.mondrian import Anonymized
+from anonfit.interrupting import stoppable
+from anonfit.progress import Stage, silent
+from anonfit.workload.request import Workload
+
+__all__ = ["CANDIDATES", "RULE", "Candidate", "Explored", "Tried", "candidate", "explore", "front", "nearest", "told"]
+
+CANDIDATES = 32
+"""How many are tried where no time is given."""
+MOST = 10_000
+"""No more are tried, whatever the time."""
+WAYS = ("first", "product", "blend", "probabilistic", "clustering")
+RULE = (
+    "of those that no other one betters in some figure without being worse in another, the one whose figures, each "
+    "scaled from 0 (the best of these) to 1 (the worst), add up to the least; of equal ones the first"
+)
+"""By what one is published."""
+SEEDS = 1 << 31
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A way to choose splits; weights are written with few digits, so that it can be asked for again by hand."""
+
+    number: int
+    criterion: str
+    weights: Mapping[str, float]
+    weight_rule: str = "first"
+    alpha: float = 0.5
+    seed: int = 0
+
+    def workload(self, asked: Workload) -> Workload:
+        """What was asked, in this way."""
+        return replace(
+            asked,
+            criterion=self.criterion,
+            weights=self.weights,
+            weight_rule=self.weight_rule,
+            alpha=self.alpha,
+            seed=self.seed,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A candidate and its figures, of which less is better."""
+
+    candidate: Candidate
+    figures: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Explored:
+    """What was tried, the places of those that no other betters, and the place and the regions of the chosen one."""
+
+    tried: tuple[Tried, ...]
+    front: tuple[int, ...]
+    chosen: int
+    result: Anonymized
+
+    @property
+    def candidate(self) -> Candidate:
+        """The chosen one."""
+        return self.tried[self.chosen].candidate
+
+
+def candidate(number: int, seed: int, stated: Mapping[str, float]) -> Candidate:
+    """The candidate of a number: 0 is blind, 1 makes clusters, and the others draw a way, weights and a seed.
+
+    Args:
+        number: Its number.
+        seed: The seed of the exploration.
+        stated: How much each quasi-identifier matters as far as it is known; drawn weights are multiples of these.
+    """
+    if number == 0:
+        return Candidate(0, "median", {}, seed=seed)
+    if number == 1:
+        return Candidate(1, "clustering", dict(stated), seed=seed)
+    # Seeds may be negative; a generator's may not.
+    rng = np.random.default_rng([number, seed % (1 << 64)])
+    way = WAYS[int(rng.integers(len(WAYS)))]
+    weights = {name: _short(weight * float(rng.exponential())) for name, weight in stated.items()}
+    alpha = round(float(rng.uniform(0.1, 0.9)), 2) if way == "blend" else 0.5
+    own = int(rng.integers(SEEDS))
+    if way == "clustering":
+        return Candidate(number, "clustering", weights, seed=own)
+    return Candidate(number, "weighted", weights, way, alpha, own)
+
+
+def _short(weight: float) -> float:
+    """A weight of three digits; one that is above 0 stays so."""
+    return float(f"{weight:.3g}")
+
+
+def front(figures: Sequence[Sequence[float]]) -> list[int]:
+    """The places of those that no other betters in some figure without being worse in another; of equal ones all."""
+    table = np.array(figures, dtype=np.float64)
+    found = []
+    for place, mine in enumerate(table):
+        betters = (table <= mine).all(axis=1) & (table < mine).any(axis=1)
+        if not betters.any():
+            found.append(place)
+    return found
+
+
+def nearest(figures: Sequence[Sequence[float]]) -> int:
+    """The place of the one whose scaled figures add up to the least; of equal ones the first."""
+    table = np.array(figures, dtype=np.float64)
+    best, width = table.min(axis=0), np.ptp(table, axis=0)
+    scaled = (table - best) / np.where(width > 0, width, 1.0)
+    return int(np.argmin(np.round(scaled.sum(axis=1), 9)))
+
+
+def explore(
+    asked: Workload,
+    stated: Mapping[str, float],
+    make: Callable[[Workload], Anonymized],
+    measure: Callable[[Anonymized], Mapping[str, float]],
+    *,
+    seconds: float | None = None,
+    stage: Stage = silent,
+) -> Explored:
+    """Try candidates until the time is over or enough were tried, and choose one.
+
+    Args:
+        asked: What is asked beside the way to choose splits.
+        stated: How much each quasi-identifier matters, as far as it is known.
+        make: Makes regions for a workload.
+        measure: The figures of regions; less is better.
+        seconds: The time budget; at least two candidates are tried. None: a fixed number.
+        stage: Told what is tried.
+
+    Returns:
+        What was tried and chosen. An interrupt ends the search as the time does.
+    """
+    end = None if seconds is None else monotonic() + seconds
+    most = CANDIDATES if seconds is None else MOST
+    tried: list[Tried] = []
+    with stoppable() as stopped:
+        while len(tried) < most and (len(tried) < 2 or not (stopped() or (end is not None and monotonic() >= end))):
+            number = len(tried)
+            stage(f"Trying way {number + 1} to weigh columns")
+            one = candidate(number, asked.seed, stated)
+            tried.append(Tried(one, measure(make(one.workload(asked)))))
+    figures = [list(one.figures.values()) for one in tried]
+    kept = front(figures)
+    chosen = kept[nearest([figures[place] for place in kept])]
+    # Made again: the regions of a whole front would take much memory.
+    return Explored(tuple(tried), tuple(kept), chosen, make(tried[chosen].candidate.workload(asked)))
+
+
+def told(found: Explored, *, seconds: float | None, seed: int) -> dict[str, Any]:
+    """The exploration as the internal record has it: every candidate with what it takes to make it again."""
+    lines = [
+        {
+            "number": one.candidate.number,
+            "method": {
+                "criterion": one.candidate.criterion,
+                "weight_rule": one.candidate.weight_rule,
+                "alpha": one.candidate.alpha,
+                "seed": one.candidate.seed,
+            },
+            "weights": dict(one.candidate.weights),
+            "figures": dict(one.figures),
+            "on_front": place in found.front,
+        }
+        for place, one in enumerate(found.tried)
+    ]
+    return {"rule": RULE, "seed": seed, "time_budget": seconds, "published": found.chosen, "candidates": lines}

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`audit_tree`: how anonymous the release of a model is towards the rows it was taught with (Friedman, Schuster and
+Wolff, k-Anonymous Decision Tree Induction, Definition 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+
+from anonfit.auditing.branches import ModelTree
+from anonfit.auditing.coding import IntArray, coded_values
+from anonfit.auditing.demands import read_demand, read_targets
+from anonfit.auditing.groups import Grouping, Persons, count_values, group_rows, most_frequent, persons_in_groups
+from anonfit.auditing.groups import read_persons as persons_of
+from anonfit.auditing.measuring import run_audit
+from anonfit.auditing.reading import open_table, require_columns
+from anonfit.auditing.request import Request
+from anonfit.auditing.result import Audit
+from anonfit.auditing.risk import THRESHOLDS
+from anonfit.auditing.saved_trees import SavedTree
+from anonfit.auditing.sizes import group_sizes, share_of
+from anonfit.auditing.tree_models import AuditedModel, ModelSpans, open_model, spans_of
+from anonfit.auditing.tree_result import Exposure, OneTree, Span, TreeAudit
+from anonfit.auditing.tree_spans import joined_spans
+from anonfit.errors import DataError, listed
+
+__all__ = ["audit_tree"]
+
+CONFIDENCES = (0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """The columns of an audit by what an attacker knows."""
+
+    public: tuple[str, ...]
+    private: tuple[str, ...]
+    target: str | None
+    entity: str | None
+    count: str | None
+
+    @property
+    def class_is_public(self) -> bool:
+        """Whether an attacker knows the class."""
+        return self.target in self.public
+
+    @property
+    def all(self) -> list[str]:
+        """Every column that is needed."""
+        named = [*self.public, *self.private, self.entity, self.count]
+        return [name for name in dict.fromkeys(named) if name is not None]
+
+
+def audit_tree(
+    model: Any,
+    data: Any,
+    *,
+    public: Sequence[str] | None = None,
+    private: Sequence[str] | None = None,
+    k: int | None = None,
+    target: str | None = None,
+    diversity: Sequence[Mapping[str, Any]] = (),
+    max_confidence: float | None = None,
+    confidences: Sequence[float] = CONFIDENCES,
+    entity: str | None = None,
+    count: str | None = None,
+    features: Sequence[str] | None = None,
+    domains: Mapping[str, Sequence[object]] | None = None,
+    limit: int = 10_000_000,
+    missing: Sequence[str] = ("",),
+) -> TreeAudit:
+    """Say how anonymous the release of a model is, together with how many training rows have each of its outcomes.
+
+    Args:
+        model: A fitted scikit-learn decision tree or forest (all its trees are taken to be released), a
+            KAnonymousTreeClassifier, a saved tree (its folder or file), a function that gives one outcome for each
+            row of a frame, or any model whose `predict` does.
+        data: The rows it was taught with, as the model reads them: a path, or a polars, pandas or Arrow frame.
+        public: Columns an attacker may know of a person. A tree of anonfit says which, if this is not given.
+        private: Columns nobody else knows. The class is one of them, or of the public ones.
+        k: The individuals asked of the smallest span.
+        target: The column of the class; not needed where all other columns named are read by the model.
+        diversity: Demands on private columns in every span: {"column": "income", "model": "entropy-l", "l": 1.5}.
+        max_confidence: The largest share of a span that may have one class.
+        confidences: The individuals whose class can be told with these are counted.
+        entity: The column whose different values are the individuals.
+        count: The column with the number of individuals that a row stands for.
+        features: The columns that the model reads, in its order, where it does not know their names.
+        domains: For a model that is no tree, the values that private columns can have; those in the data if not given.
+        limit: For a model that is no tree, how often it may be asked at most.
+        missing: Texts that mean missing.
+
+    Returns:
+        What was found; `passed` says whether every demand is met.
+
+    Example:
+        >>> import polars as pl
+        >>> people = pl.DataFrame({"age": [30, 40, 50, 60], "smokes": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
+        >>> model = lambda rows: (rows["age"] >= 50) & (rows["smokes"] == 1)
+        >>> found = audit_tree(model, people, public=["age"], private=["smokes", "ill"], target="ill", k=2)
+        >>> found.k, found.passed, found.certain.persons
+        (2, True, 2)
+    """
+    named = [*(public or ()), *(private or ())]
+    opened = open_model(model, features, [name for name in named if name != target])
+    columns = _columns(opened, public, private, target=target, entity=entity, count=count)
+    table = open_table(data, missing=missing)
+    require_columns(table, columns.all, purpose="named for the audit")
+    frame = table.frame(columns.all)
+    if not len(frame):
+        raise DataError("The data has no rows, so there is nobody to protect.")
+    persons = persons_of(frame, entity=entity, count=count)
+    found = spans_of(
+        opened,
+        data,
+        frame,
+        public=columns.public,
+        target=columns.target,
+        persons=persons,
+        domains=domains or {},
+        limit=limit,
+    )
+    demands = {"k": k, "diversity": diversity, "max_confidence": max_confidence}
+    return _measured(columns, frame, persons, found, demands, tuple(confidences))
+
+
+def _columns(
+    model: AuditedModel,
+    public: Sequence[str] | None,
+    private: Sequence[str] | None,
+    *,
+    target: str | None,
+    entity: str | None,
+    count: str | None,
+) -> _Columns:
+    """Public and private columns, and the class: the one that the model does not read."""
+    saved = model.held if isinstance(model.held, SavedTree) else None
+    if isinstance(public, str) or isinstance(private, str):
+        raise DataError("'public' and 'private' are lists of columns.")
+    if public is None and private is None and saved is not None:
+        target = target or saved.target
+        known = (target,) if saved.class_is_public else ()
+        public, private = (*saved.public, *known), (*saved.private, *({target} - set(known)))
+    public, private = tuple(public or ()), tuple(private or ())
+    if both := sorted(set(public) & set(private)):
+        raise DataError(f"Both public and private: {listed(both)}; a column is one of these.")
+    named = (*public, *private)
+    if not named:
+        raise DataError("An audit needs the public and the private columns: what can an attacker know of a person?")
+    if len(set(named)) < len(named):
+        raise DataError("A column is named twice among the public and private columns.")
+    rest = [name for name in named if name not in model.columns]
+    if target is None and len(rest) > 1:
+        raise DataError(f"Which of {listed(rest)} is the class? Name it as 'target'; the model does not read it.")
+    if target is not None and target not in named:
+        raise DataError(f"The class '{target}' is among neither the public nor the private columns; add it to one.")
+    if target is not None and target in model.columns:
+        raise DataError(f"The model reads '{target}', so it cannot be the class.")
+    return _Columns(public, private, target or (rest[0] if rest else None), entity, count)
+
+
+def _measured(
+    columns: _Columns,
+    frame: pl.DataFrame,
+    persons: Persons,
+    found: ModelSpans,
+    demands: Mapping[str, Any],
+    confidences: tuple[float, ...],
+) -> TreeAudit:
+    """The figures of spans, which are told apart by a class that is public."""
+    of_row, hidden, k = found.of_row, columns.target, demands["k"]
+    if columns.class_is_public:
+        classes = group_rows(frame.select(columns.target), len(frame)).of_row
+        of_row, hidden = joined_spans([of_row, classes], len(frame)), None
+    values = None if hidden is None else frame[hidden]
+    sizes = persons_in_groups(persons, of_row, int(of_row.max()) + 1)
+    spans = _audit(columns, frame, of_row, **demands)
+    single = found.leaves if not columns.class_is_public else ()
+    return TreeAudit(
+        kind=found.kind,
+        public=columns.public,
+        private=columns.private,
+        target=columns.target,
+        class_is_public=columns.class_is_public,
+        outcomes=found.outcomes,
+        spans=replace(spans, findings=(*found.findings, *spans.findings), notes=(*spans.notes, *found.notes)),
+        exposed=() if values is None else _exposed(persons, of_row, values, confidences),
+        trees=tuple(_one_tree(tree, one, persons, values, k) for tree, one in found.trees),
+        of_spans=tuple(Span(int(sizes[number]), leaves) for number, leaves in enumerate(single)),
+    )
+
+
+def _audit(
+    columns: _Columns,
+    frame: pl.DataFrame,
+    of_row: IntArray,
+    *,
+    k: int | None,
+    diversity: Sequence[Mapping[str, Any]],
+    max_confidence: float | None,
+) -> Audit:
+    """The audit of the table in which everybody's span stands in place of the public columns."""
+    name = "span"
+    while name in frame.columns:
+        name += "_"
+    private = [one for one in columns.private if one != columns.entity]
+    demands = tuple(read_demand(one) for one in diversity)
+    if strange := [one.column for one in demands if one.column not in private]:
+        raise DataError(f"Diversity is asked of {listed(strange)}, which is no private column.")
+    # Other private columns are not told of anybody, so nothing is said of them.
+    told = [columns.target if columns.target in private else None, *(one.column for one in demands)]
+    held = dict.fromkeys(one for one in (*told, columns.entity, columns.count) if one is not None)
+    table = pl.DataFrame([pl.Series(name, of_row), *(frame[one] for one in held)])
+    if max_confidence is not None and (columns.target is None or columns.target not in private):
+        raise DataError("'max_confidence' is of a private class, and there is none.")
+    capped = [{"column": columns.target, "type": "nominal"}]
+    return run_audit(
+        Request(
+            data=table,
+            quasi_identifiers=(name,),
+            k=k,
+            entity=columns.entity,
+            count=columns.count,
+            diversity=demands,
+            targets=() if max_confidence is None else read_targets(capped, max_confidence),
+            thresholds=THRESHOLDS,
+            missing=(),
+        )
+    )
+
+
+def _exposed(
+    persons: Persons, of_row: IntArray, values: pl.Series, confidences: tuple[float, ...]
+) -> tuple[Exposure, ...]:
+    """How many individuals are in spans of which so large a part has one class."""
+    column = coded_values(values)
+    groups = int(of_row.max()) + 1
+    sizes = persons_in_groups(persons, of_row, groups)
+    grouping = Grouping(of_row, groups, of_row[:0])
+    most = most_frequent(count_values(persons, grouping, column, sizes=sizes))
+    if any(not 0 < one <= 1 for one in confidences):
+        raise DataError("A confidence is above 0 and at most 1.")
+    # 85 % of 20 persons are 17, though 0.85 * 20 may come out a little larger.
+    return tuple(
+        Exposure(one, share_of(sizes, most >= one * sizes * (1 - 1e-12))) for one in sorted({*confidences, 1.0})
+    )
+
+
+def _one_tree(tree: ModelTree, of_row: IntArray, persons: Persons, values: pl.Series | None, k: int | None) -> OneTree:
+    sizes = group_sizes(persons_in_groups(persons, of_row, int(of_row.max()) + 1), k)
+    certain = None if values is None else _exposed(persons, of_row, values, (1.0,))[0].persons
+    return OneTree(len(tree.leaves), sizes.groups, sizes.smallest, sizes.persons_below_k, certain)

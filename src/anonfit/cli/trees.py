@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`anonfit tree`: publish a k-anonymous decision tree and say what it tells, show one, or predict by it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from anonfit.cli.showing import console, print_json, stages
+from anonfit.errors import ReleaseError, RequestError
+
+__all__ = ["tree_of_spec", "use_tree"]
+
+LONGEST = 40
+"""Lines of a tree that are shown."""
+
+
+def _summary(report: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """What a script wants to know of a published tree."""
+    audit = report["audit"]
+    return {
+        "tree": str(folder),
+        "k": report["asked"]["k"],
+        "rows": report["rows"],
+        "leaves": report["tree"]["leaves"],
+        "spans": audit["spans"]["sizes"]["groups"],
+        "smallest_span": audit["k"],
+        "exposed": audit["exposed"],
+        "passed": audit["passed"],
+        "drawing": str(folder / "tree.svg"),
+        "internal_record": str(folder.with_name(f"{folder.name}.internal.json")),
+    }
+
+
+def tree_of_spec(spec: Path | None, out: Path | None, *, settings: Sequence[str], replace: bool, as_json: bool) -> None:
+    """Grow and publish the tree of a spec."""
+    if spec is None:
+        raise RequestError("name a spec to grow a tree, or --from with a published tree.")
+    with stages(as_json=as_json) as stage:
+        from anonfit.report.tree_text import drawn_text
+        from anonfit.tree_api import run_tree
+
+        folder = out or Path(f"{spec.stem}-tree")
+        made = run_tree(spec, folder, settings=settings, replace=replace, stage=stage)
+    found = _summary(made.audit, folder)
+    if as_json:
+        print_json(found)
+        return
+    from rich.text import Text
+
+    screen = console()
+    screen.print(Text("Published ", style="bold green") + Text(str(folder), style="bold"), soft_wrap=True)
+    screen.print(
+        f"  {found['leaves']:,} leaves, {found['spans']:,} spans, the smallest of {found['smallest_span']} persons "
+        f"(asked: {found['k']})"
+    )
+    if (dropped := made.audit["rows"]["dropped"]) != 0:
+        screen.print(f"  rows left out for missing values: {dropped}")
+    if found["exposed"]:
+        told = ", ".join(f"{_share(one['persons'])} at {one['confidence']:.0%}" for one in found["exposed"])
+        screen.print(f"  persons whose class can be told: {told}", soft_wrap=True)
+    screen.print(
+        "  The audit of the written tree accepted it. Not covered: background knowledge, other releases, what a span "
+        "has in common."
+    )
+    _show(drawn_text(made.tree))
+    screen.print(Text(f"  drawn: {found['drawing']}"), soft_wrap=True)
+    screen.print(Text(f"  for the owner of the data only: {found['internal_record']}"), soft_wrap=True)
+
+
+def _share(told: Mapping[str, Any]) -> str:
+    share = told["share"]
+    return f"{share:.1%}" if isinstance(share, float) else str(share)
+
+
+def _show(drawing: str) -> None:
+    """The first lines of a drawing."""
+    from rich.text import Text
+
+    screen = console()
+    lines = drawing.splitlines()
+    for line in lines[:LONGEST]:
+        screen.print(Text(line), soft_wrap=True)
+    if len(lines) > LONGEST:
+        screen.print(f"… {len(lines) - LONGEST} more lines in tree.txt")
+
+
+def use_tree(
+    spec: Path | None, saved: Path | None, data: Path | None, out: Path | None, *, replace: bool, as_json: bool
+) -> None:
+    """Show a published tree, or write new data with the classes that it predicts."""
+    if spec is not None or saved is None:
+        raise RequestError("--predict goes with --from and a published tree, and not with a spec.")
+    with stages(as_json=as_json) as stage:
+        from anonfit.tree_api import load_tree, predict_file
+
+        stage("Loading the tree")
+        tree = load_tree(saved)
+        if data is not None:
+            file = out or Path(f"{data.name.split('.')[0]}-predicted.csv")
+            if file.exists() and not replace:
+                raise ReleaseError(f"{file} is already there; choose another name, or allow to replace it (--replace).")
+            stage("Predicting")
+            rows = predict_file(tree, data, file)
+    if data is None:
+        _show_tree(tree, as_json=as_json)
+    elif as_json:
+        print_json({"predicted": str(file), "rows": rows})
+    else:
+        from rich.text import Text
+
+        console().print(Text(f"Predicted {rows:,} rows: {file}"), soft_wrap=True)
+
+
+def _show_tree(tree: Any, *, as_json: bool) -> None:
+    import json
+
+    from anonfit.report.tree_text import drawn_text
+
+    if as_json:
+        print_json(json.loads(tree.to_model_json()))
+    else:
+        _show(drawn_text(tree))

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`anonfit workload`: learn from a query log, write the spec, and show what could and could not be read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anonfit.cli.showing import console, print_json, stages, table
+from anonfit.errors import RequestError
+
+if TYPE_CHECKING:
+    from anonfit.query_logs.learning import Learned
+    from anonfit.query_logs.tallies import Unread
+    from anonfit.spec import Spec
+
+__all__ = ["learn_workload"]
+
+SHOWN = 10
+"""Selections, reasons and statements that a terminal shows; JSON has more."""
+LONGEST = 70
+
+
+def learn_workload(
+    logs: Sequence[Path],
+    path: Path,
+    out: Path | None,
+    *,
+    options: Mapping[str, Any],
+    replace: bool,
+    as_json: bool,
+) -> None:
+    """Learn from logs and write the spec."""
+    from anonfit.pipeline import persons_in, read_source, source_of
+    from anonfit.spec import QueryLogSpec
+    from anonfit.spec_learning import learn_from_log, learned_text
+    from anonfit.spec_reading import read_spec
+
+    target = out or path.with_name("learned.toml")
+    if target.exists() and not replace:
+        raise RequestError(f"{target} is already there; choose another --out, or add --replace.")
+    if not target.parent.is_dir():
+        raise RequestError(f"{target.parent}: there is no such folder to write the spec into.")
+    spec = read_spec(path)
+    folder = spec.folder or Path()
+    log = QueryLogSpec(tuple(os.path.relpath(one.resolve(), folder) for one in logs), **options)
+    with stages(as_json=as_json) as stage:
+        stage("Reading the table")
+        schema, frame = read_source(spec, source_of(spec))
+        stage("Reading the log")
+        learned = learn_from_log(spec, log, schema.columns, frame, persons_in(schema, frame))
+    text = learned_text(spec, log, learned, original=path.read_text(encoding="utf-8"), folder=target.resolve().parent)
+    target.write_text(text, encoding="utf-8")
+    if as_json:
+        print_json(_as_json(learned, target))
+    else:
+        _show(learned, target, spec)
+
+
+def _as_json(learned: Learned, target: Path) -> dict[str, Any]:
+    tally = learned.tally
+    return {
+        "spec": str(target),
+        "statements": tally.statements,
+        "queries": tally.queries,
+        "other_statements": tally.others,
+        "unread": tally.unread,
+        "unread_statements": [_unread(one) for one in tally.listed],
+        "selecting_queries": tally.selecting,
+        "tables": dict(tally.tables.most_common()),
+        "selections": [
+            {"where": one.where, "weight": one.weight, "queries": one.times, "exactly": one.own}
+            for one in learned.selections
+        ],
+        "selections_of_too_few": learned.few,
+        "weights": {one.column: one.weight for one in learned.weights},
+        "unusable": dict(learned.tally.unusable.most_common()),
+    }
+
+
+def _unread(one: Unread) -> dict[str, Any]:
+    return {"file": one.file, "line": one.line, "times": one.times, "why": one.why, "statement": one.shape[:LONGEST]}
+
+
+def _show(learned: Learned, target: Path, spec: Spec) -> None:
+    from rich.text import Text
+
+    screen, tally = console(), learned.tally
+    screen.print(
+        Text(
+            f"{tally.statements:,} statements: {tally.queries:,} queries, {tally.others:,} that ask nothing, "
+            f"{tally.unread:,} that could not be read. {tally.selecting:,} queries select rows in a usable way."
+        ),
+        soft_wrap=True,
+    )
+    if learned.selections:
+        rows = [(one.weight, f"{one.times:,}", _short(one.where)) for one in learned.selections[:SHOWN]]
+        screen.print(table(("weight", "queries", "selection"), rows, numbers=(0, 1)))
+        _more(len(learned.selections) - SHOWN, "selections")
+    if learned.weights:
+        used = sorted(learned.weights, key=lambda one: -one.weight)
+        screen.print(table(("weight", "column"), [(one.weight, one.column) for one in used], numbers=(0,)))
+    if learned.few:
+        screen.print(Text(f"{learned.few:,} selections ask for fewer than k persons and were left out."))
+    for reason, times in tally.unusable.most_common(SHOWN):
+        screen.print(Text(f"not usable in {times:,} queries: a condition: {reason}", style="yellow"), soft_wrap=True)
+    for one in tally.listed[:SHOWN]:
+        said = f"not read: {one.file}, line {one.line} ({one.times:,} times): {one.why} {_short(one.shape)}"
+        screen.print(Text(said.rstrip(), style="yellow"), soft_wrap=True)
+    _more(len(tally.listed) - SHOWN, "kinds of statements that were not read")
+    if spec.method.criterion not in ("auto", "selection", "weighted"):
+        words = f"The spec's criterion is '{spec.method.criterion}', which does not use selections: write auto."
+        screen.print(Text(words, style="yellow"), soft_wrap=True)
+    screen.print(
+        Text("Wrote ", style="bold green") + Text(f"{target}: read it, edit it, then: anonfit run {target}"),
+        soft_wrap=True,
+    )
+
+
+def _more(number: int, what: str) -> None:
+    if number > 0:
+        console().print(f"… and {number:,} more {what}")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

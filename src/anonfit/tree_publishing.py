@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a spec to a published tree: grown, written, audited as written, drawn, and only then given its name."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.errors import AnonfitError, AuditFailed, DataError, ReleaseError, SpecError
+from anonfit.pipeline import RowCounts, read_source, source_of, tree_of, without_missing
+from anonfit.pipeline_outside import refuse_only_memory
+from anonfit.progress import Stage, silent
+from anonfit.publishing import package_versions, source_hash
+from anonfit.release.folder import VERSION, check_free, publish, read_manifest, workplace, write_private
+from anonfit.report.disclosure import disclosed
+from anonfit.report.tree_picture import drawn_svg
+from anonfit.report.tree_text import drawn_text
+from anonfit.report.trees import TreeFacts, tree_content
+from anonfit.spec import Spec
+from anonfit.spec_writing import diversity_table, public_tables, spec_tables
+from anonfit.tables.schema import Schema
+from anonfit.trees.making import make_tree, tested_columns
+from anonfit.trees.released import ReleasedTree, release_tree
+from anonfit.trees.storage import read_model
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from anonfit.auditing import TreeAudit
+
+__all__ = ["FORMAT", "MODEL", "MadeTree", "load_tree_folder", "make_tree_of", "publish_tree"]
+
+FORMAT = "anonfit tree release"
+MODEL, TEXT, PICTURE, AUDIT = "model.json", "tree.txt", "tree.svg", "audit.json"
+
+
+@dataclass(frozen=True, slots=True)
+class MadeTree:
+    """A tree that may be released, and what it was made from."""
+
+    spec: Spec
+    schema: Schema
+    tree: ReleasedTree
+    rows: RowCounts
+    source: pl.DataFrame = field(repr=False)
+    """The training rows, with the class that each was taken to have."""
+
+
+def make_tree_of(spec: Spec, *, source: Any = None, stage: Stage = silent) -> MadeTree:
+    """Grow the tree of a spec from its table, or from another source in its place."""
+    asked = tree_of(spec)
+    if asked is None:
+        raise SpecError([f"method.algorithm = '{spec.method.algorithm}' makes a table; for a tree use 'tree'."])
+    refuse_only_memory(spec)
+    stage("Reading")
+    schema, read = read_source(spec, source if source is not None else source_of(spec))
+    if len(read) == 0:
+        raise DataError("the table has no rows; there is nothing to learn from.")
+    frame = without_missing(spec, schema, read)
+    if len(frame) == 0:
+        raise DataError("every row has a missing value, and data.missing_policy is 'drop'; nothing is left.")
+    built, classes = make_tree(schema, frame, asked, stage=stage)
+    released = release_tree(built.tree, spec.output.populations)
+    dropped = len(read) - len(frame)
+    return MadeTree(
+        spec,
+        schema,
+        released,
+        RowCounts(len(read), dropped, 0, dropped_persons=dropped),
+        _with_classes(frame, released, classes.of_row),
+    )
+
+
+def _with_classes(frame: pl.DataFrame, tree: ReleasedTree, of_row: NDArray[np.int32]) -> pl.DataFrame:
+    """The rows with the names of their classes, which may be intervals of numbers."""
+    import polars as pl
+
+    return frame.with_columns(pl.Series(tree.target, tree.classes).gather(of_row))
+
+
+def audit_made_tree(made: MadeTree, model: Path) -> TreeAudit:
+    """Audit the written model against what was asked and the rows it was made from."""
+    from anonfit.auditing import audit_tree
+
+    spec, target = made.spec, made.tree.target
+    public = [column.name for column in made.schema.quasi_identifiers]
+    private = [column.name for column in tested_columns(made.schema, target) if column.name not in public]
+    known = [target] if spec.privacy.class_is_public else []
+    try:
+        return audit_tree(
+            model,
+            made.source,
+            public=[*public, *known],
+            private=[*private, *({target} - set(known))],
+            target=target,
+            k=spec.privacy.k,
+            diversity=[diversity_table(one) for one in spec.privacy.diversity],
+            max_confidence=spec.privacy.max_confidence if spec.privacy.max_confidence < 1 else None,
+            missing=(),
+        )
+    except AnonfitError as error:
+        raise AuditFailed(f"the written tree cannot be audited, so nothing is published: {error}") from None
+
+
+def _require_passed(audit: TreeAudit) -> None:
+    if not audit.passed:
+        faults = "; ".join(dict.fromkeys(finding.sentence for finding in audit.missed))
+        raise AuditFailed(
+            f"the audit of the written tree found that it does not hold what was asked, so nothing is published: "
+            f"{faults}"
+        )
+
+
+def _asked(made: MadeTree) -> dict[str, Any]:
+    privacy, tree = made.spec.privacy, made.tree
+    return {
+        "k": privacy.k,
+        "public": list(tree.public),
+        "private": list(tree.private),
+        "class": tree.target,
+        "class_is_public": tree.class_is_public,
+        "diversity": [diversity_table(one) for one in privacy.diversity],
+        "max_confidence": privacy.max_confidence,
+        "variant": made.spec.method.variant,
+        "populations": str(tree.populations),
+    }
+
+
+def _manifest(made: MadeTree, report: dict[str, Any]) -> dict[str, Any]:
+    versions = package_versions()
+    audit = report["audit"]
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "anonfit": versions["anonfit"],
+        "packages": versions,
+        "engine": "memory",
+        "algorithm": "tree",
+        "spec": public_tables(made.spec, made.schema) | {"output": {"populations": str(made.tree.populations)}},
+        "audit": {"passed": audit["passed"], "k": audit["k"], "findings": audit["spans"]["findings"]},
+    }
+
+
+def _internal(made: MadeTree, audit: TreeAudit, target: Path) -> str:
+    """The record for the owner of the data: all of the spec, the input's hash, and figures that are not public."""
+    record = {
+        "format": "anonfit internal record",
+        "version": 1,
+        "release": target.name,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "packages": package_versions(),
+        "spec": spec_tables(made.spec),
+        "source": source_hash(made.spec),
+        "rows": {"read": made.rows.read, "dropped": made.rows.dropped},
+        "audit": audit.to_dict(),
+    }
+    return json.dumps(record, indent=1, ensure_ascii=False, default=str) + "\n"
+
+
+def publish_tree(made: MadeTree, target: Path, *, replace: bool = False, stage: Stage = silent) -> dict[str, Any]:
+    """Write, audit and publish the folder of a tree, and the internal record beside it; returns the public audit."""
+    target = Path(target).absolute()
+    check_free(target, replace=replace)
+    with workplace(target) as folder:
+        stage("Writing the tree")
+        model = folder / MODEL
+        model.write_text(made.tree.to_model_json(), encoding="utf-8")
+        stage("Auditing")
+        audit = audit_made_tree(made, model)
+        _require_passed(audit)
+        stage("Drawing")
+        written = read_model(model)  # what is drawn is what was written
+        (folder / TEXT).write_text(drawn_text(written), encoding="utf-8")
+        (folder / PICTURE).write_text(drawn_svg(written), encoding="utf-8")
+        k, rows = made.spec.privacy.k, made.rows
+        dropped = disclosed(rows.dropped, rows.dropped_persons, k)
+        report = tree_content(TreeFacts(written, _asked(made), rows.read, dropped, audit.public_figures(k)))
+        (folder / AUDIT).write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        internal = _internal(made, audit, target)
+        publish(folder, target, _manifest(made, report), {})
+        write_private(target.with_name(f"{target.name}.internal.json"), internal)
+    return report
+
+
+def load_tree_folder(path: Path) -> tuple[ReleasedTree, dict[str, Any] | None]:
+    """The tree of a folder that is whole and unchanged, and its public audit; or of a model file by itself."""
+    if not path.is_dir():
+        return read_model(path), None
+    manifest = read_manifest(path, FORMAT)
+    if not {MODEL, AUDIT} <= set(manifest["files"]):
+        raise ReleaseError(f"{path}: the manifest does not describe a whole tree; make it again.")
+    return read_model(path / MODEL), json.loads((path / AUDIT).read_text(encoding="utf-8"))

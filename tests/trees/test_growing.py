@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Growing against the reference: the same trees, and spans by Definition 5, on random small tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from random_tables import attributes, random_table
+from tree_reference import Node, Table, grow, leaf_of, spans_of
+
+from anonfit.engines.tree import LEAF
+from anonfit.errors import Infeasible, RequestError
+from anonfit.trees.demand import Demand
+from anonfit.trees.growing import GrownTree, Variant, grow_tree
+from anonfit.trees.pruning import prune
+from anonfit.trees.spans import find_spans
+
+
+def grown(table: Table, variant: str, demand: Demand) -> GrownTree:
+    return grow_tree(
+        attributes(table),
+        np.array(table.classes, np.int32),
+        class_count=table.class_count,
+        demand=demand,
+        variant=Variant(variant),
+        class_is_public=table.class_is_public,
+    )
+
+
+def as_nodes(found: GrownTree, table: Table) -> Node:
+    """A grown tree in the reference's form."""
+    tree = found.tree
+    first = tree.first_child
+    root = Node([frozenset(range(size)) for size in table.sizes])
+    nodes = {0: root}
+    for number, column in enumerate(tree.column.tolist()):
+        if column == LEAF:
+            continue
+        node = nodes[number]
+        node.column = column
+        sons = range(first[number], first[number] + tree.children[number])
+        starts = [tree.start[son] for son in sons] + [max(node.held[column]) + 1]
+        for index, son in enumerate(sons):
+            way = frozenset(code for code in node.held[column] if starts[index] <= code < starts[index + 1])
+            node.ways.append(way)
+            node.sons.append(Node([way if one == column else held for one, held in enumerate(node.held)]))
+            nodes[son] = node.sons[-1]
+    return root
+
+
+def shape(node: Node) -> Any:
+    return (node.column, [(way, shape(son)) for way, son in zip(node.ways, node.sons, strict=True)])
+
+
+def groups(numbers: Any) -> set[frozenset[int]]:
+    """Which rows have the same."""
+    found: dict[Any, list[int]] = {}
+    for row, number in enumerate(numbers):
+        found.setdefault(number, []).append(row)
+    return {frozenset(rows) for rows in found.values()}
+
+
+def random_demand(rng: np.random.Generator, *, diverse: bool) -> Demand:
+    k = int(rng.integers(1, 5))
+    if not diverse or rng.random() < 0.4:
+        return Demand(k)
+    return Demand(k, l=float(rng.choice([1.0, 1.3, 1.6])), max_confidence=float(rng.choice([1.0, 0.9, 0.75])))
+
+
+def compare(seed: int, variant: str) -> bool:
+    """Whether there was a tree to compare."""
+    rng = np.random.default_rng(seed)
+    class_is_public = bool(rng.random() < 0.3)
+    table = random_table(rng, ordered=variant == "c45", class_is_public=class_is_public)
+    demand = random_demand(rng, diverse=not class_is_public)
+    expected = grow(table, variant=variant, k=demand.k, entropy_l=demand.l, confidence=demand.max_confidence)
+    if expected is None:
+        with pytest.raises(Infeasible):
+            grown(table, variant, demand)
+        return False
+    found = grown(table, variant, demand)
+    assert shape(as_nodes(found, table)) == shape(expected), seed
+    for tree in (found, prune(found, 0.25)):
+        root = as_nodes(tree, table)
+        spans = spans_of(root, table)
+        if tree is found:
+            assert found.span_of_row is not None
+            assert groups(found.span_of_row.tolist()) == groups(spans), seed
+        check_refound(tree, table, root, spans, demand)
+    return len(found.counts) > 1
+
+
+def check_refound(tree: GrownTree, table: Table, root: Node, spans: list[frozenset[Any]], demand: Demand) -> None:
+    """Spans found from the finished tree: their rows, leaves, classes and counts."""
+    again = find_spans(
+        tree.tree,
+        table.public,
+        [np.array([row[column] for row in table.rows], np.int32) for column in range(len(table.sizes))],
+        np.array(table.classes, np.int32),
+        class_count=table.class_count,
+        class_is_public=table.class_is_public,
+    )
+    assert groups(again.of_row.tolist()) == groups(spans)
+    assert demand.allows(again.spans.counts).all()
+    numbers = {id(leaf): number for number, leaf in enumerate(leaves_of(root))}
+    for row, span in enumerate(spans):
+        number = int(again.of_row[row])
+        assert again.spans.leaves_of(number).tolist() == sorted({numbers[leaf] for leaf, _ in span})
+        assert again.spans.classes[number] == (table.classes[row] if table.class_is_public else -1)
+        assert again.spans.sizes[number] == sum(one == span for one in spans)
+    keys = [(again.spans.leaves_of(one).tolist(), int(again.spans.classes[one])) for one in range(len(again.spans))]
+    assert keys == sorted(keys)
+    for number, leaf in enumerate(leaves_of(root)):
+        own = [label for row, label in zip(table.rows, table.classes, strict=True) if leaf_of(root, row) is leaf]
+        bins = tree.counts[np.flatnonzero(tree.tree.column == LEAF)[number]]
+        assert bins.tolist() == [own.count(one) for one in range(table.class_count)]
+
+
+def leaves_of(root: Node) -> list[Node]:
+    """Leaves in breadth-first order."""
+    order = [root]
+    for node in order:
+        order.extend(node.sons)
+    return [node for node in order if not node.sons]
+
+
+@pytest.mark.parametrize("variant", ["id3", "c45"])
+def test_trees_and_spans_are_those_of_the_reference(variant: str) -> None:
+    assert sum(compare(seed, variant) for seed in range(500)) > 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", ["id3", "c45"])
+def test_trees_and_spans_are_those_of_the_reference_on_thousands(variant: str) -> None:
+    assert sum(compare(seed, variant) for seed in range(10_000, 16_000)) > 1000
+
+
+def test_a_cap_on_spans_is_told() -> None:
+    rng = np.random.default_rng(0)
+    table = Table(
+        [tuple(int(one) for one in rng.integers(0, 2, 3)) for _ in range(60)],
+        [int(one) for one in rng.integers(0, 2, 60)],
+        [2, 2, 2],
+        [False, True, True],
+        [[("a",), ("b",)]] * 3,
+        2,
+    )
+    with pytest.raises(RequestError, match="max_spans = 2"):
+        grow_tree(
+            attributes(table),
+            np.array(table.classes, np.int32),
+            class_count=2,
+            demand=Demand(1),
+            variant=Variant.ID3,
+            max_spans=2,
+        )

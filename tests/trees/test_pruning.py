@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Error-based pruning: expected errors as Quinlan has them, and what replacing does to spans."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from anonfit.engines.tree import Tree
+from anonfit.trees.growing import GrownTree
+from anonfit.trees.pruning import expected_errors, prune, pruned_at
+
+
+@pytest.mark.parametrize(("persons", "bound"), [(6, 0.206), (9, 0.143), (1, 0.750)])
+def test_leaves_without_errors_as_in_the_book(persons: int, bound: float) -> None:
+    # U25%(0, 6), U25%(0, 9), U25%(0, 1) of C4.5, page 42.
+    found = expected_errors(np.array([persons]), np.array([0]), 0.25)[0]
+    assert found / persons == pytest.approx(bound, abs=5e-4)
+
+
+def test_the_congressman_of_the_book_is_a_leaf() -> None:
+    # C4.5, page 42: three leaves of 6, 9 and 1 without errors err 3.273 times, the leaf with 1 of 16 about 2.5 times.
+    leaves = expected_errors(np.array([6, 9, 1]), np.zeros(3, np.int64), 0.25).sum()
+    assert leaves == pytest.approx(3.273, abs=5e-3)
+    assert expected_errors(np.array([16]), np.array([1]), 0.25)[0] < leaves
+
+
+def test_errors_of_nobody_and_of_everybody() -> None:
+    assert expected_errors(np.array([0]), np.array([0]), 0.25)[0] == 0
+    assert expected_errors(np.array([4]), np.array([4]), 0.25)[0] == 4
+
+
+def tree(column: list[int], children: list[int], counts: list[list[int]]) -> GrownTree:
+    nodes = len(column)
+    none = np.full(nodes, -1, np.int32)
+    start = np.zeros(nodes, np.int32)
+    return GrownTree(
+        Tree(np.array(column, np.int32), np.array(children, np.int32), start, none, none),
+        np.array(counts),
+    )
+
+
+def test_a_split_that_saves_no_error_is_undone() -> None:
+    grown = tree([0, -1, -1], [2, 0, 0], [[9, 3], [6, 1], [3, 2]])
+    assert prune(grown, 0.25).tree.column.tolist() == [-1]
+
+
+def test_a_split_that_tells_the_classes_apart_stays() -> None:
+    grown = tree([0, -1, -1], [2, 0, 0], [[50, 50], [50, 0], [0, 50]])
+    assert prune(grown, 0.25).tree.column.tolist() == [0, -1, -1]
+
+
+def test_what_was_below_a_new_leaf_is_gone() -> None:
+    grown = tree(
+        [0, 1, 1, -1, -1, -1, 2, -1, -1],
+        [2, 2, 2, 0, 0, 0, 2, 0, 0],
+        [[4, 4], [2, 2], [2, 2], [1, 1], [1, 1], [1, 1], [1, 1], [1, 0], [0, 1]],
+    )
+    found = pruned_at(grown, np.arange(9) == 2)
+    assert found.tree.column.tolist() == [0, 1, -1, -1, -1]
+    assert found.tree.children.tolist() == [2, 2, 0, 0, 0]
+    assert found.counts.tolist() == [[4, 4], [2, 2], [2, 2], [1, 1], [1, 1]]
