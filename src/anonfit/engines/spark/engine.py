@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 
 from anonfit.engines.contract import Counted, CountRequest, Field, Move, Placing, Written
 from anonfit.engines.fitting import available_memory
+from anonfit.engines.spark.packs import CONTENT, NODE, RAW
 from anonfit.engines.spark.routing import Tally, routed, sizes_of, tally
 from anonfit.engines.spark.rows import ALL, KEPT, KNOWN, LEFT_OUT, PARTITIONS, Survey, form_of, held_name
 from anonfit.engines.spark.session import quiet, told
 from anonfit.engines.spark.sources import PARTITION, Loading, storable
-from anonfit.engines.spark.storage import plain, released, restored, spark_type, stored, stored_type
-from anonfit.engines.spark.work import NODE, ROWS, Code, Count, Finish, Lookup
+from anonfit.engines.spark.storage import plain, released, restored, stored, stored_type
+from anonfit.engines.spark.work import ROWS, Code, Count, Finish, Lookup, Part, fields_of
 from anonfit.engines.spark.writing import write_sorted
 from anonfit.errors import DataError, EngineError
 
@@ -36,7 +37,6 @@ MOSTLY = 0.75
 """Columns of which a smaller share of values differs need no exact count."""
 GROUP_TIMES = 4
 """How often groups are held on the driver while they are counted and used."""
-CODE_TYPES = {"u1": "Int16", "u2": "Int32", "u4": "Int64", "i4": "Int32", "i8": "Int64"}
 
 
 class SparkEngine:
@@ -70,10 +70,10 @@ class SparkEngine:
         self.told = self._survey([tuple(names) for names in asked], persons, self.raw)
         self.read, self.rows = self.told.get(ALL, 0), self.told.get(KEPT, 0)
         self.persons_left_out = self.told.get(LEFT_OUT, 0)
-        self.fields: dict[str, np.dtype[Any]] = {}
         self.kept: list[str] = []
         self.active_nodes: set[int] = {0}
         self.tallies: list[Tally] = []
+        self.whole: Any = None
         self.coded: Any = None
         self.persisted: list[Any] = []
 
@@ -174,19 +174,14 @@ class SparkEngine:
 
     def code(self, fields: Sequence[Field], kept: Sequence[str]) -> None:
         """Turn every row into its fields by looking its values up, and keep raw values."""
-        self.fields = {field.name: field.codes.dtype for field in fields}
         self.kept = list(kept)
-        work = Code(tuple(map(self._lookup, fields)), self.known, tuple(self._held(name) for name in kept))
-        spark_types = {"Int16": "smallint", "Int32": "int", "Int64": "bigint"}
-        words = [f"{NODE} int"]
-        words += [f"{field.name} {spark_types[_code_type(field)]}" for field in fields]
-        words += [f"raw{place} {spark_type(stored_type(self.schema[name]))}" for place, name in enumerate(kept)]
+        size = max(1, min(PARTITION, -(-self.rows // self.partitions)))
+        work = Code(tuple(map(self._lookup, fields)), self.known, tuple(self._held(name) for name in kept), size)
         with quiet():
-            if self.told.get(PARTITIONS, 0) >= self.partitions:
-                coded = self.source.mapped(work, ", ".join(words))
-            else:
-                coded = self.source.rows().repartition(self.partitions).mapInArrow(work, ", ".join(words))
-            self.coded = coded.persist()
+            coded = self.source.mapped(work, f"{CONTENT} binary, {RAW} binary")
+            if self.told.get(PARTITIONS, 0) < self.partitions:
+                coded = coded.repartition(self.partitions)
+            self.coded = self.whole = coded.persist()
         self.persisted.append(self.coded)
         self.found = {}
 
@@ -199,7 +194,7 @@ class SparkEngine:
         for name, held in zip(field.values.columns, names, strict=True):
             column = stored(field.values[name]).alias(held)
             columns.append((column + 0.0) if column.dtype.is_float() else column)
-        codes = pl.Series(field.name, field.codes.astype(np.int64)).cast(getattr(pl, _code_type(field)))
+        codes = pl.Series(field.name, field.codes)
         content = BytesIO()
         pl.DataFrame([*columns, codes]).write_ipc(content)
         return Lookup(field.name, names, content.getvalue(), len(codes))
@@ -210,13 +205,9 @@ class SparkEngine:
             return []
         every = tuple(set(request.nodes) == self.active_nodes for request in requests)
         work = Count(tuple(requests), every)
-        needed = dict.fromkeys(
-            name for one in requests for name in (*one.by, *(name for sum_ in one.sums for name in sum_))
-        )
-        rows = self.coded.select(NODE, *needed)
         sums = [*(f"sum{place}" for place in range(work.widths[1])), ROWS]
         with quiet():
-            found = self._grouped(rows.mapInArrow(work, work.schema()), sums)
+            found = self._grouped(self.coded.select(CONTENT).mapInArrow(work, work.schema()), sums)
         if any(len(request.by) > FEW_FIELDS for request in requests):
             self._refuse_many(found)
         counted = self._arrived(found).sort("request", maintain_order=True)
@@ -242,9 +233,7 @@ class SparkEngine:
         """Send the splits to all executors, where rows get their new nodes when they are next counted; finished nodes
         are marked. How many rows go where is known already, if the fields that are asked were counted.
         """
-        from pyspark.sql import functions
-
-        rows = routed(self.spark, self.coded, moves, finished)
+        rows = routed(self.coded, moves, finished)
         tallies, self.tallies = self.tallies, []
         if not moves:
             self.coded, self.active_nodes = rows, set()
@@ -253,18 +242,21 @@ class SparkEngine:
         self.persisted.append(self.coded)
         found = sizes_of(moves, tallies)
         if found is None:
-            counted = self._arrived(self.coded.where(functions.col(NODE) >= 0).groupBy(NODE).count())
+            work = Count((CountRequest((), (), ()),), (True,))
+            with quiet():
+                parts = self.coded.mapInArrow(work, work.schema())
+            counted = self._arrived(self._grouped(parts, [ROWS]))
             self._let_go(self.coded)
-            found = dict(zip(counted[NODE].to_list(), counted["count"].to_list(), strict=True))
+            found = dict(zip(counted[NODE].to_list(), counted[ROWS].to_list(), strict=True))
         self.active_nodes = set(found)
         return found
 
     def _let_go(self, kept: Any) -> None:
-        """Let go of rows that later ones were made from: these are there now."""
+        """Let go of nodes of rows that later ones were made from: these are there now."""
         for frame in self.persisted:
-            if frame is not kept:
+            if frame is not kept and frame is not self.whole:
                 frame.unpersist()
-        self.persisted = [frame for frame in self.persisted if frame is kept]
+        self.persisted = [frame for frame in self.persisted if frame is kept or frame is self.whole]
 
     def take(self, nodes: Mapping[int, int], names: Sequence[str]) -> Iterator[tuple[int, dict[str, NDArray[Any]]]]:
         """Fetch the rows of several nodes in one go, and part them here."""
@@ -280,28 +272,32 @@ class SparkEngine:
             yield from self._take(batch, names)
 
     def _take(self, nodes: Sequence[int], names: Sequence[str]) -> Iterator[tuple[int, dict[str, NDArray[Any]]]]:
-        from pyspark.sql import functions
+        found: dict[int, list[bytes]] = {}
+        for node, content in self._arrived(self._apart(nodes, names)).iter_rows():
+            found.setdefault(node, []).append(content)
+        for node, contents in found.items():
+            yield node, fields_of(contents, names)
 
-        asked = self.coded.where(functions.col(NODE).isin([-1 - node for node in nodes])).select(NODE, *names)
-        found = self._arrived(asked).partition_by(NODE, as_dict=True, include_key=False)
-        for (number,), part in found.items():
-            yield -1 - int(number), {name: part[name].to_numpy().astype(self.fields[name]) for name in names}
+    def _apart(self, nodes: Collection[int], names: Sequence[str]) -> Any:
+        """Packs of the rows of finished nodes, each of one node."""
+        with quiet():
+            work = Part(frozenset(nodes), tuple(names))
+            return self.coded.select(CONTENT).mapInArrow(work, f"{NODE} bigint, {CONTENT} binary")
 
     def finish(
         self, nodes: Mapping[int, int], names: Sequence[str], grow: Callable[..., Any]
     ) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
         """Grow the subtrees of finished nodes where their rows are: each node's rows meet on one executor."""
-        from pyspark.sql import functions
-
-        work = Finish(pickle.dumps(grow), tuple(names), tuple(self.fields[name].str for name in names))
+        work = Finish(pickle.dumps(grow), tuple(names))
 
         def one_node(key: tuple[Any, ...], table: Any) -> Any:
             return work(key, table)
 
         with quiet():
-            asked = self.coded.where(functions.col(NODE).isin([-1 - node for node in nodes])).select(NODE, *names)
-            grown = asked.groupBy(NODE).applyInArrow(
-                one_node, f"{NODE} bigint, facts bigint, nodes binary, members binary"
+            grown = (
+                self._apart(nodes, names)
+                .groupBy(NODE)
+                .applyInArrow(one_node, f"{NODE} bigint, facts bigint, nodes binary, members binary")
             )
         for number, facts, found, members in self._arrived(grown).iter_rows():
             yield number, np.frombuffer(found, np.int64).reshape(-1, facts).copy(), np.frombuffer(members, np.int64)
@@ -309,12 +305,7 @@ class SparkEngine:
     def write(self, placing: Placing, names: Sequence[str], path: Path, kind: str) -> Written:
         """Sort the rows by ranges of what they say, let Spark write them, and put the parts together."""
         kept = {name: self.released[name] for name in self.kept}
-        return write_sorted(self.coded, self.fields, placing, names, kept, self.partitions, self.rows, path, kind)
-
-
-def _code_type(field: Field) -> str:
-    dtype = field.codes.dtype
-    return CODE_TYPES[f"{dtype.kind}{dtype.itemsize}"]
+        return write_sorted(self.whole, placing, names, kept, self.partitions, self.rows, path, kind)
 
 
 def _counted(request: CountRequest, found: pl.DataFrame) -> Counted:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sending rows to the parts of splits: the splits are broadcast, and every row looks up that of its node."""
+"""Sending rows to the parts of splits: all executors get the splits, and rows look up that of their node."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,16 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.engines.contract import CountRequest, Move
+from anonfit.engines.spark.packs import CONTENT, NODE, pack, packed, unpacked
+from anonfit.engines.spark.rows import polars
 from anonfit.engines.spark.session import quiet
-from anonfit.engines.spark.work import NODE, ROWS
+from anonfit.engines.spark.work import ROWS
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Tally", "routed", "sizes_of", "tally"]
-
-FINISHED = -1
-WORD = 64
+__all__ = ["Route", "Tally", "routed", "sizes_of", "tally"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +35,8 @@ class Tally:
     def of(self, move: Move) -> NDArray[np.int64]:
         """How many rows each part of a split gets."""
         inside = slice(*np.searchsorted(self.nodes, [move.node, move.node + 1]))
-        codes = self.codes[inside]
-        if move.members is None:
-            parts = np.searchsorted(np.array(move.starts[1:], np.int64), codes, side="right")
-        else:
-            parts = 1 - np.isin(codes, move.members).astype(np.int64)
         found = np.zeros(move.parts, np.int64)
-        np.add.at(found, parts, self.rows[inside])
+        np.add.at(found, _parts(move, self.codes[inside]), self.rows[inside])
         return found
 
 
@@ -66,59 +60,49 @@ def sizes_of(moves: Sequence[Move], tallies: Sequence[Tally]) -> dict[int, int] 
     return sizes
 
 
-def routed(session: Any, rows: Any, moves: Sequence[Move], finished: Collection[int]) -> Any:
-    """Rows with their new nodes; a finished node n becomes -1 - n, and stays that."""
-    from pyspark.sql import functions
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Gives rows their new nodes; a finished node n becomes -1 - n, and stays that."""
 
-    fields = list(dict.fromkeys(move.field for move in moves))
-    others = [name for name in rows.columns if name != NODE]
+    moves: tuple[Move, ...]
+    finished: tuple[int, ...]
+
+    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """The same packs with other nodes."""
+        pl = polars()
+        asked = {move.field for move in self.moves}
+        for rows in unpacked(batches):
+            nodes = self.new_nodes(rows[NODE].to_numpy(), {name: rows[name].to_numpy() for name in asked})
+            yield packed({CONTENT: [pack(rows.with_columns(pl.Series(NODE, nodes)))]})
+
+    def new_nodes(self, nodes: NDArray[np.int32], fields: Mapping[str, NDArray[Any]]) -> NDArray[np.int32]:
+        """The nodes that rows go to."""
+        place_of = np.full(max([0, *self.finished, *(move.node for move in self.moves)]) + 2, -1, np.int32)
+        place_of[list(self.finished)] = len(self.moves)
+        place_of[[move.node for move in self.moves]] = np.arange(len(self.moves))
+        # Nodes that nothing is said of, finished ones among them, look at the last place.
+        places = place_of[np.where((nodes < 0) | (nodes >= len(place_of)), -1, nodes)]
+        few = len(self.moves) < np.iinfo(np.int16).max  # which are sorted much faster
+        order = np.argsort(places.astype(np.int16) if few else places, kind="stable")
+        edges = np.searchsorted(places[order], np.arange(len(self.moves) + 2))
+        found = nodes.copy()
+        for number, move in enumerate(self.moves):
+            inside = order[edges[number] : edges[number + 1]]
+            found[inside] = move.first + _parts(move, fields[move.field][inside])
+        ended = order[edges[-2] : edges[-1]]
+        found[ended] = -1 - nodes[ended]
+        return found
+
+
+def _parts(move: Move, codes: NDArray[Any]) -> NDArray[np.int64]:
+    """The part that each code goes to."""
+    if move.members is None:
+        return np.searchsorted(np.array(move.starts[1:], np.int64), codes.astype(np.int64), side="right")
+    return 1 - np.isin(codes, move.members).astype(np.int64)
+
+
+def routed(rows: Any, moves: Sequence[Move], finished: Collection[int]) -> Any:
+    """Packs whose rows have their new nodes: the splits are sent to all executors."""
     with quiet():
-        splits = functions.broadcast(session.createDataFrame(_splits(moves, finished, fields)))
-        joined = rows.join(splits, rows[NODE] == splits["moved"], "left")
-        return joined.select(functions.expr(_new_node(fields)).alias(NODE), *others)
-
-
-def _splits(moves: Sequence[Move], finished: Collection[int], fields: Sequence[str]) -> Any:
-    """The splits as a small table: the field that is asked, and the first codes of parts or the bits of a set."""
-    import pyarrow as pa
-
-    ended = sorted(finished)
-    return pa.table(
-        {
-            "moved": pa.array([*(move.node for move in moves), *ended], pa.int32()),
-            "field": pa.array([*(fields.index(move.field) for move in moves), *[FINISHED] * len(ended)], pa.int32()),
-            "first": pa.array([*(move.first for move in moves), *[0] * len(ended)], pa.int32()),
-            "starts": pa.array(
-                [*(list(move.starts[1:]) if move.members is None else None for move in moves), *[None] * len(ended)],
-                pa.list_(pa.int64()),
-            ),
-            "bits": pa.array(
-                [*(None if move.members is None else _bits(move.members) for move in moves), *[None] * len(ended)],
-                pa.list_(pa.int64()),
-            ),
-        }
-    )
-
-
-def _bits(members: Sequence[int]) -> list[int]:
-    """A set of codes as words of 64 bits."""
-    places = np.array(members, np.int64)
-    words = np.zeros(int(places.max(initial=0)) // WORD + 1, np.uint64)
-    np.bitwise_or.at(words, places // WORD, np.uint64(1) << (places % WORD).astype(np.uint64))
-    found: list[int] = words.view(np.int64).tolist()
-    return found
-
-
-def _new_node(fields: Sequence[str]) -> str:
-    """The expression for the node that a row goes to."""
-    if not fields:
-        return f"CAST(CASE WHEN moved IS NULL THEN {NODE} ELSE -1 - {NODE} END AS INT)"
-    code = " ".join(f"WHEN {place} THEN CAST({name} AS BIGINT)" for place, name in enumerate(fields))
-    code = f"(CASE field {code} END)"
-    by_start = f"size(filter(starts, start -> start <= {code}))"
-    word = f"coalesce(get(bits, CAST({code} DIV {WORD} AS INT)), 0L)"
-    by_set = f"CAST(1 - (shiftright({word}, CAST({code} % {WORD} AS INT)) & 1) AS INT)"
-    return (
-        f"CAST(CASE WHEN moved IS NULL THEN {NODE} WHEN field = {FINISHED} THEN -1 - {NODE} "
-        f"WHEN bits IS NULL THEN first + {by_start} ELSE first + {by_set} END AS INT)"
-    )
+        work = Route(tuple(moves), tuple(sorted(finished)))
+        return rows.select(CONTENT).mapInArrow(work, f"{CONTENT} binary")

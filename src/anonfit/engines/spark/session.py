@@ -35,6 +35,7 @@ def quiet() -> Iterator[None]:
         yield
 
 
+@quiet()
 def session() -> Any:
     """The session of this process; if there is none, one by Spark's own settings, without any on this machine."""
     try:
@@ -68,7 +69,7 @@ def _start_java() -> None:
     if SparkContext._gateway is not None:
         return
     try:
-        gateway = launch_gateway(popen_kwargs={"stdout": DEVNULL, "stderr": DEVNULL})
+        gateway: Any = launch_gateway(popen_kwargs={"stdout": DEVNULL, "stderr": DEVNULL})  # type: ignore[no-untyped-call]
         SparkContext._ensure_initialized(gateway=gateway)
     except Exception as error:
         raise EngineError(

@@ -76,6 +76,7 @@ class HeldRows:
         return pl.DataFrame([restored(found[one], self.types[name]).alias(name) for one, name in columns])
 
 
+@quiet()
 def hold(source: Any, types: Mapping[str, pl.DataType], missing: Mapping[str, Sequence[str]], folder: Path) -> HeldRows:
     """Write the columns of a DataFrame of Spark to a folder once: what makes it may give other rows the next time."""
     rows = _from_spark(source, types, missing).rows()
@@ -99,6 +100,7 @@ def parts_of(folder: Path) -> list[Path]:
     return parts
 
 
+@quiet()
 def read_address(address: str) -> Any:
     """The Parquet files at an address that Spark knows, such as s3a://bucket/patients."""
     place = address.partition("://")[2]
@@ -129,6 +131,7 @@ def from_files(
     return _read(spark, files, names, clean, _words(schema, names))
 
 
+@quiet()
 def _read(spark: Any, files: Sequence[Path], names: tuple[str, ...], clean: Clean, words: str) -> Loading:
     tasks = [(str(path.absolute()), first, rows) for path in files for first, rows in _runs(path)]
     numbers = spark.range(0, len(tasks), 1, max(1, len(tasks)))

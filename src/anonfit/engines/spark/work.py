@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What executors do with rows once it is known what their values become: code them, count them, finish small nodes and
-find the regions of rows. Each class is the work on one partition, or on one node.
+"""What executors do with rows once it is known what their values become: code them, count them, and finish small nodes.
+Each class is the work on one partition, or on one node.
 """
 
 from __future__ import annotations
@@ -10,18 +10,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from anonfit.engines.contract import CountRequest
+from anonfit.engines.spark.packs import CONTENT, NODE, RAW, apart, pack, packed, unpack, unpacked
 from anonfit.engines.spark.rows import CHANGED, CHUNK, arrow, chunks, frame_of, polars, without_signs
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["NODE", "RANK", "ROWS", "SIGNS", "Code", "Count", "Finish", "Lookup", "Place"]
+__all__ = ["ROWS", "Code", "Count", "Finish", "Lookup", "Part", "fields_of", "loaded"]
 
-NODE, RANK, SIGNS, ROWS = "node", "rank", "signs", "rows"
-REQUEST = "request"
+REQUEST, ROWS = "request", "rows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +34,17 @@ class Lookup:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Turns rows into their fields, and keeps some columns. Rows with a missing value of `known` are left out."""
+    """Turns rows into packs of their fields, and of some columns that are kept. Rows with a missing value of `known`
+    are left out. Packs have about `rows` rows.
+    """
 
     lookups: tuple[Lookup, ...]
     known: tuple[str, ...]
     kept: tuple[str, ...]
+    rows: int
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Coded rows, all of node 0."""
+        """Packs of coded rows, all of node 0, and of their raw values."""
         pl = polars()
         tables = [frame_of(one.content) for one in self.lookups]
         size = max([CHUNK, *(one.entries for one in self.lookups)])
@@ -51,8 +52,11 @@ class Code:
             frame = rows.drop_nulls(self.known) if self.known else rows
             found = [pl.repeat(0, len(frame), dtype=pl.Int32, eager=True).alias(NODE)]
             found += [_looked_up(frame, one, table) for one, table in zip(self.lookups, tables, strict=True)]
-            found += [frame[name].alias(f"raw{place}") for place, name in enumerate(self.kept)]
-            yield from arrow(pl.DataFrame(found))
+            coded = pl.DataFrame(found)
+            raw = frame.select(pl.col(name).alias(f"raw{place}") for place, name in enumerate(self.kept))
+            for first in range(0, len(frame), self.rows):
+                parts = (pack(one.slice(first, self.rows)) for one in (coded, raw))
+                yield packed({name: [part] for name, part in zip((CONTENT, RAW), parts, strict=True)})
 
 
 def _looked_up(frame: pl.DataFrame, lookup: Lookup, table: pl.DataFrame) -> pl.Series:
@@ -81,7 +85,7 @@ class Count:
         """Partial counts: (request, node, codes, sums, rows)."""
         pl = polars()
         parts: list[list[Any]] = [[] for _ in self.requests]
-        for rows in chunks(batches):
+        for rows in unpacked(batches, self.names):
             frame = rows.filter(pl.col(NODE) >= 0)
             for number, request in enumerate(self.requests):
                 asked = frame if self.every[number] else frame.filter(pl.col(NODE).is_in(request.nodes))
@@ -98,6 +102,12 @@ class Count:
                     keys = [name for name in counted.columns if name != ROWS and not name.startswith("sum")]
                     counted = pl.concat(found).group_by(keys).agg(pl.exclude(keys).sum())
                 yield from arrow(self._padded(number, counted))
+
+    @property
+    def names(self) -> list[str]:
+        """The columns that are needed."""
+        fields = (name for one in self.requests for name in (*one.by, *(name for sum_ in one.sums for name in sum_)))
+        return list(dict.fromkeys([NODE, *fields]))
 
     @property
     def widths(self) -> tuple[int, int]:
@@ -143,24 +153,41 @@ def _sums(request: CountRequest) -> list[Any]:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """Packs of their own for the rows of each finished node that is asked for."""
+
+    nodes: frozenset[int]
+    names: tuple[str, ...]
+
+    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Nodes, and packs of fields."""
+        pl = polars()
+        marks = pl.Series([-1 - node for node in self.nodes], dtype=pl.Int32)
+        for rows in unpacked(batches, [NODE, *self.names]):
+            for number, part in apart(rows.filter(pl.col(NODE).is_in(marks.implode())), NODE):
+                yield packed({NODE: [-1 - number], CONTENT: [pack(part)]})
+
+
+def fields_of(contents: Iterable[Any], names: Sequence[str]) -> dict[str, Any]:
+    """The fields of the rows of a node's packs; kernels are compiled for arrays that can be written."""
+    frame = polars().concat([unpack(content, names) for content in contents], rechunk=True)
+    return {name: frame[name].to_numpy(writable=True) for name in names}
+
+
+@dataclass(frozen=True, slots=True)
 class Finish:
     """Grows the subtree of one node. `grow` is the work of the in-memory kernel, as bytes."""
 
     grow: bytes
     names: tuple[str, ...]
-    types: tuple[str, ...]
 
     def __call__(self, key: tuple[Any, ...], table: Any) -> Any:
         """One row: the node, and what the kernel says of it."""
         import pyarrow as pa
 
-        polars()
-        number = -1 - int(key[0].as_py())
-        values = {
-            name: np.ascontiguousarray(table.column(name).to_numpy().astype(dtype))
-            for name, dtype in zip(self.names, self.types, strict=True)
-        }
-        nodes, members = _loaded(self.grow)(number, values)
+        number = int(key[0].as_py())
+        values = fields_of((content.as_buffer() for content in table.column(CONTENT)), self.names)
+        nodes, members = loaded(self.grow)(number, values)
         numbers = [pa.array([one], pa.int64()) for one in (number, nodes.shape[1])]
         content = [pa.array([one.tobytes()], pa.binary()) for one in (nodes, members)]
         return pa.table([*numbers, *content], names=[NODE, "facts", "nodes", "members"])
@@ -169,43 +196,9 @@ class Finish:
 _KNOWN: dict[bytes, Any] = {}
 
 
-def _loaded(content: bytes) -> Any:
+def loaded(content: bytes) -> Any:
     """What was sent as bytes; a process keeps the last one."""
     if content not in _KNOWN:
         _KNOWN.clear()
         _KNOWN[content] = pickle.loads(content)  # noqa: S301 - our own driver sent it
     return _KNOWN[content]
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Finds the rank of each row. Of numbers, the sign of zeros is told beside them: 0 for -0.0, which comes first."""
-
-    placing: bytes
-    fields: tuple[str, ...]
-    types: tuple[str, ...]
-    raw: tuple[str, ...]
-
-    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Rows of a rank, raw values, and signs."""
-        pl = polars()
-        placing = _loaded(self.placing)
-        for frame in chunks(batches):
-            codes = {
-                name: np.ascontiguousarray(frame[name].to_numpy().astype(dtype))
-                for name, dtype in zip(self.fields, self.types, strict=True)
-            }
-            ranks = pl.Series(RANK, placing.ranks(codes).astype(np.int64))
-            yield from arrow(frame.select(ranks, *self.raw, _signs(frame, self.raw).alias(SIGNS)))
-
-
-def _signs(frame: pl.DataFrame, raw: Sequence[str]) -> Any:
-    """The signs of all zeros of a row, as texts that sort as they should."""
-    pl = polars()
-    numbers = [name for name in raw if frame.schema[name].is_float()]
-    if not numbers:
-        return pl.lit(None, pl.String)
-    return pl.concat_str(
-        pl.when((pl.col(name) == 0.0) & ((1.0 / pl.col(name)) < 0.0)).then(pl.lit("0")).otherwise(pl.lit("1"))
-        for name in numbers
-    )
