@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from spark_sessions import why_no_spark
 
 settings.register_profile(
     "repeatable",
@@ -19,3 +22,14 @@ settings.register_profile(
 )
 settings.register_profile("explore", settings.get_profile("repeatable"), derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of Spark run in one process, since there is one session, or say why they are skipped."""
+    why = why_no_spark()
+    for item in items:
+        if item.get_closest_marker("spark") is None:
+            continue
+        item.add_marker(pytest.mark.xdist_group("spark"))
+        if why is not None:
+            item.add_marker(pytest.mark.skip(reason=f"the engine spark is not tested: {why}"))

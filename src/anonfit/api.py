@@ -300,7 +300,7 @@ def anonymize(
         order: `sorted`, or `original` (needs `consent`).
         regions: `domain`, or `observed` (needs `consent`).
         consent: Whether what `observed` and `original` give away is accepted.
-        engine: `memory`, `duckdb` for tables that do not fit in memory, or `auto`.
+        engine: `memory`, `duckdb` for tables that do not fit in memory, `spark`, or `auto`.
         memory: How much of it the engine may use, such as `2GB`.
         spill: The folder in which the engine puts what does not fit.
         threads: How many threads to use; all cores if not given.

@@ -71,6 +71,10 @@ def source_of(spec: Spec) -> Any:
         return database_source(str(source), table=spec.data.table, query=spec.data.query, folder=spec.folder or Path())
     if spec.data.table is not None or spec.data.query is not None:
         raise SpecError(["data.table and data.query are of databases, and data.source is none."])
+    if "://" in str(source) and spec.engine.name == "spark":
+        from anonfit.engines.spark.sources import read_address
+
+        return read_address(str(source))
     if "://" in str(source):
         raise SpecError(
             [

@@ -151,8 +151,8 @@ def make(
     refuse_output(spec)
     source = source if source is not None else source_of(spec)
     engine, reason = engine_for(spec, source)
-    if engine == "duckdb":
-        return make_outside(spec, source, reason=reason, threads=threads, stage=stage, stopping=stopping)
+    if engine != "memory":
+        return make_outside(spec, source, engine=engine, reason=reason, threads=threads, stage=stage, stopping=stopping)
     from anonfit.warming import prepare
 
     refines = spec.method.algorithm == "tdr"

@@ -6,7 +6,8 @@ done by an engine.
 from __future__ import annotations
 
 import weakref
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,7 +26,6 @@ from anonfit.binding import (
     missing_refused,
     nearly_distinct,
     not_plain,
-    read_rows,
     reading_of,
     refining_of,
     released_names,
@@ -34,16 +34,19 @@ from anonfit.binding import (
 )
 from anonfit.engines.fitting import COMFORTABLE, available_memory, needed_memory
 from anonfit.engines.levels.growing import HAND_OVER
+from anonfit.engines.spark.sources import PARTITION
 from anonfit.engines.spilling import spill_folder
 from anonfit.errors import DataError, EngineError, SpecError
 from anonfit.interrupting import Stopping, unstoppable
 from anonfit.made import Later, Made, RowCounts
+from anonfit.pipeline_spark import rows_here, rows_that_stay, spark_engine
 from anonfit.progress import Stage, silent
 from anonfit.release.outside import placing_of
 from anonfit.spec import Spec
 from anonfit.tables.ingesting import ingest, scan_of
 from anonfit.tables.reading import ReadOptions
 from anonfit.tables.schema import Role, Schema
+from anonfit.tables.spark_frames import is_spark
 from anonfit.threads import thread_count
 
 if TYPE_CHECKING:
@@ -52,6 +55,7 @@ if TYPE_CHECKING:
     from anonfit.engines.contract import Written
     from anonfit.engines.duckdb.connection import Connection
     from anonfit.engines.duckdb.engine import DuckDBEngine
+    from anonfit.engines.spark.engine import SparkEngine
 
 __all__ = ["engine_for", "make_outside", "refuse_only_memory"]
 
@@ -64,6 +68,8 @@ def engine_for(spec: Spec, source: Any) -> tuple[str, str | None]:
     """The engine that a spec asks for, or the one that fits the source, and why."""
     if spec.engine.name != "auto":
         return spec.engine.name, None
+    if is_spark(source):
+        return "spark", "the table is a DataFrame of Spark"
     needed = needed_memory(source, [name for name in spec.columns if spec.columns[name].role != Role.IDENTIFIER])
     if needed is None:
         return "memory", "the table is in memory already, or its size is not known"
@@ -94,63 +100,96 @@ def _not_outside(spec: Spec) -> list[str]:
     return [f"{choice.asked} needs the engine 'memory'" for choice in ONLY_MEMORY if asked[choice.name]]
 
 
-def refuse_only_memory(spec: Spec) -> None:
-    """Refuse a spec that names an engine which cannot do what it asks."""
-    if spec.engine.name not in ("auto", "memory") and (faults := _not_outside(spec)):
-        raise SpecError([f"engine.name = '{spec.engine.name}': {fault}." for fault in faults])
+def refuse_only_memory(spec: Spec, engine: str | None = None) -> None:
+    """Refuse a spec for an engine, if none is given the one that it names, which cannot do what it asks."""
+    name = engine or spec.engine.name
+    if name not in ("auto", "memory") and (faults := _not_outside(spec)):
+        raise SpecError([f"engine.name = '{name}': {fault}." for fault in faults])
 
 
 def make_outside(
     spec: Spec,
     source: Any,
     *,
+    engine: str,
     reason: str | None = None,
     threads: int | None = None,
     stage: Stage = silent,
     stopping: Stopping = unstoppable,
 ) -> Made:
-    """Anonymize a source by the DuckDB engine; `stopping` says whether refining is to stop."""
-    from anonfit.engines.duckdb.connection import connect
+    """Anonymize a source by an engine that does not hold its rows in memory; `stopping` says whether refining is to
+    stop.
+    """
     from anonfit.warming import prepare
 
-    refuse_only_memory(spec)
+    refuse_only_memory(spec, engine)
     schema, options = reading_of(spec, source)
     check_bounds(spec, schema)
     prepare(stage, models=spec.privacy.has_models, refining=spec.method.algorithm == "tdr", ahead=True)
-    workers = thread_count(threads)
     stack = ExitStack()
     with stack:
         folder = stack.enter_context(spill_folder(_spill_place(spec)))
         stage("Reading")
-        memory = spec.engine.memory or max(available_memory() // 2, LEAST_MEMORY)
-        with connect(folder / "duckdb", memory=memory, threads=workers) as connection:
-            engine, left_out, scan = _engine(spec, schema, source, options, connection, folder)
-            _check_raw(engine, schema)
-            names = released_names(schema)
-            kept = [name for name in names if name not in {column.name for column in schema.quasi_identifiers}]
-            asked: dict[str, Any] = {
-                "demands": demands_of(spec),
-                "workload": workload_of(spec),
-                "cut_points": spec.method.cut_points,
-                "kept": kept,
-                "threads": threads,
-                "stage": stage,
-            }
-            refining = refining_of(spec)
-            if refining is None:
-                hand_over = spec.engine.hand_over or HAND_OVER
-                result = anonymize_outside(engine, schema, hand_over=hand_over, sample=spec.engine.sample, **asked)
-            else:
-                refining = replace(refining, start=start_recoding(spec))
-                result = anonymize_top_down_outside(engine, schema, refining=refining, stopping=stopping, **asked)
-            stage("Writing labels")
-            placing, columns = placing_of(result, names, spec.output.values)
-            written = engine.write(placing, columns, folder / f"data.{spec.output.format}", spec.output.format)
-        rows = RowCounts(engine.read, engine.read - engine.rows, 0, dropped_persons=left_out)
-        made = _made(spec, schema, source, result, written, rows, reason, scan)
+        source = rows_that_stay(schema, source, options, folder) if engine == "spark" else source
+        with _opened(engine, spec, schema, source, options, folder, threads) as (rows_of, left_out, scan):
+            _check_raw(rows_of, schema)
+            result, written = _grown(rows_of, spec, schema, folder, threads, stage, stopping)
+        rows = RowCounts(rows_of.read, rows_of.read - rows_of.rows, 0, dropped_persons=left_out)
+        made = _made(spec, schema, source, result, written, rows, rows_of.name, reason, scan)
         # The written table stays until what was made of it is gone.
         weakref.finalize(written, stack.pop_all().close)
     return made
+
+
+def _grown(
+    engine: DuckDBEngine | SparkEngine,
+    spec: Spec,
+    schema: Schema,
+    folder: Path,
+    threads: int | None,
+    stage: Stage,
+    stopping: Stopping,
+) -> tuple[AnonymizedOutside, Written]:
+    """The recoding of an engine's rows, and the released table as a file."""
+    names = released_names(schema)
+    kept = [name for name in names if name not in {column.name for column in schema.quasi_identifiers}]
+    asked: dict[str, Any] = {
+        "demands": demands_of(spec),
+        "workload": workload_of(spec),
+        "cut_points": spec.method.cut_points,
+        "kept": kept,
+        "threads": threads,
+        "stage": stage,
+    }
+    refining = refining_of(spec)
+    if refining is None:
+        # In Spark, nodes as large as partitions, so that all executors have some to finish.
+        hand_over = spec.engine.hand_over or (PARTITION if engine.name == "spark" else HAND_OVER)
+        result = anonymize_outside(engine, schema, hand_over=hand_over, sample=spec.engine.sample, **asked)
+    else:
+        refining = replace(refining, start=start_recoding(spec))
+        result = anonymize_top_down_outside(engine, schema, refining=refining, stopping=stopping, **asked)
+    stage("Writing labels")
+    placing, columns = placing_of(result, names, spec.output.values)
+    return result, engine.write(placing, columns, folder / f"data.{spec.output.format}", spec.output.format)
+
+
+@contextmanager
+def _opened(
+    name: str, spec: Spec, schema: Schema, source: Any, options: ReadOptions, folder: Path, threads: int | None
+) -> Iterator[tuple[DuckDBEngine | SparkEngine, int, pl.LazyFrame | None]]:
+    """An engine with the source's rows that the missing policy lets through, how many persons it leaves out, and those
+    rows some at a time, if they can be had so.
+    """
+    if name == "spark":
+        with spark_engine(spec, schema, source, options, folder) as (found, scan):
+            yield found, found.persons_left_out, scan
+        return
+    from anonfit.engines.duckdb.connection import connect
+
+    memory = spec.engine.memory or max(available_memory() // 2, LEAST_MEMORY)
+    with connect(folder / "duckdb", memory=memory, threads=thread_count(threads)) as connection:
+        yield _engine(spec, schema, source, options, connection, folder)
 
 
 def _spill_place(spec: Spec) -> Path | None:
@@ -185,7 +224,7 @@ def _engine(
     return engine, engine.left_out(count), scan_of(found, missing_texts=texts, without_missing=dropping)
 
 
-def _check_raw(engine: DuckDBEngine, schema: Schema) -> None:
+def _check_raw(engine: DuckDBEngine | SparkEngine, schema: Schema) -> None:
     """Refuse raw columns that nearly tell every record apart, unless their release is written."""
     import polars as pl
 
@@ -209,11 +248,12 @@ def _made(
     result: AnonymizedOutside,
     written: Written,
     rows: RowCounts,
+    engine: str,
     reason: str | None,
-    scan: pl.LazyFrame,
+    scan: pl.LazyFrame | None,
 ) -> Made:
     recoding = result.recoding
-    raw: Later[pl.DataFrame] = Later(lambda: read_rows(spec, schema, source))
+    raw: Later[pl.DataFrame] = Later(lambda: rows_here(spec, schema, source))
 
     def nodes() -> NDArray[np.int32]:
         return recoding.nodes(recoding.cells(raw.get()))
@@ -229,7 +269,7 @@ def _made(
         Later(nodes),
         steered=result.steered,
         refinements=result.refinements,
-        engine="duckdb",
+        engine=engine,
         engine_reason=reason,
         stored=written,
         scan=scan,

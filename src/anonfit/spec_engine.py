@@ -19,11 +19,10 @@ UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 def read_engine(table: dict[str, Any], faults: Faults) -> EngineSpec:
     """Where rows are counted."""
     faults.unknown(table, ("name", "memory", "spill", "hand_over", "sample"), "engine")
-    if table.get("name") == "spark":
-        faults.add("engine.name = 'spark' is not supported by this version of anonfit; use 'auto' or 'duckdb'.")
-        return EngineSpec()
+    if table.get("name") == "spark" and "memory" in table:
+        faults.add("engine.memory is not for engine.name = 'spark': its memory is set by Spark's own settings.")
     return EngineSpec(
-        name=faults.choice(table, "name", "engine", ("auto", "memory", "duckdb"), "auto"),
+        name=faults.choice(table, "name", "engine", ("auto", "memory", "duckdb", "spark"), "auto"),
         memory=_bytes(table.get("memory"), faults),
         spill=faults.kind(table, "spill", "engine", str, "the path of a folder", None),
         hand_over=_rows(table, "hand_over", faults),

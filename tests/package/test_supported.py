@@ -18,7 +18,6 @@ import anonfit as af
 from anonfit.algorithms.support import (
     COLUMNS,
     CRITERIA,
-    LATER,
     PERSONS,
     PRIVACY,
     SENSITIVE,
@@ -392,17 +391,4 @@ def test_what_does_not_go_together_is_an_error_of_one_sentence(words: dict[str, 
 def test_a_confidence_needs_a_target() -> None:
     with pytest.raises(SpecError, match="there is none") as caught:
         af.anonymize(table().select("age"), quasi_identifiers=["age"], k=K, max_confidence=0.9)
-    one_sentence(caught.value)
-
-
-@pytest.mark.parametrize("later", names(LATER))
-def test_what_comes_later_is_refused_in_one_sentence(later: str) -> None:
-    settings = {
-        "duckdb": '[engine]\nname = "duckdb"',
-        "spark": '[engine]\nname = "spark"',
-    }[later]
-    with pytest.raises(SpecError) as caught:
-        af.parse_spec(
-            f'version = 1\n[data]\nsource = "a.csv"\n[columns.age]\nrole = "quasi-identifier"\n[privacy]\nk = 3\n{settings}\n'
-        )
     one_sentence(caught.value)

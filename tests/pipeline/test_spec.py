@@ -157,21 +157,6 @@ def test_what_is_not_written_has_its_default() -> None:
     assert (spec.privacy.max_confidence, spec.workload.targets, spec.method.weight_rule) == (1.0, None, "first")
 
 
-LATER = [
-    ("engine", {"name": "spark"}, "engine.name = 'spark'"),
-]
-
-
-@pytest.mark.parametrize(("section", "settings", "named"), LATER, ids=[named for _, _, named in LATER])
-def test_keys_of_later_capabilities_are_refused_with_a_sentence(
-    section: str, settings: dict[str, Any], named: str
-) -> None:
-    found = fault(tables(**{section: settings}))
-    assert found.startswith(named)
-    assert "not supported by this version" in found
-    assert found.endswith(".")
-
-
 @pytest.mark.parametrize("source", ["https://example.org/a.csv", "s3://bucket/a.parquet"])
 def test_addresses_that_are_no_databases_are_refused_with_a_sentence(source: str) -> None:
     with pytest.raises(SpecError, match="download it first"):

@@ -19,7 +19,6 @@ __all__ = [
     "COLUMNS",
     "CRITERIA",
     "ENGINES",
-    "LATER",
     "ONLY_MEMORY",
     "PERSONS",
     "PRIVACY",
@@ -113,6 +112,7 @@ PERSONS = (
 ENGINES = (
     Choice("memory", 'engine.name = "memory"', "tables that fit in memory"),
     Choice("duckdb", 'engine.name = "duckdb"', "tables that do not: rows are spilled to disk, and counted there"),
+    Choice("spark", 'engine.name = "spark"', "tables in Spark, on one machine or many, and its DataFrames"),
 )
 """Where rows are counted."""
 
@@ -129,9 +129,6 @@ ONLY_MEMORY = (
     Choice("query_log", "workload.query_log", "what a log teaches, and answers to its queries"),
 )
 """What needs all rows in memory; everything else is done by every engine, with the same result."""
-
-LATER = (Choice("spark", 'engine.name = "spark"', "not in this version"),)
-"""What a spec may name one day, and is refused today."""
 
 
 def caps(criterion: str, model: str) -> bool:
@@ -262,10 +259,6 @@ Every engine gives the same recoding, byte for byte, and the same rows in the sa
 These need the engine `memory`, and are an error of one sentence with any other:
 
 {_meanings("what", ONLY_MEMORY)}
-
-## Not supported by this version
-
-{_meanings("what", LATER)}
 """
 
 

@@ -8,10 +8,10 @@ choose them in memory, so every engine gives the same regions.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,22 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["CountRequest", "Counted", "Counting", "Draw", "Engine", "Field", "Move", "Placing", "Written"]
+__all__ = [
+    "CountRequest",
+    "Counted",
+    "Counting",
+    "Draw",
+    "Engine",
+    "Field",
+    "Finishing",
+    "Grow",
+    "Move",
+    "Placing",
+    "Written",
+]
+
+Grow = Callable[[int, Mapping[str, NDArray[Any]]], tuple[NDArray[np.int64], NDArray[np.int64]]]
+"""The in-memory kernel: from a node's number and the fields of its rows to its subtree. It can be pickled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +99,16 @@ class Draw:
     fields: tuple[str, ...]
     factors: tuple[int, ...]
     below: int
+
+    def drawn(self, values: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
+        """Which rows of arrays are drawn."""
+        found: NDArray[np.int64] = np.zeros(len(values[self.fields[0]]), np.int64)
+        for name, factor in zip(self.fields, self.factors, strict=True):
+            found += values[name].astype(np.int64) * factor
+        found %= self.MODULUS
+        found = (found * found + self.ADDED) % self.MODULUS
+        drawn: NDArray[np.bool_] = found * found % self.MODULUS < self.below
+        return drawn
 
 
 class Placing(Protocol):
@@ -168,3 +193,13 @@ class Engine(Counting, Protocol):
         """Write the released table, its columns in the order of `names`: those of the regions, and raw ones. Rows are
         sorted by their rank, then by the raw columns in this order, missing values first.
         """
+
+
+@runtime_checkable
+class Finishing(Protocol):
+    """An engine that finishes small nodes where their rows are, instead of handing these over."""
+
+    def finish(
+        self, nodes: Mapping[int, int], names: Sequence[str], grow: Grow
+    ) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
+        """The subtrees of finished nodes, in any order: what `grow` gives for the fields `names` of their rows."""

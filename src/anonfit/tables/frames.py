@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.errors import DataError, MissingPackage, listed
+from anonfit.tables.spark_frames import is_spark, spark_rows
 
 if TYPE_CHECKING:
     import polars as pl
@@ -42,6 +43,8 @@ def from_frame(source: Any) -> pl.DataFrame:
         found = pl.from_arrow(source)
         if isinstance(found, pl.DataFrame):
             return found
+    if is_spark(source):
+        return spark_rows(source)
     if isinstance(source, Mapping):
         try:
             return pl.DataFrame(source)
@@ -50,7 +53,7 @@ def from_frame(source: Any) -> pl.DataFrame:
                 "the columns of the mapping are of different lengths; a table needs equally long ones."
             ) from None
     raise DataError(
-        f"a table is needed: a path, or a polars, pandas or Arrow frame; found "
+        f"a table is needed: a path, or a polars, pandas, Arrow or Spark frame; found "
         f"{type(source).__module__}.{type(source).__name__}."
     )
 

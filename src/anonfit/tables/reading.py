@@ -15,6 +15,7 @@ from anonfit.errors import DataError, listed
 from anonfit.tables.databases import DatabaseSource
 from anonfit.tables.frames import categorized, from_frame
 from anonfit.tables.sniffing import CsvShape, sniff, without_empty_lines
+from anonfit.tables.spark_frames import is_spark, spark_names
 
 if TYPE_CHECKING:
     import polars as pl
@@ -238,6 +239,8 @@ def column_names(source: Any, options: ReadOptions) -> tuple[str, ...]:
 
     if isinstance(source, DatabaseSource):
         return source.names()
+    if is_spark(source):
+        return spark_names(source)
     if not isinstance(source, str | Path):
         return tuple(str(name) for name in from_frame(source).columns)
     path = files_of(source)[0]

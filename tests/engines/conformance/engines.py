@@ -8,20 +8,34 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import polars as pl
+import pytest
 
 from anonfit.engines.contract import Engine
+from spark_sessions import spark_session
 
-ENGINES = ["duckdb"]
+ENGINES = ["duckdb", pytest.param("spark", marks=pytest.mark.spark)]
+FAST_ENGINES = ["duckdb"]
+"""Those that can be asked hundreds of times."""
 
 
 @contextmanager
 def engine_of(name: str, frame: pl.DataFrame, folder: Path) -> Iterator[Engine]:
     """An engine that has the rows of a frame."""
+    folder.mkdir(exist_ok=True)
+    frame.write_parquet(folder / "rows.parquet")
+    if name == "spark":
+        from anonfit.engines.spark.engine import SparkEngine
+        from anonfit.engines.spark.sources import from_files
+
+        engine = SparkEngine(from_files(spark_session(), [folder / "rows.parquet"], frame.schema, {}), frame.schema)
+        try:
+            yield engine
+        finally:
+            engine.close()
+        return
     assert name == "duckdb"
     from anonfit.engines.duckdb.connection import connect
     from anonfit.engines.duckdb.engine import DuckDBEngine
 
-    folder.mkdir(exist_ok=True)
-    frame.write_parquet(folder / "rows.parquet")
     with connect(folder / "spill", memory=256 * 2**20, threads=2) as connection:
         yield DuckDBEngine(connection, [folder / "rows.parquet"], frame.schema)

@@ -39,3 +39,18 @@ def cases(factors: Mapping[str, Sequence[str]], count: int, seed: int = 0) -> li
         left -= pairs_of(best)
         found.append(best)
     return found
+
+
+def chosen(known: Sequence[Case], count: int) -> list[tuple[int, Case]]:
+    """Some of the cases with their places: each time the one with most settings, then pairs, that were not there."""
+    found: list[tuple[int, Case]] = []
+    settings: set[tuple[str, str]] = set()
+    pairs: set[tuple[str, str, str, str]] = set()
+    for _ in range(count):
+        place, best = max(
+            enumerate(known), key=lambda one: (len(set(one[1].items()) - settings), len(pairs_of(one[1]) - pairs))
+        )
+        settings |= set(best.items())
+        pairs |= pairs_of(best)
+        found.append((place, best))
+    return found

@@ -13,7 +13,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import anonfit as af
-from engines import ENGINES
+from engines import FAST_ENGINES
 
 ROWS = 60
 NOW = datetime(2024, 2, 29, 12, 30, 15, 123456)
@@ -39,7 +39,7 @@ COLUMNS: dict[str, tuple[list[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", FAST_ENGINES)
 @pytest.mark.parametrize("kind", COLUMNS)
 @pytest.mark.parametrize("source", ["frame", "parquet"])
 def test_raw_columns(engine, kind, source, tmp_path):
@@ -57,7 +57,7 @@ def test_raw_columns(engine, kind, source, tmp_path):
     assert [repr(value) for value in found["raw"]] == [repr(value) for value in expected["raw"]]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", FAST_ENGINES)
 @pytest.mark.parametrize("kind", ["boolean", "int8", "int64", "float32", "decimal", "date", "microseconds", "milliseconds",
                                   "nanoseconds", "zoned", "text", "categorical", "enum"])  # fmt: skip
 @pytest.mark.parametrize("counted", [False, True])

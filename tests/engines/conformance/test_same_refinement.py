@@ -18,7 +18,7 @@ from anonfit.errors import AnonfitError
 from anonfit.interrupting import Stopping
 from anonfit.pipeline import make
 from anonfit.spec_keywords import spec_of_keywords
-from engines import ENGINES
+from engines import ENGINES, FAST_ENGINES
 
 FIXED = {
     "criterion": "auto", "candidates": "boundary", "rule": "none", "more": "none", "hand_over": "all", "source": "frame",
@@ -71,7 +71,8 @@ def _with_start(spec: Any, seed: int) -> tuple[Any, int | None]:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_random_requests(engine):
     released = begun = 0
-    for seed in range(60):
+    seeds = 60 if engine in FAST_ENGINES else 6
+    for seed in range(seeds):
         spec, steps = _with_start(_spec(seed), seed)
         begun += spec.method.start is not None
         expected, found = _made(spec, "memory", steps), _made(spec, engine, steps)
@@ -84,5 +85,5 @@ def test_random_requests(engine):
         assert_frame_equal(found.table, expected.table, check_exact=True)
         assert found.rows == expected.rows
         released += 1
-    assert released > 40
-    assert begun > 10
+    assert released > seeds // 2
+    assert begun > seeds // 6

@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from pairwise_cases import Case, all_pairs, cases, pairs_of
+from pairwise_cases import Case, all_pairs, cases, chosen, pairs_of
 from polars.testing import assert_frame_equal
 from random_requests import FACTORS, random_request
 
@@ -20,12 +20,14 @@ from anonfit.errors import AnonfitError
 from anonfit.pipeline import make
 from anonfit.spec import Spec
 from anonfit.spec_keywords import spec_of_keywords
-from engines import ENGINES
+from engines import ENGINES, FAST_ENGINES
+from spark_sessions import spark_frame
 
 CASES = cases(FACTORS, 200)
+SPARK_CASES = chosen(CASES, 25)
 
 
-def _source(frame: pl.DataFrame, kind: str, folder: Path) -> Any:
+def _source(frame: pl.DataFrame, kind: str, folder: Path, engine: str) -> Any:
     if kind == "parquet":
         frame.write_parquet(folder / "table.parquet")
         return folder / "table.parquet"
@@ -37,12 +39,12 @@ def _source(frame: pl.DataFrame, kind: str, folder: Path) -> Any:
         frame[:middle].write_parquet(folder / "table-1.parquet")
         frame[middle:].write_parquet(folder / "table-2.parquet")
         return folder / "table-*.parquet"
-    return frame
+    return spark_frame(frame) if engine == "spark" else frame
 
 
-def _spec(case: Case, seed: int, folder: Path) -> Spec:
+def _spec(case: Case, seed: int, folder: Path, engine: str) -> Spec:
     frame, words = random_request(case, seed)
-    source = _source(frame, case["source"], folder)
+    source = _source(frame, case["source"], folder, engine)
     return spec_of_keywords(str(source) if isinstance(source, Path) else source, words)
 
 
@@ -57,10 +59,11 @@ def _made(spec: Spec, engine: str, hand_over: int | None = None) -> Any:
 def check(case: Case, seed: int, engine: str, folder: Path) -> bool:
     """Hold an engine against the in-memory engine; whether there was a release."""
     try:
-        spec = _spec(case, seed, folder)
+        spec = _spec(case, seed, folder, engine)
     except AnonfitError:
         return False
-    hand_over = {"nothing": 3, "some": 40, "all": None}[case["hand_over"]]
+    few = {"nothing": 3, "some": 40} if engine in FAST_ENGINES else {"nothing": 20, "some": 60}
+    hand_over = few.get(case["hand_over"])
     expected, found = _made(spec, "memory"), _made(spec, engine, hand_over)
     if isinstance(expected, AnonfitError):
         assert isinstance(found, AnonfitError), f"only memory refused: {expected}"
@@ -79,19 +82,35 @@ def test_every_pair_of_settings_is_tried():
     assert set().union(*map(pairs_of, CASES)) == all_pairs(FACTORS)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", FAST_ENGINES)
 @pytest.mark.parametrize("part", range(10))
 def test_random_requests(engine, part, tmp_path):
     released = 0
-    chosen = list(enumerate(CASES))[part::10]
-    for seed, case in chosen:
+    some = list(enumerate(CASES))[part::10]
+    for seed, case in some:
         folder = tmp_path / str(seed)
         folder.mkdir()
         try:
             released += check(case, seed, engine, folder)
         except AssertionError as error:
             raise AssertionError(f"seed {seed}, {case}: {error}") from error
-    assert released > len(chosen) // 2
+    assert released > len(some) // 2
+
+
+@pytest.mark.spark
+def test_random_requests_in_spark(tmp_path):
+    released = []
+    for seed, case in SPARK_CASES:
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        try:
+            if check(case, seed, "spark", folder):
+                released.append(case)
+        except AssertionError as error:
+            raise AssertionError(f"seed {seed}, {case}: {error}") from error
+    assert len(SPARK_CASES) == 25
+    for name in ("criterion", "model", "hand_over", "source", "persons", "missing"):
+        assert {case[name] for case in released} == set(FACTORS[name])
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from threading import local
 from typing import Any
 
@@ -19,7 +20,7 @@ from anonfit.engines.memory.layout import rows_of
 from anonfit.engines.memory.scratch import make_scratch
 from anonfit.engines.memory.structs import shared
 
-__all__ = ["Finisher"]
+__all__ = ["Finisher", "Subtrees"]
 
 
 class Finisher:
@@ -30,6 +31,10 @@ class Finisher:
         self.columns, self.guide = shared(layout.columns), shared(layout.guide)
         self.guard = None if layout.guard is None else shared(layout.guard)
         self.own = local()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What another process makes its own from."""
+        return Finisher, (self.layout, self.k)
 
     def _scratch(self, rows: int) -> Any:
         """Working memory of this thread for nodes of so many rows."""
@@ -65,3 +70,18 @@ class Finisher:
             self._scratch(rows),
         )
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class Subtrees:
+    """Grows the subtree of any of some nodes, given its rows; it can be sent to another process."""
+
+    finisher: Finisher
+    keys: Mapping[int, int]
+    spans: Mapping[int, NDArray[np.int64]]
+    tiles: Mapping[int, NDArray[np.uint8]]
+
+    def __call__(self, number: int, values: Mapping[str, NDArray[Any]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The nodes below a node, and the members of their sets."""
+        rows = len(next(iter(values.values())))
+        return self.finisher.grow(values, rows, self.keys[number], self.spans[number], self.tiles[number])

@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.engines.contract import Engine
-from anonfit.engines.levels.finishing import Finisher
+from anonfit.engines.contract import Engine, Finishing
+from anonfit.engines.levels.finishing import Finisher, Subtrees
 from anonfit.engines.levels.shape import Layout, Shape
 from anonfit.engines.levels.splitting import LevelSplitter, Node
 from anonfit.engines.memory.engine import join_subtrees
@@ -75,25 +75,32 @@ class LevelGrower(LevelSplitter):
 
     def finish(self) -> Grown:
         """Finish the nodes that were handed over, all threads at work, and put the tree together."""
-        by_number = {node.number: node for node in self.small}
         sizes = {node.number: node.rows for node in self.small}
+        grow = Subtrees(
+            self.finisher,
+            {node.number: node.key for node in self.small},
+            {node.number: node.span for node in self.small},
+            {node.number: node.tile for node in self.small},
+        )
         numbers, subtrees = [], []
-
-        def task(number: int, values: dict[str, NDArray[Any]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-            node = by_number[number]
-            return self.finisher.grow(values, node.rows, node.key, node.span, node.tile)
-
-        with ThreadPoolExecutor(self.threads) as pool:
-            for number, done in _few_ahead(
-                ((number, pool.submit(task, number, values)) for number, values in self._taken(sizes)), 2 * self.threads
-            ):
-                numbers.append(number)
-                subtrees.append(done.result())
+        for number, below, sets in self._finished(sizes, grow) if sizes else ():
+            numbers.append(number)
+            subtrees.append((below, sets))
         nodes, members = join_subtrees(self.nodes[: self.used], self.members[: self.filled], numbers, subtrees)
         return Grown(breadth_first(nodes, members), region_sizes(nodes), self.levels)
 
-    def _taken(self, sizes: dict[int, int]) -> Iterator[tuple[int, dict[str, NDArray[Any]]]]:
-        return self.engine.take(sizes, self.shape.names)
+    def _finished(
+        self, sizes: dict[int, int], grow: Subtrees
+    ) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
+        """The subtrees of small nodes, grown by the engine if it does that, else here."""
+        if isinstance(self.engine, Finishing):
+            yield from self.engine.finish(sizes, self.shape.names, grow)
+            return
+        taken = self.engine.take(sizes, self.shape.names)
+        with ThreadPoolExecutor(self.threads) as pool:
+            begun = ((number, pool.submit(grow, number, values)) for number, values in taken)
+            for number, done in _few_ahead(begun, 2 * self.threads):
+                yield number, *done.result()
 
 
 def _few_ahead(items: Iterator[Any], count: int) -> Iterator[Any]:

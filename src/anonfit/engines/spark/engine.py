@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows in a DataFrame of Spark. Only counts, splits and small results come to the driver; rows stay where they are."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.engines.contract import Counted, CountRequest, Draw, Field, Move, Placing, Written
+from anonfit.engines.fitting import available_memory
+from anonfit.engines.spark.packs import CONTENT, NODE, RAW
+from anonfit.engines.spark.routing import Tally, routed, sizes_of, tally
+from anonfit.engines.spark.rows import ALL, KEPT, KNOWN, LEFT_OUT, PARTITIONS, Survey, form_of, held_name
+from anonfit.engines.spark.session import quiet, told
+from anonfit.engines.spark.sources import PARTITION, Loading, storable
+from anonfit.engines.spark.storage import plain, released, restored, stored, stored_type
+from anonfit.engines.spark.work import ROWS, Code, Count, Finish, Lookup, Part, Sample, fields_of
+from anonfit.engines.spark.writing import write_sorted
+from anonfit.errors import DataError, EngineError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["SparkEngine"]
+
+TAKEN_ROWS = 1 << 20
+"""Rows that are handed over in one go."""
+FEW_FIELDS = 3
+"""Groups by more fields than these may be as many as the rows."""
+MOSTLY = 0.75
+"""Columns of which a smaller share of values differs need no exact count."""
+GROUP_TIMES = 4
+"""How often groups are held on the driver while they are counted and used."""
+
+
+class SparkEngine:
+    """Rows that are loaded in the form in which they are held (`sources`)."""
+
+    name = "spark"
+
+    def __init__(
+        self,
+        source: Loading,
+        schema: Mapping[str, pl.DataType],
+        *,
+        without_missing: Sequence[str] = (),
+        asked: Sequence[Sequence[str]] = (),
+        raw: Sequence[str] = (),
+        persons: str | None = None,
+    ) -> None:
+        """Rows with these columns, of which those are left out that have no value of a column of `without_missing`.
+        `asked` are sets of columns whose values will be asked for: they are found in one go, with the `persons` of the
+        rows that are left out, and how much `raw` columns tell apart.
+        """
+        self.spark = source.frame.sparkSession
+        self.schema = {name: plain(dtype) for name, dtype in schema.items()}
+        self.released = {name: released(dtype) for name, dtype in schema.items()}
+        self.held = {name: held_name(place) for place, name in enumerate(storable(schema))}
+        self.known = tuple(self.held[name] for name in without_missing)
+        self.known_by = list(without_missing)
+        self.source = source
+        self.found: dict[tuple[str, ...], tuple[pl.DataFrame, NDArray[np.int64]]] = {}
+        self.raw = [name for name in raw if name in self.held]
+        self.told = self._survey([tuple(names) for names in asked], persons, self.raw)
+        self.read, self.rows = self.told.get(ALL, 0), self.told.get(KEPT, 0)
+        self.persons_left_out = self.told.get(LEFT_OUT, 0)
+        self.kept: list[str] = []
+        self.active_nodes: set[int] = {0}
+        self.tallies: list[Tally] = []
+        self.whole: Any = None
+        self.coded: Any = None
+        self.persisted: list[Any] = []
+
+    def close(self) -> None:
+        """Let the rows go."""
+        for frame in self.persisted:
+            frame.unpersist()
+        self.persisted = []
+
+    @property
+    def partitions(self) -> int:
+        """How many parts the rows are worked on in."""
+        most = int(self.spark.conf.get("spark.sql.shuffle.partitions"))
+        return max(2, min(most, -(-self.rows // PARTITION)))
+
+    def _held(self, name: str) -> str:
+        if name not in self.held:
+            raise DataError(
+                f"column '{name}' is of type {self.schema[name]}, which the engine spark does not know; cast it, or "
+                "leave it out."
+            )
+        return self.held[name]
+
+    def _survey(
+        self, sets: Sequence[tuple[str, ...]], persons: str | None = None, raw: Sequence[str] = ()
+    ) -> dict[int, int]:
+        """Find the different values of sets of columns; what else was counted on the way."""
+        import polars as pl
+
+        known = [names for names in dict.fromkeys(sets) if all(name in self.held for name in names)]
+        survey = Survey(
+            tuple(tuple(self.held[name] for name in names) for names in known),
+            self.known,
+            None if persons is None else self._held(persons),
+            tuple(self.held[name] for name in raw),
+        )
+        found = self._arrived(self._grouped(self.source.mapped(survey, survey.schema()), ["rows"]))
+        for number, names in enumerate(known):
+            part = found.filter(pl.col("set") == number)
+            columns = [self._values(part, name, place) for place, name in enumerate(names)]
+            self.found[names] = pl.DataFrame(columns), part["rows"].to_numpy().astype(np.int64)
+        rest = found.filter(pl.col("set") < 0)
+        return dict(zip(rest["set"].to_list(), rest["rows"].to_list(), strict=True))
+
+    def _values(self, part: pl.DataFrame, name: str, place: int) -> pl.Series:
+        """The values of a column from what a survey tells."""
+        import polars as pl
+
+        kind = stored_type(self.schema[name])
+        found = part[f"{form_of(kind)}{place}"].alias(name)
+        held = found.str.decode("hex") if isinstance(kind, pl.Binary) else found.cast(kind)
+        return restored(held, self.schema[name])
+
+    def _grouped(self, parts: Any, sums: Sequence[str]) -> Any:
+        """Partial counts of partitions, added up: the groups of all columns but the sums."""
+        from pyspark.sql import functions
+
+        keys = [name for name in parts.columns if name not in sums]
+        return parts.groupBy(*keys).agg(*(functions.sum(name).alias(name) for name in sums))
+
+    def _arrived(self, result: Any) -> pl.DataFrame:
+        """A small result of Spark, here."""
+        import polars as pl
+
+        found = pl.from_arrow(told(result.toArrow))
+        assert isinstance(found, pl.DataFrame)
+        return found
+
+    def missing(self, names: Sequence[str]) -> dict[str, int]:
+        """How many values are missing in columns that have missing values."""
+        found = {}
+        for name in names:
+            values, rows = self.distinct([name])
+            count = int(rows[values[name].is_null().to_numpy()].sum())
+            if count:
+                found[name] = count
+        return found
+
+    def distinct_share(self, name: str) -> float:
+        """The share of different values among a raw column's known ones, 0 where it is far from 1."""
+        place = KNOWN - 2 * self.raw.index(name)
+        known, at_most = self.told.get(place, 0), self.told.get(place - 1, 0)
+        if known < 2 or at_most < MOSTLY * known:
+            return 0.0
+        rows = self.source.rows()
+        kept = rows.dropna(how="any", subset=list(self.known)) if self.known else rows
+        values = kept.select(self.held[name]).dropna().distinct()
+        return float(self._arrived(values.groupBy().count())["count"][0]) / float(known)
+
+    def distinct(self, names: Sequence[str]) -> tuple[pl.DataFrame, NDArray[np.int64]]:
+        """The different combinations of some columns' values, missing ones too, and how many rows have each."""
+        asked = tuple(names)
+        if asked not in self.found:
+            for name in asked:
+                self._held(name)
+            self._survey([asked])
+        return self.found[asked]
+
+    def code(self, fields: Sequence[Field], kept: Sequence[str]) -> None:
+        """Turn every row into its fields by looking its values up, and keep raw values."""
+        self.kept = list(kept)
+        size = max(1, min(PARTITION, -(-self.rows // self.partitions)))
+        work = Code(tuple(map(self._lookup, fields)), self.known, tuple(self._held(name) for name in kept), size)
+        with quiet():
+            coded = self.source.mapped(work, f"{CONTENT} binary, {RAW} binary")
+            if self.told.get(PARTITIONS, 0) < self.partitions:
+                coded = coded.repartition(self.partitions)
+            self.coded = self.whole = coded.persist()
+        self.persisted.append(self.coded)
+        self.found = {}
+
+    def _lookup(self, field: Field) -> Lookup:
+        """A field's values as they are held, with their codes."""
+        import polars as pl
+
+        columns = []
+        names = tuple(self.held[name] for name in field.values.columns)
+        for name, held in zip(field.values.columns, names, strict=True):
+            column = stored(field.values[name]).alias(held)
+            columns.append((column + 0.0) if column.dtype.is_float() else column)
+        codes = pl.Series(field.name, field.codes)
+        content = BytesIO()
+        pl.DataFrame([*columns, codes]).write_ipc(content)
+        return Lookup(field.name, names, content.getvalue(), len(codes))
+
+    def sample(self, draw: Draw, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+        """The fields of the rows that are drawn, from all executors."""
+        with quiet():
+            found = self.coded.select(CONTENT).mapInArrow(Sample(draw, tuple(names)), f"{CONTENT} binary")
+        return fields_of(self._arrived(found)[CONTENT].to_list(), names)
+
+    def count(self, requests: Sequence[CountRequest]) -> list[Counted]:
+        """Count a batch of nodes in one scan: executors count their rows, and Spark adds up what they found."""
+        if not requests:
+            return []
+        every = tuple(set(request.nodes) == self.active_nodes for request in requests)
+        work = Count(tuple(requests), every)
+        sums = [*(f"sum{place}" for place in range(work.widths[1])), ROWS]
+        with quiet():
+            found = self._grouped(self.coded.select(CONTENT).mapInArrow(work, work.schema()), sums)
+        if any(len(request.by) > FEW_FIELDS for request in requests):
+            self._refuse_many(found)
+        counted = self._arrived(found).sort("request", maintain_order=True)
+        self._let_go(self.coded)
+        edges = np.searchsorted(counted["request"].to_numpy(), np.arange(len(requests) + 1))
+        parts = [counted[int(edges[number]) : int(edges[number + 1])] for number in range(len(requests))]
+        for request, part in zip(requests, parts, strict=True):
+            if request.by:
+                self.tallies.append(tally(request, part))
+        return [_counted(request, part) for request, part in zip(requests, parts, strict=True)]
+
+    def _refuse_many(self, groups: Any) -> None:
+        """Refuse to bring groups to the driver that do not fit there."""
+        count = int(self._arrived(groups.groupBy().count())["count"][0])
+        needed = 8 * count * len(groups.columns) * GROUP_TIMES
+        if needed > available_memory():
+            raise EngineError(
+                f"engine spark: {count} groups of equal rows need {needed / 2**30:.1f} GiB of memory on the driver; "
+                "run it where there is more."
+            )
+
+    def route(self, moves: Sequence[Move], finished: Collection[int]) -> dict[int, int]:
+        """Send the splits to all executors, where rows get their new nodes when they are next counted; finished nodes
+        are marked. How many rows go where is known already, if the fields that are asked were counted.
+        """
+        rows = routed(self.coded, moves, finished)
+        tallies, self.tallies = self.tallies, []
+        if not moves:
+            self.coded, self.active_nodes = rows, set()
+            return {}
+        self.coded = rows.persist()
+        self.persisted.append(self.coded)
+        found = sizes_of(moves, tallies)
+        if found is None:
+            work = Count((CountRequest((), (), ()),), (True,))
+            with quiet():
+                parts = self.coded.mapInArrow(work, work.schema())
+            counted = self._arrived(self._grouped(parts, [ROWS]))
+            self._let_go(self.coded)
+            found = dict(zip(counted[NODE].to_list(), counted[ROWS].to_list(), strict=True))
+        self.active_nodes = set(found)
+        return found
+
+    def _let_go(self, kept: Any) -> None:
+        """Let go of nodes of rows that later ones were made from: these are there now."""
+        for frame in self.persisted:
+            if frame is not kept and frame is not self.whole:
+                frame.unpersist()
+        self.persisted = [frame for frame in self.persisted if frame is kept or frame is self.whole]
+
+    def take(self, nodes: Mapping[int, int], names: Sequence[str]) -> Iterator[tuple[int, dict[str, NDArray[Any]]]]:
+        """Fetch the rows of several nodes in one go, and part them here."""
+        batch: list[int] = []
+        rows = 0
+        for node in sorted(nodes):
+            if batch and rows + nodes[node] > TAKEN_ROWS:
+                yield from self._take(batch, names)
+                batch, rows = [], 0
+            batch.append(node)
+            rows += nodes[node]
+        if batch:
+            yield from self._take(batch, names)
+
+    def _take(self, nodes: Sequence[int], names: Sequence[str]) -> Iterator[tuple[int, dict[str, NDArray[Any]]]]:
+        found: dict[int, list[bytes]] = {}
+        for node, content in self._arrived(self._apart(nodes, names)).iter_rows():
+            found.setdefault(node, []).append(content)
+        for node, contents in found.items():
+            yield node, fields_of(contents, names)
+
+    def _apart(self, nodes: Collection[int], names: Sequence[str]) -> Any:
+        """Packs of the rows of finished nodes, each of one node."""
+        with quiet():
+            work = Part(frozenset(nodes), tuple(names))
+            return self.coded.select(CONTENT).mapInArrow(work, f"{NODE} bigint, {CONTENT} binary")
+
+    def finish(
+        self, nodes: Mapping[int, int], names: Sequence[str], grow: Callable[..., Any]
+    ) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
+        """Grow the subtrees of finished nodes where their rows are: each node's rows meet on one executor."""
+        work = Finish(pickle.dumps(grow), tuple(names))
+
+        def one_node(key: tuple[Any, ...], table: Any) -> Any:
+            return work(key, table)
+
+        with quiet():
+            grown = (
+                self._apart(nodes, names)
+                .groupBy(NODE)
+                .applyInArrow(one_node, f"{NODE} bigint, facts bigint, nodes binary, members binary")
+            )
+        for number, facts, found, members in self._arrived(grown).iter_rows():
+            yield number, np.frombuffer(found, np.int64).reshape(-1, facts).copy(), np.frombuffer(members, np.int64)
+
+    def write(self, placing: Placing, names: Sequence[str], path: Path, kind: str) -> Written:
+        """Sort the rows by ranges of what they say, let Spark write them, and put the parts together."""
+        kept = {name: self.released[name] for name in self.kept}
+        return write_sorted(self.whole, placing, names, kept, self.partitions, self.rows, path, kind)
+
+
+def _counted(request: CountRequest, found: pl.DataFrame) -> Counted:
+    def of(prefix: str, count: int) -> NDArray[np.int64]:
+        columns = [found[f"{prefix}{place}"].to_numpy() for place in range(count)]
+        return np.array(columns, np.int64).reshape(count, len(found))
+
+    return Counted(found[NODE].to_numpy().astype(np.int64), of("by", len(request.by)), of("sum", len(request.sums)))

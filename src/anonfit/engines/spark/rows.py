@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What executors do with rows before they are coded: read them, bring them into the form in which they are held, and
+find their different values. Each class is the work on one partition.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from anonfit.engines.spark.storage import stored
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = [
+    "ALL",
+    "CHANGED",
+    "CHUNK",
+    "KEPT",
+    "KNOWN",
+    "LEFT_OUT",
+    "PARTITIONS",
+    "Clean",
+    "Load",
+    "Read",
+    "Survey",
+    "Then",
+    "arrow",
+    "chunks",
+    "form_of",
+    "frame_of",
+    "held_name",
+    "polars",
+    "without_signs",
+]
+
+CHANGED = "the source changed while it was read"
+CHUNK = 1 << 19
+"""Rows that are worked on at once."""
+SET, ROWS = "set", "rows"
+ALL, KEPT, LEFT_OUT, PARTITIONS, KNOWN = -1, -2, -3, -4, -5
+"""In place of a set: all rows, those that are kept, the persons of the others, partitions that have rows; and from the
+last one down, of each raw column the known values, and at most how many of them differ.
+"""
+
+
+def polars() -> Any:
+    """The library polars, on an executor with one thread: Spark gives each of its cores a process."""
+    if "polars" not in sys.modules:
+        os.environ.setdefault("POLARS_MAX_THREADS", "1")
+    import polars as pl
+
+    return pl
+
+
+def frame_of(content: bytes) -> pl.DataFrame:
+    """A small frame that was sent to executors."""
+    from io import BytesIO
+
+    found: pl.DataFrame = polars().read_ipc(BytesIO(content))
+    return found
+
+
+def chunks(batches: Iterable[Any], rows: int = CHUNK) -> Iterator[pl.DataFrame]:
+    """Batches of Arrow as frames of about so many rows."""
+    pl = polars()
+    waiting: list[Any] = []
+    count = 0
+    for batch in batches:
+        if batch.num_rows == 0:
+            continue
+        waiting.append(pl.from_arrow(batch))
+        count += batch.num_rows
+        if count >= rows:
+            yield pl.concat(waiting, rechunk=True)
+            waiting, count = [], 0
+    if waiting:
+        yield pl.concat(waiting, rechunk=True)
+
+
+def arrow(frame: pl.DataFrame) -> Iterator[Any]:
+    """A frame as the batches of Arrow that Spark takes."""
+    import pyarrow as pa
+
+    table = frame.to_arrow(compat_level=polars().CompatLevel.oldest())
+    simple = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}
+    schema = pa.schema([pa.field(one.name, simple.get(one.type, one.type)) for one in table.schema])
+    yield from table.cast(schema).to_batches(max_chunksize=CHUNK)
+
+
+def without_signs(expression: pl.Expr) -> pl.Expr:
+    """Numbers with -0.0 as 0.0, which it equals."""
+    pl = polars()
+    found: Any = pl.when(expression == 0.0).then(0.0).otherwise(expression)
+    return found  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, slots=True)
+class Clean:
+    """Which texts of some columns mean a missing value."""
+
+    missing: Mapping[str, Sequence[str]]
+
+    def stored(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """A frame as it is held: nothing but null is missing."""
+        pl = polars()
+        found = []
+        for place, name in enumerate(frame.columns):
+            column = stored(frame[name])
+            texts = list(self.missing.get(name, ()))
+            if column.dtype == pl.String and texts and isinstance(frame[name].dtype, pl.String):
+                kept = pl.when(pl.col(name).is_in(texts)).then(None).otherwise(pl.col(name))
+                column = column.to_frame().select(kept.alias(name)).to_series()
+            elif column.dtype.is_float():
+                column = column.fill_nan(None)
+            found.append(column.alias(held_name(place)))
+        held: Any = pl.DataFrame(found)
+        return held  # type: ignore[no-any-return]
+
+
+def held_name(place: int) -> str:
+    """The name of a source column where it is held: names of records' columns may be any text."""
+    return f"held{place}"
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Rows of a DataFrame of Spark."""
+
+    clean: Clean
+    names: tuple[str, ...]
+
+    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Rows in the form in which they are held."""
+        for frame in chunks(batches):
+            yield from arrow(self.clean.stored(frame.select(self.names)))
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Rows of Parquet files; a task is a file, its first row and how many. Batches have the numbers of tasks."""
+
+    clean: Clean
+    names: tuple[str, ...]
+    tasks: tuple[tuple[str, int, int], ...]
+
+    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Rows in the form in which they are held."""
+        pl = polars()
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                file, begin, rows = self.tasks[number]
+                scan = pl.scan_parquet(file, glob=False).select(self.names)
+                for first in range(begin, begin + rows, CHUNK):
+                    count = min(CHUNK, begin + rows - first)
+                    yield from arrow(self.clean.stored(scan.slice(first, count).collect()))
+
+
+@dataclass(frozen=True, slots=True)
+class Then:
+    """Two works on a partition, one after the other in the same process."""
+
+    first: Callable[[Iterable[Any]], Iterator[Any]]
+    second: Callable[[Iterable[Any]], Iterator[Any]]
+
+    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """What the second makes of what the first gives."""
+        return self.second(self.first(batches))
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """Counts the different values of sets of columns, in one go. Columns are named as they are held; rows with a
+    missing value of `known` are left out. Beside the sets there are all rows, the persons of those left out, who are
+    told by the column `persons`, and what `raw` columns may tell apart.
+    """
+
+    sets: tuple[tuple[str, ...], ...]
+    known: tuple[str, ...]
+    persons: str | None
+    raw: tuple[str, ...]
+
+    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Partial counts: (set, value of each column as a whole number, a number or a text, rows)."""
+        pl = polars()
+        found = [part for frame in chunks(batches) for part in self._counted(frame)]
+        if found:
+            found.append(self._row(PARTITIONS, 1))
+            keys = [name for name in found[0].columns if name != ROWS]
+            yield from arrow(pl.concat(found).group_by(keys).agg(pl.col(ROWS).sum()))
+
+    def _counted(self, frame: pl.DataFrame) -> list[pl.DataFrame]:
+        pl = polars()
+        kept = frame.drop_nulls(self.known) if self.known else frame
+        found = [self._row(ALL, len(frame)), self._row(KEPT, len(kept))]
+        if len(kept) < len(frame):
+            out = frame.filter(pl.any_horizontal(pl.col(self.known).is_null()))
+            found.append(self._row(LEFT_OUT, _persons(out, self.persons)))
+        for place, name in enumerate(self.raw):
+            values = kept[name].drop_nulls()
+            found.append(self._row(KNOWN - 2 * place, len(values)))
+            found.append(self._row(KNOWN - 2 * place - 1, values.n_unique()))
+        for number, names in enumerate(self.sets):
+            grouped = kept.select(
+                without_signs(pl.col(name)).alias(name) if kept.schema[name].is_float() else pl.col(name)
+                for name in names
+            )
+            grouped = grouped.group_by(list(names)).agg(pl.len().cast(pl.Int64).alias(ROWS))
+            found.append(grouped.select(pl.lit(number, pl.Int32).alias(SET), *_keys(names, grouped.schema, self), ROWS))
+        return found
+
+    @property
+    def width(self) -> int:
+        """The largest number of columns of a set."""
+        return max((len(names) for names in self.sets), default=1)
+
+    def _row(self, number: int, rows: int) -> pl.DataFrame:
+        """What is told beside the sets."""
+        pl = polars()
+        empty = {name: pl.Series([None], dtype=kind) for name, kind in _forms(self.width)}
+        row: Any = pl.DataFrame(
+            {SET: pl.Series([number], dtype=pl.Int32), **empty, ROWS: pl.Series([rows], dtype=pl.Int64)}
+        )
+        return row  # type: ignore[no-any-return]
+
+    def schema(self) -> str:
+        """The columns of the partial counts, as Spark says it."""
+        words = {"whole": "bigint", "number": "double", "text": "string"}
+        columns = [f"{form}{place} {words[form]}" for place in range(self.width) for form in words]
+        return ", ".join([f"{SET} int", *columns, f"{ROWS} bigint"])
+
+
+def _forms(width: int) -> list[tuple[str, Any]]:
+    pl = polars()
+    return [
+        (f"{form}{place}", kind)
+        for place in range(width)
+        for form, kind in (("whole", pl.Int64), ("number", pl.Float64), ("text", pl.String))
+    ]
+
+
+def form_of(dtype: Any) -> str:
+    """The form that a held value has in a survey."""
+    pl = polars()
+    return {pl.Int64: "whole", pl.Float64: "number"}.get(type(dtype), "text")
+
+
+def _keys(names: Sequence[str], schema: Mapping[str, Any], survey: Survey) -> list[Any]:
+    pl = polars()
+    found = []
+    for name, kind in _forms(survey.width):
+        place = int(name[-1])
+        held = names[place] if place < len(names) else None
+        if held is None or f"{form_of(schema[held])}{place}" != name:
+            found.append(pl.lit(None, kind).alias(name))
+        elif schema[held] == pl.Binary:
+            found.append(pl.col(held).bin.encode("hex").alias(name))
+        else:
+            found.append(pl.col(held).cast(kind).alias(name))
+    return found
+
+
+def _persons(frame: pl.DataFrame, column: str | None) -> int:
+    """How many persons rows stand for."""
+    pl = polars()
+    if column is None:
+        return len(frame)
+    return int(frame[column].cast(pl.Int64, strict=False).fill_null(0).sum())

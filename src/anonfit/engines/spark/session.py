@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Spark session that is used, and Spark's failures as errors that say what to do."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from subprocess import DEVNULL
+from typing import Any, TypeVar
+
+from anonfit.engines.spark.rows import CHANGED
+from anonfit.errors import EngineError, MissingPackage
+
+__all__ = ["quiet", "session", "told"]
+
+Result = TypeVar("Result")
+
+LOCAL = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+"""Settings of a session that we start on this machine alone, where nothing else is said: nobody else can reach it."""
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without Spark's words about versions of pandas, of which nothing is used here."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=FutureWarning, message="PySpark does not yet fully support pandas")
+        yield
+
+
+@quiet()
+def session() -> Any:
+    """The session of this process; if there is none, one by Spark's own settings, without any on this machine."""
+    try:
+        import pyarrow as pa  # noqa: F401 - rows travel as Arrow
+        from pyspark import SparkConf
+        from pyspark.sql import SparkSession
+    except ModuleNotFoundError as error:
+        raise MissingPackage(str(error.name), "spark", "The engine spark") from None
+    found = SparkSession.getActiveSession()
+    if found is not None:
+        return found
+    if "SPARK_REMOTE" in os.environ:
+        return told(lambda: SparkSession.builder.getOrCreate())
+    # Rows are counted by Python processes: they must be of the Python that runs here.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    _start_java()
+    known = SparkConf()  # Spark's own settings, which Java reads
+    builder = SparkSession.builder.appName("anonfit")
+    if known.get("spark.master", "local[*]").startswith("local"):
+        for name, value in LOCAL.items():
+            if not known.contains(name):
+                builder = builder.config(name, value)
+    return told(builder.getOrCreate)
+
+
+def _start_java() -> None:
+    """Start Java. What it says goes nowhere: words about the machine, and what executors say of rows."""
+    from pyspark import SparkContext
+    from pyspark.java_gateway import launch_gateway
+
+    if SparkContext._gateway is not None:
+        return
+    try:
+        gateway: Any = launch_gateway(popen_kwargs={"stdout": DEVNULL, "stderr": DEVNULL})  # type: ignore[no-untyped-call]
+        SparkContext._ensure_initialized(gateway=gateway)
+    except Exception as error:
+        raise EngineError(
+            f"engine spark: Java did not start ({type(error).__name__}); install Java 17 or newer, or set JAVA_HOME."
+        ) from None
+
+
+def told(work: Callable[[], Result]) -> Result:
+    """What some work of Spark gives. Spark's own texts may hold values of records and addresses: only the kind of a
+    failure is told.
+    """
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        with quiet():
+            return work()
+    except (PySparkException, Py4JError, OSError) as error:
+        text = str(error)
+        if "No space left" in text:
+            why = "a disk is full; free some, or set spark.local.dir or engine.spill to another place"
+        elif "OutOfMemoryError" in text or "spark.driver.maxResultSize" in text:
+            why = "there is too little memory; give more by spark.driver.memory and spark.executor.memory"
+        elif "No module named 'anonfit'" in text:
+            why = "the package anonfit is not installed where the executors run"
+        elif "No module named" in text:
+            why = "a package that anonfit needs is not installed where the executors run; Spark's log names it"
+        elif "PYTHON_VERSION_MISMATCH" in text or "different version in worker" in text:
+            why = "the executors run another version of Python; set PYSPARK_PYTHON"
+        elif CHANGED in text:
+            why = f"{CHANGED}; read it while nobody writes to it"
+        else:
+            why = f"a job failed ({_kind(error)}); Spark's log says more"
+        raise EngineError(f"engine spark: {why}.") from None
+
+
+def _kind(error: BaseException) -> str:
+    """The kind of an error, with Spark's own word for it where there is one."""
+    condition = getattr(error, "getCondition", None)
+    found = condition() if condition is not None else None
+    return f"{type(error).__name__} {found}" if found else type(error).__name__

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sources as DataFrames of Spark whose columns are in the form in which they are held."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anonfit.engines.spark.rows import Clean, Load, Read, Then, held_name
+from anonfit.engines.spark.session import quiet, session, told
+from anonfit.engines.spark.storage import is_storable, restored, spark_type, stored_type
+from anonfit.errors import EngineError, SpecError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["PARTITION", "HeldRows", "Loading", "from_files", "hold", "parts_of", "read_address", "storable"]
+
+PARTITION = 1 << 18
+"""Rows that a partition has, roughly, as long as Spark's setting of partitions allows for so many."""
+
+
+def storable(schema: Mapping[str, pl.DataType]) -> tuple[str, ...]:
+    """The columns that can be held, in the order in which they are."""
+    return tuple(name for name, dtype in schema.items() if is_storable(dtype))
+
+
+def _words(schema: Mapping[str, pl.DataType], names: Sequence[str]) -> str:
+    """The columns as they are held, as Spark says it."""
+    return ", ".join(f"{held_name(place)} {spark_type(stored_type(schema[name]))}" for place, name in enumerate(names))
+
+
+@dataclass(frozen=True, slots=True)
+class Loading:
+    """Rows that are still to be loaded: a DataFrame of Spark, and the work that makes of it rows as they are held."""
+
+    frame: Any
+    work: Load | Read
+    words: str
+
+    def rows(self) -> Any:
+        """The rows."""
+        with quiet():
+            return self.frame.mapInArrow(self.work, self.words)
+
+    def mapped(self, work: Any, words: str) -> Any:
+        """What some work makes of the rows."""
+        with quiet():
+            return self.frame.mapInArrow(Then(self.work, work), words)
+
+
+@dataclass(frozen=True, slots=True)
+class HeldRows:
+    """Rows that Spark wrote to Parquet files in the form in which they are held, and the types that they have."""
+
+    spark: Any
+    files: tuple[Path, ...]
+    types: Mapping[str, pl.DataType]
+
+    def rows(self) -> Loading:
+        """The rows, to be loaded again."""
+        names = tuple(held_name(place) for place in range(len(storable(self.types))))
+        return _read(self.spark, self.files, names, Clean({}), _words(self.types, storable(self.types)))
+
+    def frame(self) -> pl.DataFrame:
+        """The rows, here, as they were."""
+        import polars as pl
+
+        names = storable(self.types)
+        held = [held_name(place) for place in range(len(names))]
+        found = pl.concat([pl.read_parquet(path, columns=held, glob=False) for path in self.files])
+        columns = zip(held, names, strict=True)
+        return pl.DataFrame([restored(found[one], self.types[name]).alias(name) for one, name in columns])
+
+
+@quiet()
+def hold(source: Any, types: Mapping[str, pl.DataType], missing: Mapping[str, Sequence[str]], folder: Path) -> HeldRows:
+    """Write the columns of a DataFrame of Spark to a folder once: what makes it may give other rows the next time."""
+    rows = _from_spark(source, types, missing).rows()
+    told(lambda: rows.write.mode("error").option("compression", "zstd").parquet(folder.absolute().as_uri()))
+    return HeldRows(source.sparkSession, tuple(parts_of(folder)), types)
+
+
+def parts_of(folder: Path) -> list[Path]:
+    """The parts that executors wrote to a folder, in their order; it may be one that is not seen here."""
+
+    def number(path: Path) -> tuple[int, str]:
+        found = re.match(r"part-(\d+)", path.name)
+        return int(found[1]) if found else 0, path.name
+
+    parts = sorted(folder.glob("part-*.parquet"), key=number) if folder.is_dir() else []
+    if not (folder / "_SUCCESS").exists() and not parts:
+        raise EngineError(
+            f"engine spark: what the executors wrote to {folder.parent.parent} is not seen on this machine; set "
+            "engine.spill to a folder that the driver and all executors share."
+        )
+    return parts
+
+
+@quiet()
+def read_address(address: str) -> Any:
+    """The Parquet files at an address that Spark knows, such as s3a://bucket/patients."""
+    place = address.partition("://")[2]
+    if ":" in place.partition("/")[0].rpartition("@")[0] or "?" in place:
+        raise SpecError(
+            ["data.source: an address with a password or key is not taken; give these by Spark's settings."]
+        )
+    spark = session()
+    return told(lambda: spark.read.parquet(address))
+
+
+def _from_spark(source: Any, schema: Mapping[str, pl.DataType], missing: Mapping[str, Sequence[str]]) -> Loading:
+    """The columns of a schema of a DataFrame of Spark."""
+    names = storable(schema)
+    # Columns are renamed by their places: names may have dots, or differ in case only.
+    place_of = {name: f"column{place}" for place, name in enumerate(source.columns)}
+    found = source.toDF(*place_of.values()).select(*(place_of[name] for name in names))
+    clean = Clean({place_of[name]: tuple(texts) for name, texts in missing.items() if name in place_of})
+    return Loading(found, Load(clean, tuple(place_of[name] for name in names)), _words(schema, names))
+
+
+def from_files(
+    spark: Any, files: Sequence[Path], schema: Mapping[str, pl.DataType], missing: Mapping[str, Sequence[str]]
+) -> Loading:
+    """The columns of a schema of Parquet files, which executors must see, too."""
+    names = storable(schema)
+    clean = Clean({name: tuple(texts) for name, texts in missing.items()})
+    return _read(spark, files, names, clean, _words(schema, names))
+
+
+@quiet()
+def _read(spark: Any, files: Sequence[Path], names: tuple[str, ...], clean: Clean, words: str) -> Loading:
+    tasks = [(str(path.absolute()), first, rows) for path in files for first, rows in _runs(path)]
+    numbers = spark.range(0, len(tasks), 1, max(1, len(tasks)))
+    return Loading(numbers, Read(clean, names, tuple(tasks)), words)
+
+
+def _runs(path: Path) -> list[tuple[int, int]]:
+    """Runs of whole row groups of a file, each large enough for a partition: first row and how many."""
+    from pyarrow import parquet
+
+    metadata = parquet.read_metadata(path)
+    found: list[tuple[int, int]] = []
+    first = rows = 0
+    for group in range(metadata.num_row_groups):
+        rows += metadata.row_group(group).num_rows
+        if rows >= PARTITION:
+            found.append((first, rows))
+            first, rows = first + rows, 0
+    return [*found, (first, rows)] if rows else found

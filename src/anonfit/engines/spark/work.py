@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What executors do with rows once it is known what their values become: code them, count them, and finish small nodes.
+Each class is the work on one partition, or on one node.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from anonfit.engines.contract import CountRequest, Draw
+from anonfit.engines.spark.packs import CONTENT, NODE, RAW, apart, pack, packed, unpack, unpacked
+from anonfit.engines.spark.rows import CHANGED, CHUNK, arrow, chunks, frame_of, polars, without_signs
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["ROWS", "Code", "Count", "Finish", "Lookup", "Part", "Sample", "fields_of", "loaded"]
+
+REQUEST, ROWS = "request", "rows"
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Some fields of the rows that are drawn."""
+
+    draw: Draw
+    names: tuple[str, ...]
+
+    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Packs of the rows that are drawn."""
+        for rows in unpacked(batches, list(dict.fromkeys([*self.draw.fields, *self.names]))):
+            chosen = self.draw.drawn({name: rows[name].to_numpy() for name in self.draw.fields})
+            yield packed({CONTENT: [pack(rows.filter(chosen).select(self.names))]})
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """What the values of some held columns become: a frame of these columns and `field`, sent as bytes."""
+
+    field: str
+    names: tuple[str, ...]
+    content: bytes
+    entries: int
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Turns rows into packs of their fields, and of some columns that are kept. Rows with a missing value of `known`
+    are left out. Packs have about `rows` rows.
+    """
+
+    lookups: tuple[Lookup, ...]
+    known: tuple[str, ...]
+    kept: tuple[str, ...]
+    rows: int
+
+    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Packs of coded rows, all of node 0, and of their raw values."""
+        pl = polars()
+        tables = [frame_of(one.content) for one in self.lookups]
+        size = max([CHUNK, *(one.entries for one in self.lookups)])
+        for rows in chunks(batches, size):
+            frame = rows.drop_nulls(self.known) if self.known else rows
+            found = [pl.repeat(0, len(frame), dtype=pl.Int32, eager=True).alias(NODE)]
+            found += [_looked_up(frame, one, table) for one, table in zip(self.lookups, tables, strict=True)]
+            coded = pl.DataFrame(found)
+            raw = frame.select(pl.col(name).alias(f"raw{place}") for place, name in enumerate(self.kept))
+            for first in range(0, len(frame), self.rows):
+                parts = (pack(one.slice(first, self.rows)) for one in (coded, raw))
+                yield packed({name: [part] for name, part in zip((CONTENT, RAW), parts, strict=True)})
+
+
+def _looked_up(frame: pl.DataFrame, lookup: Lookup, table: pl.DataFrame) -> pl.Series:
+    pl = polars()
+    names = list(lookup.names)
+    keys = frame.select(
+        without_signs(pl.col(name)).alias(name) if frame.schema[name].is_float() else pl.col(name) for name in names
+    )
+    found = keys.join(table, on=names, how="left", nulls_equal=True, maintain_order="left")[lookup.field]
+    if found.null_count() or len(found) != len(frame):
+        raise AssertionError(CHANGED)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """Counts the groups that some requests ask for: partial counts of a partition. Rows of finished nodes have a node
+    below 0.
+    """
+
+    requests: tuple[CountRequest, ...]
+    every: tuple[bool, ...]
+    """Whether a request is about all nodes that are not finished."""
+
+    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Partial counts: (request, node, codes, sums, rows)."""
+        pl = polars()
+        parts: list[list[Any]] = [[] for _ in self.requests]
+        for rows in unpacked(batches, self.names):
+            frame = rows.filter(pl.col(NODE) >= 0)
+            for number, request in enumerate(self.requests):
+                asked = frame if self.every[number] else frame.filter(pl.col(NODE).is_in(request.nodes))
+                keys = [NODE, *request.by]
+                parts[number].append(
+                    asked.group_by(keys)
+                    .agg(*_sums(request), pl.len().cast(pl.Int64).alias(ROWS))
+                    .rename(_names(request))
+                )
+        for number, found in enumerate(parts):
+            if found:
+                counted = found[0]
+                if len(found) > 1:
+                    keys = [name for name in counted.columns if name != ROWS and not name.startswith("sum")]
+                    counted = pl.concat(found).group_by(keys).agg(pl.exclude(keys).sum())
+                yield from arrow(self._padded(number, counted))
+
+    @property
+    def names(self) -> list[str]:
+        """The columns that are needed."""
+        fields = (name for one in self.requests for name in (*one.by, *(name for sum_ in one.sums for name in sum_)))
+        return list(dict.fromkeys([NODE, *fields]))
+
+    @property
+    def widths(self) -> tuple[int, int]:
+        """The largest numbers of fields that groups are made by, and of sums."""
+        return max(len(one.by) for one in self.requests), max(len(one.sums) for one in self.requests)
+
+    def _padded(self, number: int, counted: pl.DataFrame) -> pl.DataFrame:
+        """Counts of one request in the columns that all have."""
+        pl = polars()
+        by, sums = self.widths
+        names = [NODE, *(f"by{place}" for place in range(by)), *(f"sum{place}" for place in range(sums)), ROWS]
+        return counted.select(
+            pl.lit(number, pl.Int32).alias(REQUEST),
+            *(
+                (pl.col(name).cast(pl.Int64) if name in counted.columns else pl.lit(0, pl.Int64).alias(name))
+                for name in names
+            ),
+        )
+
+    def schema(self) -> str:
+        """The columns of the partial counts, as Spark says it."""
+        by, sums = self.widths
+        names = [NODE, *(f"by{place}" for place in range(by)), *(f"sum{place}" for place in range(sums)), ROWS]
+        return ", ".join([f"{REQUEST} int", *(f"{name} bigint" for name in names)])
+
+
+def _names(request: CountRequest) -> dict[str, str]:
+    return {name: f"by{place}" for place, name in enumerate(request.by)}
+
+
+def _sums(request: CountRequest) -> list[Any]:
+    pl = polars()
+    found = []
+    for place, factors in enumerate(request.sums):
+        if not factors:
+            found.append(pl.len().cast(pl.Int64).alias(f"sum{place}"))
+            continue
+        product = pl.col(factors[0]).cast(pl.Int64)
+        for name in factors[1:]:
+            product = product * pl.col(name).cast(pl.Int64)
+        found.append(product.sum().alias(f"sum{place}"))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Packs of their own for the rows of each finished node that is asked for."""
+
+    nodes: frozenset[int]
+    names: tuple[str, ...]
+
+    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Nodes, and packs of fields."""
+        pl = polars()
+        marks = pl.Series([-1 - node for node in self.nodes], dtype=pl.Int32)
+        for rows in unpacked(batches, [NODE, *self.names]):
+            for number, part in apart(rows.filter(pl.col(NODE).is_in(marks.implode())), NODE):
+                yield packed({NODE: [-1 - number], CONTENT: [pack(part)]})
+
+
+def fields_of(contents: Iterable[Any], names: Sequence[str]) -> dict[str, Any]:
+    """The fields of the rows of a node's packs; kernels are compiled for arrays that can be written."""
+    frame = polars().concat([unpack(content, names) for content in contents], rechunk=True)
+    return {name: frame[name].to_numpy(writable=True) for name in names}
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """Grows the subtree of one node. `grow` is the work of the in-memory kernel, as bytes."""
+
+    grow: bytes
+    names: tuple[str, ...]
+
+    def __call__(self, key: tuple[Any, ...], table: Any) -> Any:
+        """One row: the node, and what the kernel says of it."""
+        import pyarrow as pa
+
+        number = int(key[0].as_py())
+        values = fields_of((content.as_buffer() for content in table.column(CONTENT)), self.names)
+        nodes, members = loaded(self.grow)(number, values)
+        numbers = [pa.array([one], pa.int64()) for one in (number, nodes.shape[1])]
+        content = [pa.array([one.tobytes()], pa.binary()) for one in (nodes, members)]
+        return pa.table([*numbers, *content], names=[NODE, "facts", "nodes", "members"])
+
+
+_KNOWN: dict[bytes, Any] = {}
+
+
+def loaded(content: bytes) -> Any:
+    """What was sent as bytes; a process keeps the last one."""
+    if content not in _KNOWN:
+        _KNOWN.clear()
+        _KNOWN[content] = pickle.loads(content)  # noqa: S301 - our own driver sent it
+    return _KNOWN[content]

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engine spark for a spec: the source's rows as they are held there, and what will be asked of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anonfit.binding import asked_raw, missing_refused, read_rows, without_missing, workload_of
+from anonfit.engines.spark.sources import HeldRows, from_files, hold
+from anonfit.errors import DataError, EngineError
+from anonfit.spec import Spec
+from anonfit.tables.ingesting import ingest, scan_of
+from anonfit.tables.reading import ReadOptions
+from anonfit.tables.schema import Role, Schema
+from anonfit.tables.spark_frames import is_spark, spark_types
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from anonfit.engines.spark.engine import SparkEngine
+
+__all__ = ["rows_here", "rows_that_stay", "spark_engine"]
+
+
+def rows_that_stay(schema: Schema, source: Any, options: ReadOptions, folder: Path) -> Any:
+    """A source that is a DataFrame of Spark as rows that stay the same; any other as it is."""
+    if not is_spark(source):
+        return source
+    types = {name: dtype for name, dtype in spark_types(source).items() if name in (options.columns or ())}
+    texts = {column.name: options.missing for column in schema.quasi_identifiers}
+    return hold(source, types, texts, folder / "source")
+
+
+def rows_here(spec: Spec, schema: Schema, source: Any) -> pl.DataFrame:
+    """The rows of a source that could be released, in memory: what the audit compares with."""
+    if isinstance(source, HeldRows):
+        return without_missing(spec, schema, source.frame())
+    return read_rows(spec, schema, source)
+
+
+@contextmanager
+def spark_engine(
+    spec: Spec, schema: Schema, source: Any, options: ReadOptions, folder: Path
+) -> Iterator[tuple[SparkEngine, pl.LazyFrame | None]]:
+    """An engine with the source's rows that the missing policy lets through, and these rows some at a time, if they are
+    in files.
+    """
+    from anonfit.engines.spark.engine import SparkEngine
+
+    names = [column.name for column in schema.quasi_identifiers]
+    dropping = names if spec.data.missing_policy == "drop" else []
+    rows, types, scan = _rows(source, options, names, dropping, folder)
+    count = next((column.name for column in schema.of_role(Role.COUNT)), None)
+    engine = SparkEngine(
+        rows,
+        types,
+        without_missing=dropping,
+        asked=_asked(spec, schema, count),
+        raw=[column.name for column in asked_raw(schema)],
+        persons=count,
+    )
+    try:
+        if engine.read == 0:
+            raise DataError("the table has no rows; there is nothing to release.")
+        if spec.data.missing_policy == "error" and (gaps := engine.missing(names)):
+            raise DataError(missing_refused(gaps))
+        yield engine, scan
+    finally:
+        engine.close()
+
+
+def _rows(
+    source: Any, options: ReadOptions, names: list[str], dropping: list[str], folder: Path
+) -> tuple[Any, Mapping[str, pl.DataType], pl.LazyFrame | None]:
+    """The source as a DataFrame of Spark in the form in which columns are held, their types, and its files' rows."""
+    from anonfit.engines.spark.session import session
+
+    if isinstance(source, HeldRows):
+        return source.rows(), source.types, None
+    texts = dict.fromkeys(names, options.missing)
+    spark = session()
+    try:
+        found = ingest(source, options, folder)
+    except OSError as error:
+        raise EngineError(
+            f"engine spark: the source could not be copied to the spill folder {folder.parent} ({error.strerror}): is "
+            "the disk full?"
+        ) from None
+    texts = {} if found.cleaned else texts
+    scan = scan_of(found, missing_texts=texts, without_missing=dropping)
+    return from_files(spark, found.files, found.schema, texts), found.schema, scan
+
+
+def _asked(spec: Spec, schema: Schema, count: str | None) -> list[tuple[str, ...]]:
+    """The sets of columns whose values will be asked for: each column beside how many persons a row stands for."""
+    workload = workload_of(spec)
+    names = [column.name for column in schema.quasi_identifiers]
+    names += [one.column for one in spec.privacy.diversity]
+    names += [one.column for one in spec.capped_targets]
+    names += [one.column for one in workload.used_targets]
+    if workload.sample_weight is not None:
+        names.append(workload.sample_weight)
+    if count is None:
+        return [(name,) for name in dict.fromkeys(names)]
+    pairs = [(name, count) for name in dict.fromkeys(names) if name != count]
+    singles = [(name,) for name in dict.fromkeys(names)] if spec.data.missing_policy == "error" else []
+    return [(count,), *pairs, *singles]
