@@ -45,17 +45,20 @@ def prepare(stage: Stage, *, models: bool = False, refining: bool = False, ahead
         return
     with _second_process(*([WITH_MODELS] if models else [])):
         warming.warm_weighing(models=models)
-    warming.warm_up(models=models)
+    # What is left puts both halves together, on one core; the audit has nothing to do with it.
+    with _second_process(AUDIT_ONLY):
+        warming.warm_up(models=models)
 
 
 def _compile_the_rest(words: list[str]) -> None:
     """What the second process does."""
-    if AUDIT_ONLY not in words:
+    if AUDIT_ONLY in words:
+        import anonfit.auditing.kernels  # compiled when imported
+        import anonfit.auditing.numbering_kernel  # noqa: F401
+    else:
         from anonfit.engines.memory import warming
 
         warming.warm_finding(models=WITH_MODELS in words)
-    import anonfit.auditing.kernels  # compiled when imported
-    import anonfit.auditing.numbering_kernel  # noqa: F401
 
 
 def _try_to_warm_up(models: bool, refining: bool) -> None:

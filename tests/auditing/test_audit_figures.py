@@ -179,6 +179,7 @@ def test_none_and_all_may_be_said() -> None:
 
 def test_public_names_are_locked() -> None:
     assert package.__all__ == [
+        "ROWS_AT_ONCE",
         "THRESHOLDS",
         "Audit",
         "Finding",

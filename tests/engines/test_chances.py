@@ -11,7 +11,7 @@ from numba import njit
 from anonfit.criteria.chance import child_key, exponential, root_key
 from anonfit.criteria.purpose import Purpose, WeightRule
 from anonfit.engines.memory.chances import draw, part_key
-from anonfit.engines.memory.engine import _signed
+from anonfit.engines.memory.engine import signed_key
 from anonfit.engines.memory.scratch import CHANCE, FOUND
 from anonfit.engines.reference import grow
 
@@ -29,7 +29,7 @@ def test_kernels_draw_the_same_numbers() -> None:
         seed, parts = int(rng.integers(-(2**62), 2**62)), rng.integers(0, 50, rng.integers(0, 6))
         key = root_key(seed)
         found = np.zeros((FOUND, 7))
-        _drawn(_signed(key), parts, found)
+        _drawn(signed_key(key), parts, found)
         for part in parts.tolist():
             key = child_key(key, part)
         np.testing.assert_allclose(found[CHANCE], [exponential(key, column) for column in range(7)], rtol=1e-14)

@@ -57,7 +57,8 @@ def test_what_is_compiled_is_said_and_only_that(refining: bool, monkeypatch: pyt
     warming.prepare(told.append, refining=refining)
     assert told[0].startswith("Compiling (once on this machine")
     assert done == (["warm_refining"] if refining else ["warm_weighing", "warm_up"])
-    assert all((warming.AUDIT_ONLY in words) == refining for words in Started.words)
+    of_audit = [warming.AUDIT_ONLY in words for words in Started.words]
+    assert of_audit in ([], [True] if refining else [False, True])  # with one core there is no other process
 
 
 class Started:

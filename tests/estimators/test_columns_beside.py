@@ -24,9 +24,12 @@ WHOLE = TABLE.with_columns(WEIGHTS, WARDS, PERSONS)
 
 
 def test_every_keyword_of_anonymize_has_its_like() -> None:
-    """Those that say what becomes of a released table have none: nothing is released."""
+    """Those that say what becomes of a released table have none, nor those about rows that are not in memory: nothing
+    is released, and rows are given.
+    """
     of_releases = {"data", "identifiers", "insensitive", "default_role", "release", "threads"}
     of_releases |= {"values", "order", "regions", "consent", "clusters", "query_log", "rules"}
+    of_releases |= {"engine", "memory", "spill", "query", "table"}
     own = {*AS_IN_ANONYMIZE, "k", "quasi_identifiers", "targets"}
     assert own == set(inspect.signature(af.anonymize).parameters) - of_releases
     assert own < set(inspect.signature(Anonymizer).parameters)

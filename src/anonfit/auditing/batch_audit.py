@@ -22,7 +22,7 @@ from anonfit.auditing.evidence import Evidence, Space
 from anonfit.auditing.figures import Figure, Share
 from anonfit.auditing.findings import all_findings
 from anonfit.auditing.groups import Persons
-from anonfit.auditing.measuring import _journalist, _notes, _sensitive, _sets, run_audit
+from anonfit.auditing.measuring import journalist_figures, notes_of, run_audit, sensitive_demands, sizes_of_sets
 from anonfit.auditing.reading import Table, open_table, require_columns
 from anonfit.auditing.released import Released, boxes_of, check_labels, read_columns
 from anonfit.auditing.request import Request, check_request
@@ -81,7 +81,7 @@ def _run_in_batches(request: Request, rows_at_once: int) -> Audit:
     sizes, columns, is_sorted = _read_file(tables, None if tally is None else tally[0])
     evidence = _evidence(tables, sizes)
     raw_columns, diversity = _measured(tables, columns, evidence)
-    journalist, population = _journalist(released, request, sizes=sizes, boxes=space.boxes)
+    journalist, population = journalist_figures(released, request, sizes=sizes, boxes=space.boxes)
     compared = None if tally is None else _compared(tables, *tally)
     counted = "rows" if request.count is None else "count column"
     audit = Audit(
@@ -91,7 +91,7 @@ def _run_in_batches(request: Request, rows_at_once: int) -> Audit:
         quasi_identifiers=request.quasi_identifiers,
         sizes=group_sizes(sizes, request.k),
         suppressed_rows=_suppressed(tables),
-        sets=_sets(released, request, evidence=evidence),
+        sets=sizes_of_sets(released, request, evidence=evidence),
         diversity=tuple(diversity),
         prosecutor=prosecutor_risk(sizes, request.thresholds),
         journalist=journalist,
@@ -102,7 +102,7 @@ def _run_in_batches(request: Request, rows_at_once: int) -> Audit:
         joint=None,
         sorted=is_sorted,
         findings=(),
-        notes=_notes(request, evidence=evidence),
+        notes=notes_of(request, evidence=evidence),
     )
     return replace(audit, findings=tuple(all_findings(audit, request, names=table.names)))
 
@@ -160,7 +160,7 @@ def _read_file(tables: Tables, tally: Tally | None) -> tuple[IntArray, list[Colu
 def _columns(tables: Tables) -> list[ColumnCounts]:
     """The counts of every raw column, empty."""
     request, table = tables.request, tables.released.table
-    sensitive = _sensitive(request)
+    sensitive = sensitive_demands(request)
     demands = [*sensitive, *(demand for demand in request.targets if demand.column not in request.quasi_identifiers)]
     unknown = [demand.column for demand in demands if demand.column not in tables.raw]
     if unknown:

@@ -16,7 +16,7 @@ from anonfit.auditing.diversity import measure_demands
 from anonfit.auditing.evidence import Evidence
 from anonfit.auditing.figures import Figure, Share
 from anonfit.auditing.groups import Grouping, Persons, count_values
-from anonfit.auditing.measuring import _evidence_of_sets, _within
+from anonfit.auditing.measuring import diversity_within, evidence_of_sets
 from anonfit.auditing.raw_columns import different, measure_raw_column
 from anonfit.auditing.released import Released
 from anonfit.auditing.request import Request
@@ -123,8 +123,10 @@ class ColumnCounts:
         raw = RawValues(pairs.value, column, self.text_file)
         if not request.sets:
             return found, measure_demands(self.demands, raw, counts=counts, evidence=held)
-        several = _evidence_of_sets(held, request, released)
-        return found, [one for columns, of_set in several for one in _within(columns, of_set, self.demands, raw)]
+        several = evidence_of_sets(held, request, released)
+        return found, [
+            one for columns, of_set in several for one in diversity_within(columns, of_set, self.demands, raw)
+        ]
 
     def _together(self, different: int) -> RawColumn:
         """The figures of all complete groups as one."""

@@ -43,7 +43,15 @@ from anonfit.auditing.source import Located, check_source, raw_hashes
 from anonfit.auditing.values import RawValues
 from anonfit.errors import DataError
 
-__all__ = ["run_audit"]
+__all__ = [
+    "diversity_within",
+    "evidence_of_sets",
+    "journalist_figures",
+    "notes_of",
+    "run_audit",
+    "sensitive_demands",
+    "sizes_of_sets",
+]
 
 _ROWS_SIDE_BY_SIDE = 1 << 22  # of more, what is computed side by side would need too much memory
 
@@ -72,7 +80,7 @@ def run_audit(request: Request) -> Audit:
         space = read_space(released, request, source=source)
         evidence, raw_columns, diversity = count(space.located) if counting is None else counting.result()
         is_sorted = None if order is None else order.result()
-    journalist, population = _journalist(released, request, sizes=evidence.sizes, boxes=space.boxes)
+    journalist, population = journalist_figures(released, request, sizes=evidence.sizes, boxes=space.boxes)
     compared = None
     if source is not None:
         hashes = raw_hashes(released, source, raw) if hashing is None else hashing.result()
@@ -85,7 +93,7 @@ def run_audit(request: Request) -> Audit:
         quasi_identifiers=request.quasi_identifiers,
         sizes=group_sizes(evidence.sizes, request.k),
         suppressed_rows=_suppressed(released),
-        sets=_sets(released, request, evidence=evidence),
+        sets=sizes_of_sets(released, request, evidence=evidence),
         diversity=tuple(diversity),
         prosecutor=prosecutor_risk(evidence.sizes, request.thresholds),
         journalist=journalist,
@@ -96,7 +104,7 @@ def run_audit(request: Request) -> Audit:
         joint=_joint(request, source, space=space),
         sorted=is_sorted,
         findings=(),
-        notes=_notes(request, evidence=evidence),
+        notes=notes_of(request, evidence=evidence),
     )
     return replace(audit, findings=tuple(all_findings(audit, request, names=table.names)))
 
@@ -107,7 +115,7 @@ def _everyone(evidence: Evidence) -> int:
     return int(persons_in_groups(evidence.persons, everyone, 1).sum())
 
 
-def _evidence_of_sets(
+def evidence_of_sets(
     evidence: Evidence, request: Request, released: Released
 ) -> list[tuple[tuple[str, ...], Evidence]]:
     """The same persons in the groups of every one of several quasi-identifiers."""
@@ -125,7 +133,7 @@ def _regrouped(evidence: Evidence, released: Released, columns: Sequence[str]) -
     return regrouped(evidence.grouping, released.heads.select(held))
 
 
-def _within(
+def diversity_within(
     columns: tuple[str, ...], evidence: Evidence, asked: Sequence[DiversityDemand], raw: RawValues
 ) -> list[Diversity]:
     """What is asked of a raw column, in the groups of one of several quasi-identifiers."""
@@ -139,12 +147,12 @@ def _within(
 def _raw_columns(evidence: Evidence, request: Request, released: Released) -> tuple[list[RawColumn], list[Diversity]]:
     """Inference and diversity of the raw columns, some columns at a time on all cores."""
     generalized = [demand for demand in request.targets if demand.column in request.quasi_identifiers]
-    demands = [*_sensitive(request), *(demand for demand in request.targets if demand not in generalized)]
+    demands = [*sensitive_demands(request), *(demand for demand in request.targets if demand not in generalized)]
     unknown = [demand.column for demand in demands if demand.column not in evidence.names]
     if unknown:
         raise DataError(f"Something is asked of '{unknown[0]}', which is no raw column of the data and the source.")
-    sensitive = {demand.column for demand in _sensitive(request)}
-    several = _evidence_of_sets(evidence, request, released)
+    sensitive = {demand.column for demand in sensitive_demands(request)}
+    several = evidence_of_sets(evidence, request, released)
 
     def measure(series: pl.Series) -> tuple[RawColumn, list[Diversity]]:
         column = coded_values(series)
@@ -154,7 +162,7 @@ def _raw_columns(evidence: Evidence, request: Request, released: Released) -> tu
         raw = RawValues(series, column, evidence.text_file)
         if not several:
             return inferred, measure_demands(asked, raw, counts=counts, evidence=evidence)
-        return inferred, [one for columns, held in several for one in _within(columns, held, asked, raw)]
+        return inferred, [one for columns, held in several for one in diversity_within(columns, held, asked, raw)]
 
     measured: list[tuple[RawColumn, list[Diversity]]] = []
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -164,14 +172,14 @@ def _raw_columns(evidence: Evidence, request: Request, released: Released) -> tu
     return [one for one, _ in measured], [*diversity, *map(generalized_target, generalized)]
 
 
-def _sensitive(request: Request) -> list[DiversityDemand]:
+def sensitive_demands(request: Request) -> list[DiversityDemand]:
     """The demands on sensitive columns; of one without any, the different values are counted."""
     asked = {demand.column for demand in request.diversity}
     plain = [name for name in request.sensitive if name not in asked]
     return [*request.diversity, *(DiversityDemand(name, "distinct-l", {"l": 1}, is_asked=False) for name in plain)]
 
 
-def _journalist(
+def journalist_figures(
     released: Released, request: Request, *, sizes: IntArray, boxes: Boxes | None
 ) -> tuple[JournalistRisk | None, IntArray | np.ndarray[tuple[int], np.dtype[np.float64]] | None]:
     """The risk of an attacker who knows the population, and the persons of the population per group."""
@@ -195,7 +203,7 @@ def _suppressed(released: Released) -> Share:
     return Share(int(rows[stars.to_numpy()].sum()), released.rows)
 
 
-def _sets(released: Released, request: Request, *, evidence: Evidence) -> tuple[SetSizes, ...]:
+def sizes_of_sets(released: Released, request: Request, *, evidence: Evidence) -> tuple[SetSizes, ...]:
     """The groups of every one of several quasi-identifiers."""
     found = []
     for demand in request.sets:
@@ -217,7 +225,7 @@ def _joint(request: Request, source: Table | None, *, space: Space) -> JointCell
     return joint_cells(space.located.found.group, there, persons=source_persons(source, request), k=request.k)
 
 
-def _notes(request: Request, *, evidence: Evidence) -> tuple[str, ...]:
+def notes_of(request: Request, *, evidence: Evidence) -> tuple[str, ...]:
     """What a reader of the figures should know."""
     notes = [
         "Figures are about an attacker who knows the quasi-identifiers of a person; other knowledge is not covered."

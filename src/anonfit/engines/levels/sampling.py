@@ -18,7 +18,7 @@ CHANCE = 1e-4
 """How likely a part of fewer than k persons may be to look as if it had enough."""
 
 FACTORS = (12_582_917, 6_291_469, 3_145_739, 1_572_869, 786_433, 393_241, 196_613, 98_317, 49_157)
-"""Primes, so that sums of products differ where rows do; they are used in turns."""
+"""Large numbers, so that sums of products differ where rows do; used in turns, a little smaller for each field."""
 
 
 def draw_of(fields: Sequence[str], share: float) -> Draw:

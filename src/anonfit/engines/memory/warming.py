@@ -78,15 +78,7 @@ def warm_weighing(*, models: bool = False) -> None:
     with _grower(models) as grower:
         node = (1, 0, 4)  # column, start, stop
         shared = grower.shared_buffers[0], grower.shared_columns, grower.shared_guide
-        guard, scratch, span, tile = (
-            grower.shared_guard,
-            grower.shared_scratch,
-            grower.scratch.span,
-            grower.scratch.tile,
-        )
-        _compile(weigh_two_way, *shared, 2, guard, *node, 2, 0, 1.0, scratch)
-        _compile(weigh_multiway, *shared, 2, *node, 2, 0, 0, 1.0, scratch)
-        _compile(write_parts, *shared[1:], 1, 2, 0, span, tile, scratch)
+        _compile(weigh_two_way, *shared, 2, grower.shared_guard, *node, 2, 0, 1.0, grower.shared_scratch)
         grower.grow()
 
 
@@ -99,6 +91,8 @@ def warm_finding(*, models: bool = False) -> None:
         _compile(find_elements, *shared, *node, *place, scratch.tile, grower.shared_scratch)
         _compile(spread_of, *shared, *node, *place, scratch.tile, grower.shared_scratch)
         _compile(tighten, *shared, *node, *place)
+        _compile(weigh_multiway, *shared, 2, *node, 2, 0, 0, 1.0, grower.shared_scratch)
+        _compile(write_parts, *shared[1:], 1, 2, 0, scratch.span, scratch.tile, grower.shared_scratch)
         nowhere = np.full(1, -1, np.int32)
         tree = Tree(nowhere, np.zeros(1, np.int32), np.zeros(1, np.int32), nowhere, nowhere, ())
         _use(Growth(tree, grower.buffers[0], grower.columns, np.zeros(1, np.int64)))
