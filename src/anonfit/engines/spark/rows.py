@@ -5,6 +5,7 @@ find their different values. Each class is the work on one partition.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -48,13 +49,29 @@ last one down, of each raw column the known values, and at most how many of them
 """
 
 
+frozen = 0
+"""How many modules there were when what they hold was last taken from the garbage collector's sight."""
+
+
 def polars() -> Any:
     """The library polars, on an executor with one thread: Spark gives each of its cores a process."""
     if "polars" not in sys.modules:
         os.environ.setdefault("POLARS_MAX_THREADS", "1")
     import polars as pl
 
+    if "pyspark.worker" in sys.modules:
+        _freeze()
     return pl
+
+
+def _freeze() -> None:
+    """Take what modules hold from the garbage collector's sight: Spark lets it look at everything after every task,
+    which takes far longer than a small task itself.
+    """
+    global frozen
+    if len(sys.modules) != frozen:
+        gc.freeze()
+        frozen = len(sys.modules)
 
 
 def frame_of(content: bytes) -> pl.DataFrame:
