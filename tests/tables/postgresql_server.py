@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import shutil
 import socket
 import subprocess
@@ -23,9 +24,17 @@ def programs() -> Path | None:
     return next(iter(sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)), None)
 
 
+def _user() -> str | None:
+    """Who runs the server where we are root, as whom it does not run."""
+    if os.getuid() != 0:
+        return None
+    known = {one.pw_name for one in pwd.getpwall()}
+    return "postgres" if "postgres" in known else "nobody"
+
+
 def _as_user(command: list[str]) -> list[str]:
-    """A command that does not run as root, which the server refuses."""
-    return ["runuser", "-u", "postgres", "--", *command] if os.getuid() == 0 else command
+    user = _user()
+    return command if user is None else ["runuser", "-u", user, "--", *command]
 
 
 @contextmanager
@@ -39,9 +48,9 @@ def server() -> Iterator[str]:
         port = free.getsockname()[1]
     try:
         (place / "password").write_text(PASSWORD)
-        if os.getuid() == 0:
-            shutil.chown(place, "postgres")
-            shutil.chown(place / "password", "postgres")
+        if (user := _user()) is not None:
+            shutil.chown(place, user)
+            shutil.chown(place / "password", user)
         data, log = str(place / "data"), str(place / "log")
         subprocess.run(
             _as_user([str(folder / "initdb"), "-D", data, "-U", "keeper", "-A", "scram-sha-256", "--pwfile", str(place / "password"), "-E", "UTF8", "--no-locale", "--no-sync"]),

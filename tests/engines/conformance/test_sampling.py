@@ -94,9 +94,14 @@ def _spec(case: Case, seed: int, folder, sample: int, engine: str) -> Spec | Non
     return replace(spec, engine=replace(spec.engine, name=engine, hand_over=hand_over, sample=sample))
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("part", range(4))
-def test_whatever_is_drawn_the_release_is_valid(engine, part, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("engine", "some"),
+    [
+        *(("duckdb", slice(part, None, 4)) for part in range(4)),
+        pytest.param("spark", slice(6), marks=pytest.mark.spark),  # which takes seconds for each
+    ],
+)
+def test_whatever_is_drawn_the_release_is_valid(engine, some, tmp_path, monkeypatch):
     """Small samples with hardly any margin: many splits that they advise must be undone."""
     undone = started = 0
     holding = planning.plans_that_hold
@@ -110,7 +115,8 @@ def test_whatever_is_drawn_the_release_is_valid(engine, part, tmp_path, monkeypa
 
     monkeypatch.setattr(planning, "plans_that_hold", watched)
     monkeypatch.setattr(planning, "least_sampled", lambda _k, _share: 1)
-    for seed, case in list(enumerate(CASES))[part::4]:
+    tried = list(enumerate(CASES))[some]
+    for seed, case in tried:
         folder = tmp_path / str(seed)
         folder.mkdir()
         spec = _spec(case, seed, folder, 60, engine)
@@ -126,8 +132,8 @@ def test_whatever_is_drawn_the_release_is_valid(engine, part, tmp_path, monkeypa
         assert release.report["audit"]["passed"]
         if whole is not None:
             assert release.data.height == whole.table.height
-    assert started > 5
-    assert undone > 1
+    assert started > len(tried) / 3
+    assert undone > len(tried) / 10
 
 
 @pytest.mark.parametrize("engine", ENGINES)
