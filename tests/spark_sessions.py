@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import subprocess
 import sys
 import tempfile
 from functools import cache
@@ -37,12 +39,18 @@ SETTINGS = {
 }
 
 
+@cache
 def why_no_spark() -> str | None:
     """Why tests of Spark cannot run here."""
     if find_spec("pyspark") is None:
         return "pyspark is not installed"
-    if "JAVA_HOME" not in os.environ and shutil.which("java") is None:
+    java = Path(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else shutil.which("java")
+    if java is None or not Path(java).exists():
         return "there is no Java: install Java 17, or set JAVA_HOME"
+    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    found = re.search(r'version "(\d+)', said)
+    if found is None or int(found[1]) < 17:
+        return "Java is older than 17: install Java 17, or set JAVA_HOME"
     return None
 
 

@@ -106,7 +106,7 @@ def test_an_infeasible_demand_is_exit_status_one(folder: Path) -> None:
         (("run", "nothing.toml"), "no such spec file"),
         (("run", "spec.toml", "--set", "output.fromat=csv"), "did you mean 'format'?"),
         (("run", "spec.toml", "--set", "privacy.k"), "--set privacy.k=20"),
-        (("run", "spec.toml", "--engine", "spark"), "not supported by this version"),
+        (("run", "spec.toml", "--engine", "sprak"), "did you mean 'spark'?"),
         (("run", "spec.toml", "--out", "no/such/place"), "no such folder"),
         (("audit", "people.csv"), "--quasi-identifiers"),
         (("audit", "people.csv", "--quasi-identifiers", "aeg"), "age"),
