@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from anonfit.engines.contract import Placing, Written
 from anonfit.engines.duckdb.connection import Connection
-from anonfit.errors import ReleaseError
+from anonfit.engines.sinking import sink
 
 if TYPE_CHECKING:
     import polars as pl
@@ -91,7 +89,6 @@ def write_sorted(
 ) -> Written:
     """Write the rows of a table, whose raw columns `kept` are raw0, raw1, …"""
     import polars as pl
-    from polars.io.plugins import register_io_source
 
     stored = {name: f"raw{place}" for place, name in enumerate(kept)}
     raw = {place: kept[name] for name, place in stored.items()}
@@ -102,34 +99,12 @@ def write_sorted(
     schema = {name: kept[name].dtype if name in kept else regions.schema[name] for name in names}
     rows = int(connection.value(f"SELECT count(*) FROM {PLACED}"))  # noqa: S608
 
-    def frames(
-        with_columns: list[str] | None, predicate: Any, n_rows: int | None, batch_size: int | None
-    ) -> Iterator[pl.DataFrame]:
-        assert predicate is None
-        assert n_rows is None
-        for batch in connection.batches(query, batch_size or BATCH):
+    def parts() -> Iterator[tuple[pl.Series, dict[str, pl.Series]]]:
+        for batch in connection.batches(query, BATCH):
             found = pl.from_arrow(batch)
             assert isinstance(found, pl.DataFrame)
-            of_region = regions[found["rank"].to_numpy().astype(np.int64)]
-            yield pl.DataFrame(
-                [
-                    kept[name].values(found[stored[name]], name) if name in kept else of_region[name]
-                    for name in with_columns or names
-                ]
-            )
+            yield found["rank"], {name: kept[name].values(found[stored[name]], name) for name in kept}
 
-    source = register_io_source(frames, schema=pl.Schema(schema))
-    try:
-        if kind == "csv":
-            source.sink_csv(path)
-        elif kind == "parquet":
-            source.sink_parquet(path)
-        else:
-            source.with_columns(pl.col(pl.Enum).cast(pl.Categorical)).sink_ipc(path, compression="zstd")
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise ReleaseError(
-            f"the data file could not be written ({type(error).__name__}): is the disk full, or the format unfit "
-            "for a column?"
-        ) from None
+    sink(parts, regions, names, schema, path, kind)
     connection.run(f"DROP TABLE {PLACED}")
     return Written(path, kind, schema, rows)
