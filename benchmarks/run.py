@@ -30,10 +30,10 @@ from decision_trees import decision_tree_section
 from fresh import fresh_run
 from growth import coded_table, growing_for_purposes, purpose_section, sklearn_tree
 from refining import HEADING, measure_refining, refining_section
+from results import RESULTS, put_report, put_section
 
 from tables import base_table, blow_up, data_folder, workload_of
 
-HERE = Path(__file__).resolve().parent
 K = 50
 ROUNDS = 5
 
@@ -151,9 +151,8 @@ def report(base: str, sections: list[str]) -> str:
     head = [
         "# Benchmark results",
         "",
-        "Made by `python benchmarks/run.py`. Times are medians of interleaved rounds in one run on a shared, "
-        "noisy machine; the",
-        "ratios are what counts.",
+        "Made by `python benchmarks/run.py`, and by the commands that sections name. Times are medians of interleaved",
+        "rounds in one run on a shared, noisy machine; the ratios are what counts.",
         "",
         f"Machine: {machine}. Table: {base}, blown up as in section 5.3 of the TDR paper; 8 quasi-identifiers, 7 other",
         f"columns, k = {K}.",
@@ -223,19 +222,10 @@ def refining() -> list[str]:
     return refining_section(measure_refining(folder))
 
 
-def put_section(path: Path, lines: list[str]) -> None:
-    """Put a section in place of the one with the same heading, or at the end."""
-    text = path.read_text(encoding="utf-8") if path.exists() else report("nothing but one section", [])
-    before, heading, after = text.partition(f"{lines[0]}\n")
-    following = after.find("\n## ") + 1 if heading else 0
-    rest = after[following:] if following else ""
-    path.write_text(before.rstrip("\n") + "\n\n" + "\n".join(lines) + ("\n" + rest if rest else ""), encoding="utf-8")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--largest", type=int, default=10_000_000, help="leave out larger tables")
-    parser.add_argument("--out", type=Path, default=HERE / "RESULTS.md")
+    parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--only", choices=["tdr", "trees"], help="measure one of the other algorithms alone")
     asked = parser.parse_args()
     if asked.only:
@@ -271,7 +261,7 @@ def main() -> None:
     )
     sections += decision_tree_section(asked.largest)
     sections += refining() if asked.largest >= 1_000_000 else []
-    asked.out.write_text(report(base, sections), encoding="utf-8")
+    put_report(asked.out, report(base, sections))
 
 
 if __name__ == "__main__":
