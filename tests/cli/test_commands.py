@@ -235,14 +235,25 @@ def test_errors_nobody_foresaw_do_not_tell_values(folder: Path) -> None:
     assert "KeyError" in result.stderr
 
 
-def test_it_works_without_a_home_and_with_a_package_that_cannot_be_written(folder: Path) -> None:
+COMPILED = """
+import anonfit.auditing.kernels
+from anonfit.compiling import cache_folder
+folder = cache_folder("auditing")
+print(folder, len(list(folder.rglob("*.nbc"))))
+"""
+
+
+def test_kernels_are_kept_without_a_home_and_with_a_package_that_cannot_be_written(folder: Path) -> None:
     environment = {key: value for key, value in os.environ.items() if key not in ("HOME", "XDG_CACHE_HOME")}
     result = subprocess.run(
-        [sys.executable, "-B", "-c", "from anonfit.cli.main import main; main()", "run", "spec.toml", "--json"],
+        [sys.executable, "-B", "-c", COMPILED],
         cwd=folder,
         capture_output=True,
         text=True,
-        env=environment,
+        env=environment | {"TMPDIR": str(folder)},
         check=False,
     )
     assert result.returncode == 0, result.stderr
+    place, files = result.stdout.rsplit(maxsplit=1)
+    assert Path(place).is_relative_to(folder)
+    assert int(files) > 0

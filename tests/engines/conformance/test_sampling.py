@@ -23,7 +23,7 @@ from anonfit.spec_keywords import spec_of_keywords
 from anonfit.spec_reading import spec_of
 from engines import ENGINES, engine_of
 
-CASES = [case for case in cases(FACTORS | {"hand_over": ["nothing", "some"]}, 64, seed=5) if case["source"] != "frame"]
+CASES = [case for case in cases(FACTORS | {"hand_over": ["nothing", "some"]}, 40, seed=5) if case["source"] != "frame"]
 
 
 @pytest.mark.parametrize("name", ENGINES)
@@ -97,7 +97,7 @@ def _spec(case: Case, seed: int, folder, sample: int, engine: str) -> Spec | Non
 @pytest.mark.parametrize(
     ("engine", "some"),
     [
-        *(("duckdb", slice(part, None, 4)) for part in range(4)),
+        *(("duckdb", slice(part, None, 2)) for part in range(2)),
         pytest.param("spark", slice(6), marks=pytest.mark.spark),  # which takes seconds for each
     ],
 )
