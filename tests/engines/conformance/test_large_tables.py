@@ -49,7 +49,7 @@ def test_the_audit_and_the_reports_are_those_of_a_table_in_memory(part: int, tmp
         folder = tmp_path / str(seed)
         folder.mkdir()
         try:
-            spec = _spec(case, seed, folder)
+            spec = _spec(case, seed, folder, "duckdb")
         except AnonfitError:
             continue
         spec = replace(spec, output=replace(spec.output, format=("parquet", "csv", "arrow")[seed % 3]))
