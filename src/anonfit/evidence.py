@@ -229,9 +229,14 @@ def _several(made: Made) -> list[dict[str, Any]]:
 def _total(made: Made) -> int:
     """All that selections count: rows, or persons where rows stand for several."""
     count = next((column.name for column in made.schema.of_role(Role.COUNT)), None)
-    if made.is_large:
-        return made.rows.released  # of selections, which only rows in memory answer
-    return len(_rows(made)) if count is None else int(_rows(made)[count].sum())
+    if not made.is_large:
+        return len(_rows(made)) if count is None else int(_rows(made)[count].sum())
+    if count is None:
+        return made.rows.released
+    import polars as pl
+
+    assert made.scan is not None
+    return int(made.scan.select(pl.col(count).cast(pl.Int64).sum()).collect(engine="streaming").item())
 
 
 def _public_selections(made: Made) -> dict[str, Any] | None:
@@ -239,6 +244,8 @@ def _public_selections(made: Made) -> dict[str, Any] | None:
     # Answers count rows: where a person has several, k of them may be one person's.
     answers = None if made.schema.of_role(Role.ENTITY) else made.answers
     asked = workload_of(made.spec).selections
+    if not asked:
+        return None
     return public_selections(answers, asked, total=_total(made), least=made.spec.privacy.least)
 
 

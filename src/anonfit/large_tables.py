@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.made import Made
+from anonfit.made import Made, raw_batches
 from anonfit.report.initial import CombinationCounter, InitialRisk
 from anonfit.tables.scanned import RawColumns, ScannedColumns
 from anonfit.tables.schema import Role
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["LargeTable", "drawn_content", "drawn_regions", "raw_columns", "read_large", "released_table"]
 
-BATCH = 1 << 20
-"""Rows that are read at once."""
 DRAWN = 1 << 20
 """Rows of the regions that are drawn, about."""
 HUGE = 1 << 16
@@ -74,8 +72,7 @@ def raw_columns(made: Made) -> RawColumns:
 
 def _batches(made: Made) -> Iterator[tuple[pl.DataFrame, NDArray[np.int32]]]:
     """The raw rows, some at a time, and the node of each."""
-    assert made.scan is not None
-    for frame in made.scan.collect_batches(chunk_size=BATCH, maintain_order=True, engine="streaming"):
+    for frame in raw_batches(made):
         yield frame, made.recoding.nodes(made.recoding.cells(frame))
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -23,10 +23,12 @@ if TYPE_CHECKING:
 
     from anonfit.workload.accuracy import LearnedWeights
 
-__all__ = ["Later", "Made", "RowCounts"]
+__all__ = ["Later", "Made", "RowCounts", "raw_batches"]
 
 Held = TypeVar("Held")
 
+BATCH = 1 << 20
+"""Rows that are read at once."""
 MANY_ROWS = 1 << 22
 """A table outside of memory that has more rows is never read as a whole."""
 
@@ -132,3 +134,9 @@ class Made:
     def released(self) -> int:
         """How many rows the released table has."""
         return len(self.table) if self.stored is None else self.stored.rows
+
+
+def raw_batches(made: Made) -> Iterator[pl.DataFrame]:
+    """The raw rows of a table that lives outside of memory, some at a time."""
+    assert made.scan is not None
+    return made.scan.collect_batches(chunk_size=BATCH, maintain_order=True, engine="streaming")

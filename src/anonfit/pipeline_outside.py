@@ -38,7 +38,7 @@ from anonfit.engines.spark.sources import PARTITION
 from anonfit.engines.spilling import spill_folder
 from anonfit.errors import DataError, EngineError, SpecError
 from anonfit.interrupting import Stopping, unstoppable
-from anonfit.made import Later, Made, RowCounts
+from anonfit.made import Later, Made, RowCounts, raw_batches
 from anonfit.pipeline_spark import rows_here, rows_that_stay, spark_engine
 from anonfit.progress import Stage, silent
 from anonfit.release.outside import placing_of
@@ -52,10 +52,12 @@ from anonfit.threads import thread_count
 if TYPE_CHECKING:
     import polars as pl
 
+    from anonfit.algorithms.mondrian import SelectionAnswers
     from anonfit.engines.contract import Written
     from anonfit.engines.duckdb.connection import Connection
     from anonfit.engines.duckdb.engine import DuckDBEngine
     from anonfit.engines.spark.engine import SparkEngine
+    from anonfit.workload.selections import AskedSelections
 
 __all__ = ["engine_for", "make_outside", "refuse_only_memory"]
 
@@ -87,7 +89,6 @@ def _not_outside(spec: Spec) -> list[str]:
     workload = workload_of(spec)
     asked = {
         "entity": bool(spec.of_role(Role.ENTITY)),
-        "selections": bool(spec.workload.selections),
         "denoise": workload.denoise and bool(workload.used_targets),
         "models": any(target.model is not None for target in workload.used_targets),
         "observed": spec.output.regions == "observed",
@@ -136,6 +137,9 @@ def make_outside(
             result, written = _grown(rows_of, spec, schema, folder, threads, stage, stopping)
         rows = RowCounts(rows_of.read, rows_of.read - rows_of.rows, 0, dropped_persons=left_out)
         made = _made(spec, schema, source, result, written, rows, rows_of.name, reason, scan)
+        if result.selections is not None:
+            stage("Answering selections")
+            made = replace(made, answers=_answers(made, result.selections))
         # The written table stays until what was made of it is gone.
         weakref.finalize(written, stack.pop_all().close)
     return made
@@ -274,3 +278,14 @@ def _made(
         stored=written,
         scan=scan,
     )
+
+
+def _answers(made: Made, asked: AskedSelections) -> SelectionAnswers:
+    """How well the selections can be answered; rows are read some at a time, where they can be had so."""
+    from anonfit.algorithms.grouped_selections import answer_batches
+
+    count = next((column.name for column in made.schema.of_role(Role.COUNT)), None)
+    if made.scan is None:
+        assert made.source is not None
+        return answer_batches(asked, made.recoding, [made.source], count)
+    return answer_batches(asked, made.recoding, raw_batches(made), count)

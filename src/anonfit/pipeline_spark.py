@@ -101,6 +101,7 @@ def _asked(spec: Spec, schema: Schema, count: str | None) -> list[tuple[str, ...
     names += [one.column for one in spec.privacy.diversity]
     names += [one.column for one in spec.capped_targets]
     names += [one.column for one in workload.used_targets]
+    names += [one.each for one in workload.selections if one.each is not None]
     if workload.sample_weight is not None:
         names.append(workload.sample_weight)
     if count is None:

@@ -370,7 +370,7 @@ def test_too_many_values_or_rectangles_are_refused() -> None:
 
 
 def test_rectangles_that_need_too_much_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anonfit.workload.selections.LARGEST", 20)
+    monkeypatch.setattr("anonfit.workload.selection_coding.LARGEST", 20)
     assert len(of(coded(PEOPLE, COLUMNS, [where("age >= 30"), where("sex = 'F'")]))) == 2
     with pytest.raises(SpecError, match=r"\('age' has 4\); ask for fewer, or round its values"):
         coded(PEOPLE, COLUMNS, [where("age >= 30"), where("sex = 'F'"), where("sex = 'M'")])

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.algorithms.demands import Demands, guard
-from anonfit.algorithms.mondrian import persons_of
+from anonfit.algorithms.mondrian import coded_with_faces, persons_of
 from anonfit.criteria.purpose import Purpose
 from anonfit.criteria.targets import ClassTarget, NameTarget, NumberTarget, Target
 from anonfit.engines.contract import Engine, Field
@@ -34,7 +34,9 @@ from anonfit.workload.targets import classes_of, code_target, number_target
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["GroupedTable"]
+    from anonfit.workload.predicates import Predicate
+
+__all__ = ["GroupedTable", "no_rows"]
 
 IN_ROWS = re.compile(r" \(first in row [^)]*\)")
 """Where an error says in which rows values are."""
@@ -53,7 +55,7 @@ class Groups:
 
 
 @contextmanager
-def _no_rows() -> Iterator[None]:
+def no_rows() -> Iterator[None]:
     """Errors about values speak of different values, which have no row."""
     try:
         yield
@@ -99,7 +101,7 @@ class GroupedTable:
         """How many persons the table is about."""
         return self.engine.rows if self.count is None else int(self.groups(self.count).persons.sum())
 
-    def _add(self, field: str, name: str, codes: NDArray[Any]) -> None:
+    def add(self, field: str, name: str, codes: NDArray[Any]) -> None:
         """A field that a column's values become: each value once, also where it stands beside several counts."""
         import polars as pl
 
@@ -110,8 +112,8 @@ class GroupedTable:
             frame, codes = frame[first], codes[first]
         self.fields.append(Field(field, frame, codes))
 
-    def code(self, columns: Sequence[Column], ks: Sequence[int]) -> list[Domain]:
-        """The domains of the quasi-identifiers, each of which has its k."""
+    def code(self, columns: Sequence[Column], ks: Sequence[int], predicates: Sequence[Predicate] = ()) -> list[Domain]:
+        """The domains of the quasi-identifiers, each of which has its k, with the faces of predicates."""
         domains = []
         for index, (column, k) in enumerate(zip(columns, ks, strict=True)):
             groups = self.groups(column.name)
@@ -121,11 +123,13 @@ class GroupedTable:
                 np.add.at(found, of_row, groups.persons)
                 return found
 
-            with _no_rows():
+            with no_rows():
                 coded: CodedValues = code_column(column, groups.frame[column.name], persons=persons, k=k)
+            if predicates:
+                coded = coded_with_faces(coded, predicates)
             domains.append(coded.domain)
             self.codes[column.name] = coded.codes
-            self._add(code_name(index), column.name, coded.codes.astype(code_dtype(coded.domain.coded().size)))
+            self.add(code_name(index), column.name, coded.codes.astype(code_dtype(coded.domain.coded().size)))
         return domains
 
     def guard(self, demands: Demands, schema: Schema) -> list[Guarded]:
@@ -143,10 +147,10 @@ class GroupedTable:
         ]
         for name, one in asked:
             groups = self.groups(name)
-            with _no_rows():
+            with no_rows():
                 columns = guard(one, schema, groups.frame, counts=groups.persons, entities=None)  # type: ignore[arg-type]
             for guarded in columns:
-                self._add(sensitive_name(len(found)), name, guarded.codes.astype(code_dtype(guarded.column.size)))
+                self.add(sensitive_name(len(found)), name, guarded.codes.astype(code_dtype(guarded.column.size)))
                 found.append(replace(guarded, codes=np.zeros(0, np.uint32)))
         return found
 
@@ -157,7 +161,7 @@ class GroupedTable:
             return purpose_of(workload, quasi_identifiers)
         total, unit, masses = self.total(), 1.0, None
         clusters = workload.criterion == "clustering"
-        if workload.sample_weight is not None and (workload.used_targets or clusters):
+        if workload.sample_weight is not None and (workload.used_targets or workload.used_selections or clusters):
             total, unit = self.masses(workload.sample_weight)
             masses = NONE
         if clusters:
@@ -167,7 +171,7 @@ class GroupedTable:
         for request in workload.used_targets:
             groups = self.groups(request.column)
             own = quasi_identifiers.index(request.column) if request.column in quasi_identifiers else -1
-            with _no_rows():
+            with no_rows():
                 target = code_target(
                     request,
                     declared[request.column],
@@ -220,19 +224,19 @@ class GroupedTable:
     def _target(self, target: Target, name: str, number: int) -> Target:
         """A target without rows; its field is added."""
         if isinstance(target, ClassTarget):
-            self._add(target_name(number), name, target.classes.astype(code_dtype(target.width)))
+            self.add(target_name(number), name, target.classes.astype(code_dtype(target.width)))
             return replace(target, classes=NONE)
         if isinstance(target, NameTarget):
-            self._add(target_name(number), name, target.names.astype(code_dtype(target.width)))
+            self.add(target_name(number), name, target.names.astype(code_dtype(target.width)))
             return replace(target, names=NONE)
         assert isinstance(target, NumberTarget)
-        self._add(target_name(number), name, target.multiples.astype(np.int32))
+        self.add(target_name(number), name, target.multiples.astype(np.int32))
         return replace(target, multiples=NONE)
 
     def classes(self, request: TargetRequest, column: Column) -> int:
         """Add a field of the classes of a target; how many rows have."""
         classes, width = classes_of(request, column, self.groups(column.name).frame[column.name])
-        self._add(target_name(0), column.name, classes.astype(code_dtype(width)))
+        self.add(target_name(0), column.name, classes.astype(code_dtype(width)))
         return int(classes.max(initial=0)) + 1
 
     def masses(self, name: str) -> tuple[int, float]:

@@ -31,9 +31,18 @@ if TYPE_CHECKING:
     import polars as pl
 
     from anonfit.utility.imprecision import Answers
+    from anonfit.workload.predicates import Predicate
     from anonfit.workload.selections import SelectionRequest, Selections
 
-__all__ = ["Anonymized", "Persons", "SelectionAnswers", "anonymize", "answer_selections", "persons_of"]
+__all__ = [
+    "Anonymized",
+    "Persons",
+    "SelectionAnswers",
+    "anonymize",
+    "answer_selections",
+    "coded_with_faces",
+    "persons_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,18 +139,20 @@ def _with_faces(
     coded: list[CodedValues], requests: Sequence[SelectionRequest], columns: Sequence[Column], frame: pl.DataFrame
 ) -> list[CodedValues]:
     """Domains that have the faces of the selections, so that they can be cut there."""
-    from anonfit.workload.coding import faces, with_faces
     from anonfit.workload.selections import predicates_of
 
     predicates = predicates_of(requests, columns, frame)
-    found = []
-    for one in coded:
-        if not isinstance(one.domain, OrderedDomain):
-            found.append(one)
-            continue
-        domain, places = with_faces(one.domain, faces(predicates, one.domain))
-        found.append(CodedValues(domain, places[one.codes]))
-    return found
+    return [coded_with_faces(one, predicates) for one in coded]
+
+
+def coded_with_faces(coded: CodedValues, predicates: Sequence[Predicate]) -> CodedValues:
+    """A column whose domain has the faces of predicates."""
+    from anonfit.workload.coding import faces, with_faces
+
+    if not isinstance(coded.domain, OrderedDomain):
+        return coded
+    domain, places = with_faces(coded.domain, faces(predicates, coded.domain))
+    return CodedValues(domain, places[coded.codes])
 
 
 def anonymize(

@@ -6,9 +6,9 @@ chosen from the counts is what is chosen in memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,11 @@ from anonfit.tables.domains import Domain
 from anonfit.tables.schema import Role, Schema
 from anonfit.workload.request import Workload
 
+if TYPE_CHECKING:
+    from anonfit.algorithms.grouped_selections import GroupedSelections
+    from anonfit.workload.predicates import Predicate
+    from anonfit.workload.selections import AskedSelections, SelectionRequest
+
 __all__ = ["AnonymizedOutside", "anonymize_outside", "anonymize_top_down_outside"]
 
 
@@ -48,6 +53,8 @@ class AnonymizedOutside:
     levels: int = 0
     """How many levels of the tree were counted outside."""
     refinements: Mapping[str, Any] | None = None
+    selections: AskedSelections | None = None
+    """What is to be answered."""
 
 
 def _count_column(schema: Schema) -> str | None:
@@ -73,15 +80,29 @@ def anonymize_outside(
     stage("Finding values")
     count = _count_column(schema)
     table = GroupedTable(engine, count)
+    if workload.selections:
+        from anonfit.algorithms.grouped_selections import no_frame
+        from anonfit.workload.guarded import refuse_guarded
+
+        refuse_guarded(workload.selections, schema.columns, no_frame(engine), is_capped=demands.max_confidence < 1.0)
     guarded = table.guard(demands, schema)
     refuse_infeasible(demands, table.total(), guarded)
     columns = schema.quasi_identifiers
-    domains = table.code(columns, [demands.k] * len(columns))
+    used = _predicates(engine, workload.used_selections, schema)
+    domains = table.code(columns, [demands.k] * len(columns), used)
     coded = tuple(domain.coded() for domain in domains)
+    selections = _selections(table, workload.used_selections, schema, domains)
+    if selections is not None:
+        selections.add_fields()
     purpose = table.purpose(workload, schema.columns, coded)
-    shape = Shape(coded, purpose, tuple(guarded), count is not None)
+    # Those that steer nothing are answered, too.
+    asked = selections or _selections(table, workload.selections, schema, domains)
     stage("Coding")
     engine.code(table.fields, kept)
+    shape = Shape(coded, purpose, tuple(guarded), count is not None)
+    if selections is not None:
+        found, signatures = selections.coded()
+        shape = replace(shape, purpose=replace(purpose, selections=found), signatures=signatures)
     start = None if sample is None else partial(start_on_sample, rows=sample)
     grown = grow_by_levels(
         engine, shape, demands.k, hand_over=hand_over, threads=threads, told=_told(stage), start=start
@@ -89,8 +110,36 @@ def anonymize_outside(
     recoding = build_recoding(grown.tree, domains, points=cut_points)
     targets = () if workload.criterion == "clustering" else purpose.targets
     steered = {target.name: isinstance(target, NumberTarget) for target in targets}
-    used = np.flatnonzero(grown.sizes).astype(np.int32)
-    return AnonymizedOutside(recoding, tuple(domains), shape.columns, used, steered, grown.levels)
+    return AnonymizedOutside(
+        recoding,
+        tuple(domains),
+        shape.columns,
+        np.flatnonzero(grown.sizes).astype(np.int32),
+        steered,
+        grown.levels,
+        selections=None if asked is None else asked.asked,
+    )
+
+
+def _predicates(engine: Engine, requests: Sequence[SelectionRequest], schema: Schema) -> tuple[Predicate, ...]:
+    """The predicates of selections."""
+    if not requests:
+        return ()
+    from anonfit.algorithms.grouped_selections import predicates_outside
+
+    return predicates_outside(engine, requests, schema.columns)
+
+
+def _selections(
+    table: GroupedTable, requests: Sequence[SelectionRequest], schema: Schema, domains: Sequence[Domain]
+) -> GroupedSelections | None:
+    """Selections over domains, which may have their faces already."""
+    if not requests:
+        return None
+    from anonfit.algorithms.grouped_selections import GroupedSelections, domains_with_faces
+
+    faced = domains_with_faces(domains, _predicates(table.engine, requests, schema))
+    return GroupedSelections(table, requests, schema.columns, faced)
 
 
 def _told(stage: Stage) -> Callable[[int, int], None]:

@@ -118,7 +118,6 @@ ENGINES = (
 
 ONLY_MEMORY = (
     Choice("entity", 'role = "entity"', "persons have several rows"),
-    Choice("selections", "workload.selections", "splits for selections, and answers to them"),
     Choice("denoise", "workload.denoise", "models of targets that are fitted on the way"),
     Choice("models", "a model of a target", "models of targets that are given, from Python"),
     Choice("observed", 'output.regions = "observed"', "labels of what records really have"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from anonfit.workload.predicates import And, ColumnKind, Condition, Holding, Pre
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ColumnValues", "Rows", "holds"]
+__all__ = ["ColumnValues", "Rows", "Values", "holds", "truth_of"]
 
 
 def holds(predicate: Predicate, frame: pl.DataFrame) -> NDArray[np.bool_]:
@@ -124,6 +124,13 @@ def _numbered(values: pl.Series) -> tuple[pl.Series, NDArray[Any]]:
     places = np.full(len(values), len(first), np.int64)
     places[present] = ranks
     return known.gather(first), places
+
+
+class Values(Protocol):
+    """The values of a table's columns."""
+
+    def column(self, kind: ColumnKind) -> ColumnValues:
+        """The values of a column."""
 
 
 class Rows:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 from pairwise_cases import Case
+from random_selections import random_selections
 
 Random = np.random.Generator
 
@@ -17,7 +18,8 @@ FACTORS = {
     "named": ["flat", "declared", "boolean", "ordinal", "number-names", "many", "none"],
     "tree": ["multiway", "binary", "subset", "none"],
     "target": ["blind", "class", "classes", "number", "two", "mixed", "itself", "edges", "equal-width"],
-    "criterion": ["auto", "infogain", "lsd", "median", "weighted", "clustering"],
+    "criterion": ["auto", "infogain", "lsd", "median", "weighted", "clustering", "selection"],
+    "selections": ["none", "ordered", "names", "raw", "each", "mixed"],
     "candidates": ["boundary", "all"],
     "model": ["none", "distinct-l", "entropy-l", "recursive-cl", "t-closeness", "alpha-k", "beta-likeness",
               "delta-disclosure", "variance", "squared-error", "max-confidence", "two"],
@@ -116,7 +118,9 @@ def random_request(case: Case, seed: int) -> tuple[pl.DataFrame, dict[str, Any]]
     )
     frame = _targets(rng, case, frame, words)
     frame = _models(rng, case, frame, words)
-    return _persons(rng, case, frame, words), _settings(rng, case, words)
+    frame = _persons(rng, case, frame, words)
+    words["selections"] = random_selections(rng, case, frame.columns)
+    return frame, _settings(rng, case, words)
 
 
 def _targets(rng: Random, case: Case, frame: pl.DataFrame, words: dict[str, Any]) -> pl.DataFrame:
@@ -189,7 +193,7 @@ def _persons(rng: Random, case: Case, frame: pl.DataFrame, words: dict[str, Any]
 
 def _settings(rng: Random, case: Case, words: dict[str, Any]) -> dict[str, Any]:
     numeric = case["target"] in ("number", "mixed")
-    fits = {"lsd": numeric, "infogain": case["target"] not in ("blind", "number")}
+    fits = {"lsd": numeric, "infogain": case["target"] not in ("blind", "number"), "selection": words["selections"]}
     words["criterion"] = case["criterion"] if fits.get(case["criterion"], True) else "auto"
     words |= {name: case[name] for name in ("candidates", "values", "cut_points")}
     guided = bool(words["targets"]) and words["criterion"] not in ("median", "weighted", "clustering")

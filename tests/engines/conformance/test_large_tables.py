@@ -32,7 +32,7 @@ CASES = cases(FACTORS, 200)
 def _small_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rows are many, and few are read at once."""
     monkeypatch.setattr(made, "MANY_ROWS", 10)
-    monkeypatch.setattr(large_tables, "BATCH", 41)
+    monkeypatch.setattr(made, "BATCH", 41)
     monkeypatch.setattr(batch_audit, "ROWS_AT_ONCE", 37)
 
 
@@ -49,7 +49,7 @@ def test_the_audit_and_the_reports_are_those_of_a_table_in_memory(part: int, tmp
         folder = tmp_path / str(seed)
         folder.mkdir()
         try:
-            spec = _spec(case, seed, folder)
+            spec = _spec(case, seed, folder, "duckdb")
         except AnonfitError:
             continue
         spec = replace(spec, output=replace(spec.output, format=("parquet", "csv", "arrow")[seed % 3]))

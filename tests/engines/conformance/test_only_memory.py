@@ -26,7 +26,6 @@ class Model:
 
 ASKED: dict[str, dict[str, Any]] = {
     "entity": {"entity": "who"},
-    "selections": {"selections": ["age >= 3"], "identifiers": ["who"]},
     "denoise": {"denoise": True, "identifiers": ["who"]},
     "models": {"targets": [{"column": "ill", "model": Model()}], "identifiers": ["who"]},
     "observed": {"regions": "observed", "consent": True, "identifiers": ["who"]},

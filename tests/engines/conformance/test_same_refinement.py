@@ -22,6 +22,7 @@ from engines import ENGINES, FAST_ENGINES
 
 FIXED = {
     "criterion": "auto", "candidates": "boundary", "rule": "none", "more": "none", "hand_over": "all", "source": "frame",
+    "selections": "none",
 }  # fmt: skip
 WORDS = ("candidates", "splits", "weights", "weight_rule", "split_on", "min_gain")
 

@@ -75,7 +75,17 @@ def check(case: Case, seed: int, engine: str, folder: Path) -> bool:
     assert found.rows == expected.rows
     assert found.steered == expected.steered
     assert dict(found.dtypes) == dict(expected.table.schema)
+    assert _answered(found) == _answered(expected)
     return True
+
+
+def _answered(made: Any) -> Any:
+    """How well selections are answered, as plain data."""
+    if made.answers is None:
+        return None
+    answers = made.answers.answers
+    figures = [one.tolist() for one in (answers.true, answers.kept, answers.answered, answers.weights)]
+    return made.answers.names, made.answers.warnings, figures
 
 
 def test_every_pair_of_settings_is_tried():
@@ -109,7 +119,7 @@ def test_random_requests_in_spark(tmp_path):
         except AssertionError as error:
             raise AssertionError(f"seed {seed}, {case}: {error}") from error
     assert len(SPARK_CASES) == 25
-    for name in ("criterion", "model", "hand_over", "source", "persons", "missing"):
+    for name in ("criterion", "selections", "model", "hand_over", "source", "persons", "missing"):
         assert {case[name] for case in released} == set(FACTORS[name])
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.engines.contract import Engine, Finishing
-from anonfit.engines.levels.finishing import Finisher, Subtrees
+from anonfit.engines.levels.finishing import Finisher, Small, Subtrees
 from anonfit.engines.levels.shape import Layout, Shape
 from anonfit.engines.levels.splitting import LevelSplitter, Node
 from anonfit.engines.memory.engine import join_subtrees
@@ -76,12 +76,8 @@ class LevelGrower(LevelSplitter):
     def finish(self) -> Grown:
         """Finish the nodes that were handed over, all threads at work, and put the tree together."""
         sizes = {node.number: node.rows for node in self.small}
-        grow = Subtrees(
-            self.finisher,
-            {node.number: node.key for node in self.small},
-            {node.number: node.span for node in self.small},
-            {node.number: node.tile for node in self.small},
-        )
+        small = {node.number: Small(node.key, node.span, node.tile, node.selecting) for node in self.small}
+        grow = Subtrees(self.finisher, small)
         numbers, subtrees = [], []
         for number, below, sets in self._finished(sizes, grow) if sizes else ():
             numbers.append(number)

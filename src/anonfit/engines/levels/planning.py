@@ -45,7 +45,7 @@ class Planner(LevelSplitter):
         """Write a chosen split into the tree, and note it."""
         size = int(self.layout.columns.facts[SIZE, int(split[0])])
         lists, side = self.scratch.lists[[PARTS, SIZES], : int(split[1])].copy(), self.scratch.side[:size].copy()
-        chosen = Chosen(_safe(split, lists[0]), lists, side, node.span.copy(), node.tile.copy())
+        chosen = Chosen(_safe(split, lists[0]), lists, side, node.span.copy(), node.tile.copy(), node.selecting)
         before = self.used
         move, children = super().attach(node, split)
         moves = self._from_inside(move, before)
@@ -67,9 +67,11 @@ class Planner(LevelSplitter):
 
 
 def _safe(split: Split, starts: NDArray[np.int64]) -> Split:
-    """A split whose cut lies right below where its upper part starts: rows that were not drawn may reach there."""
+    """A split whose cut lies right below where its upper part starts, or there: rows that were not drawn may reach
+    there.
+    """
     column, parts, before, by_set = split
-    return column, parts, int(starts[1]) - 1 if before >= 0 else before, by_set
+    return column, parts, max(before, int(starts[1]) - 1) if before >= 0 else before, by_set
 
 
 def start_on_sample(grower: LevelGrower, root: Node, rows: int) -> list[Node]:
@@ -101,7 +103,8 @@ def _drawn_by(shape: Shape) -> list[str]:
     found += [
         target_name(place) for place, target in enumerate(shape.purpose.targets) if not isinstance(target, NumberTarget)
     ]
-    return [*found, *(sensitive_name(place) for place in range(len(shape.guarded)))]
+    found += [sensitive_name(place) for place in range(len(shape.guarded))]
+    return [*found, *shape.signature_names]
 
 
 def _written(grower: LevelGrower, root: Node, plans: Plans) -> list[tuple[Node, int]]:
@@ -111,7 +114,7 @@ def _written(grower: LevelGrower, root: Node, plans: Plans) -> list[tuple[Node, 
         node, chosen = nodes.pop(number), plan.chosen
         grower.scratch.lists[[PARTS, SIZES], : chosen.lists.shape[1]] = chosen.lists
         grower.scratch.side[: len(chosen.side)] = chosen.side
-        node.span, node.tile = chosen.span.copy(), chosen.tile.copy()
+        node.span, node.tile, node.selecting = chosen.span.copy(), chosen.tile.copy(), chosen.selecting
         _, children = grower.attach(node, chosen.split)
         nodes.update(zip(plan.parts, children, strict=True))
     for node in nodes.values():

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.criteria.purpose import Purpose
+from anonfit.criteria.selections import Signatures
 from anonfit.criteria.targets import ClassTarget, NameTarget, NumberTarget, Target
 from anonfit.engines.memory import guard, guide, layout
 from anonfit.engines.memory.engine import tiled_modes
@@ -19,9 +20,10 @@ from anonfit.engines.memory.guide import Guide, GuideFields, Whole
 from anonfit.engines.memory.layout import Columns, Packing, Rows, TableFields, pack
 from anonfit.tables.coded import CodedColumn, CodedTable, code_dtype
 
-__all__ = ["MASS", "PERSONS", "Layout", "Shape", "code_name", "sensitive_name", "target_name"]
+__all__ = ["MASS", "PERSONS", "Layout", "Shape", "code_name", "sensitive_name", "signature_name", "target_name"]
 
 PERSONS, MASS = "persons", "mass"
+NO_SIGNATURES = Signatures()
 EVERY = 1 << 62
 """A size that makes every column narrow."""
 
@@ -41,16 +43,22 @@ def sensitive_name(one: int) -> str:
     return f"sensitive{one}"
 
 
+def signature_name(column: int) -> str:
+    """The field of a raw column's classes, by which selections tell rows apart."""
+    return f"signature{column}"
+
+
 @dataclass(frozen=True, slots=True)
 class Shape:
     """A coded table without its rows. The purpose and the guarded columns have no rows either; a class or a number
-    of each row are what targets may be.
+    of each row are what targets may be. `signatures` says what the classes of raw columns become for selections.
     """
 
     columns: tuple[CodedColumn, ...]
     purpose: Purpose
     guarded: tuple[Guarded, ...]
     has_counts: bool
+    signatures: Signatures = NO_SIGNATURES
 
     @property
     def weighted(self) -> bool:
@@ -75,7 +83,32 @@ class Shape:
         found += [MASS] if self.weighted else []
         found += [target_name(target) for target in range(len(self.purpose.targets))]
         found += [sensitive_name(one) for one in range(len(self.guarded))]
-        return found
+        return [*found, *self.signature_names]
+
+    @property
+    def signature_names(self) -> list[str]:
+        """The fields that signatures are found from."""
+        return [signature_name(column) for column in range(len(self.signatures.sizes))]
+
+    def with_rows(
+        self, values: Mapping[str, NDArray[Any]], rows: int, *, has_counts: bool
+    ) -> tuple[CodedTable, Purpose, list[Guarded]]:
+        """The table, the purpose and the guarded columns with some rows, but no selections; fields that are not given
+        are 0.
+        """
+
+        def of(name: str, dtype: Any = np.int64) -> NDArray[Any]:
+            return values[name] if name in values else np.zeros(rows, dtype)
+
+        codes = tuple(of(code_name(index), code_dtype(column.size)) for index, column in enumerate(self.columns))
+        table = CodedTable(self.columns, codes, rows, of(PERSONS, np.uint32) if has_counts else None)
+        targets = tuple(_with_rows(target, of(target_name(one))) for one, target in enumerate(self.purpose.targets))
+        purpose = replace(self.purpose, targets=targets, masses=of(MASS) if self.weighted else None)
+        guarded = [
+            Guarded(one.column, of(sensitive_name(number), np.uint32), one.models)
+            for number, one in enumerate(self.guarded)
+        ]
+        return table, purpose, guarded
 
 
 def _with_rows(target: Target, values: NDArray[Any]) -> Target:
@@ -124,22 +157,7 @@ def _fields(
 ) -> tuple[Packing, TableFields, GuideFields, tuple[int, ...]]:
     """A settled packing of some rows, and the numbers of its fields."""
 
-    def of(name: str, dtype: Any = np.int64) -> NDArray[Any]:
-        return values[name] if name in values else np.zeros(rows, dtype)
-
-    def codes() -> Iterator[NDArray[Any]]:
-        for index, column in enumerate(shape.columns):
-            yield of(code_name(index), code_dtype(column.size))
-
-    has_counts = always_counts or shape.has_counts
-    table = CodedTable(shape.columns, tuple(codes()), rows, of(PERSONS, np.uint32) if has_counts else None)
-    targets = tuple(_with_rows(target, of(target_name(one))) for one, target in enumerate(shape.purpose.targets))
-    masses = of(MASS) if shape.weighted else None
-    purpose = replace(shape.purpose, targets=targets, masses=masses)
-    guarded = [
-        Guarded(one.column, of(sensitive_name(number), np.uint32), one.models)
-        for number, one in enumerate(shape.guarded)
-    ]
+    table, purpose, guarded = shape.with_rows(values, rows, has_counts=always_counts or shape.has_counts)
     packing = Packing()
     fields = layout.add_fields(table, packing)
     guide_fields, guard_fields = guide.add_fields(purpose, packing), guard.add_fields(guarded, packing)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,15 @@ from numpy.typing import NDArray
 
 from anonfit.criteria.chance import child_key, root_key
 from anonfit.engines.contract import Counting, CountRequest, Move
-from anonfit.engines.levels.counts import count_nodes, whole_table
+from anonfit.engines.levels.counts import Histograms, count_nodes, whole_table
 from anonfit.engines.levels.shape import PERSONS, Layout, Shape, code_name, sensitive_name
+from anonfit.engines.levels.tallies import count_tallies
 from anonfit.engines.memory import growing
 from anonfit.engines.memory.engine import draw_by_key, root_span
 from anonfit.engines.memory.guard import ABSENT
 from anonfit.engines.memory.layout import SIZE, Rows, rows_of
 from anonfit.engines.memory.scratch import PARTS, SIZES, make_scratch
-from anonfit.engines.memory.selecting import Split
+from anonfit.engines.memory.selecting import Selector, Split, View
 from anonfit.engines.memory.spans import child_span, child_tile
 from anonfit.engines.memory.splitting import choose_split
 from anonfit.engines.memory.structs import shared
@@ -36,6 +38,8 @@ class Node:
     tile: NDArray[np.uint8]
     key: int
     """What chance depends on."""
+    selecting: bool
+    """Whether it is still split for selections, where that gains."""
     taken: dict[int, Rows] = field(default_factory=dict)
     """For columns that models were asked of, the groups of codes and sensitive values that stand for the rows."""
 
@@ -53,6 +57,9 @@ class LevelSplitter:
         self._make_scratch(1)
         self.nodes, self.used = growing.new_nodes(), 1
         self.members, self.filled = np.empty(64, np.int64), 0
+        self.selector = None
+        if shape.purpose.selections is not None:
+            self.selector = Selector(shape.columns, k, shape.purpose.selections, shape.guarded, self.layout.columns)
 
     def _make_scratch(self, rows: int) -> None:
         self.scratch = make_scratch(self.layout.columns, self.layout.guide, self.layout.guard, rows)
@@ -61,13 +68,15 @@ class LevelSplitter:
     def root(self) -> Node:
         """The node of all rows."""
         span, tile = root_span(self.layout.columns)
-        return Node(0, self.counting.rows, span, tile, root_key(self.shape.purpose.seed))
+        key = root_key(self.shape.purpose.seed)
+        return Node(0, self.counting.rows, span, tile, key, selecting=self.selector is not None)
 
     def split_level(self, waiting: list[Node]) -> tuple[list[Move], list[Node], list[int]]:
         """Split the nodes of a level: what engines do for it, the parts that have rows, and nodes that stay whole."""
         histograms = count_nodes(self.counting, self.layout, [node.number for node in waiting])
-        moves: list[Move] = []
-        children: list[Node] = []
+        moves, children = self._select([node for node in waiting if node.selecting], histograms)
+        moved = {move.node for move in moves}
+        waiting = [node for node in waiting if node.number not in moved]
         regions: list[int] = []
         while waiting:
             asking: dict[int, list[Node]] = {}
@@ -86,6 +95,31 @@ class LevelSplitter:
             self._take_groups(asking)
             waiting = [node for nodes in asking.values() for node in nodes]
         return moves, children, regions
+
+    def _select(self, waiting: list[Node], histograms: Histograms) -> tuple[list[Move], list[Node]]:
+        """Split nodes for selections: what engines do for it, and the parts that have rows. Nodes in which nothing is
+        gained so are from now on split otherwise.
+        """
+        moves: list[Move] = []
+        children: list[Node] = []
+        if self.selector is None or not waiting:
+            return moves, children
+        given = shared(self.rows)  # held while kernels run
+        kernels = given, self.columns, self.guide, self.shared_scratch
+        views = [View(*kernels, 0, 0, histograms.of(node.number), node.span, node.tile) for node in waiting]
+        spreads = [self.selector.spreads(view) for view in views]
+        columns = {node.number: list(found) for node, found in zip(waiting, spreads, strict=True)}
+        tallies = count_tallies(self.counting, self.shape, columns)
+        for node, view, found in zip(waiting, views, spreads, strict=True):
+            tally = partial(tallies.of, node.number)
+            split = self.selector.choose(view, found, tally, self.scratch) if found else None
+            if split is None:
+                node.selecting = False
+                continue
+            move, parts = self.attach(node, split)
+            moves.append(move)
+            children += parts
+        return moves, children
 
     def choose(self, node: Node, histogram: NDArray[np.int64]) -> Split:
         """A node's split from its counts."""
@@ -184,7 +218,7 @@ class LevelSplitter:
                 child_tile(self.columns, node.span, node.tile, column, part, side, span, tile)
             else:
                 child_span(self.columns, node.span, node.tile, column, part, parts, lists, span, tile)
-            children.append(Node(int(first) + part, 0, span, tile, child_key(node.key, part)))
+            children.append(Node(int(first) + part, 0, span, tile, child_key(node.key, part), node.selecting))
         return self._move(node.number, split, int(first)), children
 
     def _move(self, number: int, split: Split, first: int) -> Move:

@@ -20,7 +20,7 @@ __all__ = ["Planned", "Plans", "moved_to", "plans_that_hold"]
 
 class Chosen(NamedTuple):
     """A chosen split as kernels left it: the split, the lists of its parts, the sides of codes, the node's span and
-    tile.
+    tile, and whether selections chose it.
     """
 
     split: Any
@@ -28,6 +28,7 @@ class Chosen(NamedTuple):
     side: NDArray[Any]
     span: NDArray[np.int64]
     tile: NDArray[np.uint8]
+    selecting: bool
 
 
 @dataclass(frozen=True, slots=True)

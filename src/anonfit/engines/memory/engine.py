@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import local
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,8 @@ from anonfit.criteria.chance import WORD, child_key, exponential, root_key
 from anonfit.criteria.purpose import BLIND, Purpose
 from anonfit.engines.memory import growing, guard, guide, layout
 from anonfit.engines.memory.counting import count_rows
-from anonfit.engines.memory.guard import Guarded
-from anonfit.engines.memory.guide import SLOTS
+from anonfit.engines.memory.guard import Guard, Guarded
+from anonfit.engines.memory.guide import SLOTS, Guide
 from anonfit.engines.memory.layout import (
     FROM,
     GAP,
@@ -35,7 +35,7 @@ from anonfit.engines.memory.layout import (
 )
 from anonfit.engines.memory.moving import count_parts, scatter
 from anonfit.engines.memory.scratch import CHANCE, SIZES, Scratch, make_scratch
-from anonfit.engines.memory.selecting import Node, Selector, Shared, Split
+from anonfit.engines.memory.selecting import RowSelector, Selector, Split, View
 from anonfit.engines.memory.spans import child_span, child_tile
 from anonfit.engines.memory.splitting import choose_split
 from anonfit.engines.memory.structs import shared
@@ -48,6 +48,7 @@ __all__ = [
     "Grower",
     "Growth",
     "Guarded",
+    "Node",
     "draw_by_key",
     "grow",
     "join_subtrees",
@@ -113,37 +114,80 @@ def draw_by_key(key: int, scratch: Scratch) -> None:
     scratch.found[CHANCE] = [exponential(key, column) for column in range(len(scratch.found[0]))]
 
 
+@dataclass(slots=True)
+class Node:
+    """A node that waits to be split by all threads together."""
+
+    number: int
+    start: int
+    stop: int
+    buffer: int
+    span: NDArray[np.int64]
+    tile: NDArray[np.uint8]
+    histogram: Any
+    selecting: bool
+    key: int = 0
+
+
 class Grower:
     """Grows one tree: the top with all threads on one node at a time, then whole subtrees, one per thread."""
 
     def __init__(
-        self, table: CodedTable, k: int, purpose: Purpose, guarded: Sequence[Guarded], threads: int, subtree: int
+        self,
+        first: Rows,
+        columns: Columns,
+        guide: Guide,
+        guard: Guard | None,
+        k: int,
+        *,
+        selector: RowSelector | None = None,
+        by_chance: bool = False,
+        threads: int = 1,
+        subtree: int = SUBTREE,
     ) -> None:
-        packing = Packing()
-        fields = layout.add_fields(table, packing)
-        guide_fields, guard_fields = guide.add_fields(purpose, packing), guard.add_fields(guarded, packing)
-        packing.settle()
-        self.columns = layout.describe(table, packing, fields, tiled=tiled_modes(purpose))
-        self.guide = guide.make_guide(purpose, guide.whole_of(purpose, table), packing, guide_fields)
-        self.guard = guard.make_guard(guarded, packing, guard_fields, len(table.columns)) if guarded else None
-        self.k = k
-        self.seed, self.by_chance = purpose.seed, purpose.by_chance
-        self.rows = table.rows
-        first = pack(packing, table.rows, entities=table.entities, threads=threads)
+        """A tree over packed rows, as these are described by columns, guide and guard."""
+        self.columns, self.guide, self.guard = columns, guide, guard
+        self.k, self.by_chance, self.selector = k, by_chance, selector
+        self.rows = len(first.words)
         self.buffers = (first, rows_of(np.empty_like(first.words)))
         # What kernels are given in place of these tuples.
         self.shared_buffers = (shared(self.buffers[0]), shared(self.buffers[1]))
-        self.shared_columns, self.shared_guide = shared(self.columns), shared(self.guide)
-        self.shared_guard = None if self.guard is None else shared(self.guard)
+        self.shared_columns, self.shared_guide = shared(columns), shared(guide)
+        self.shared_guard = None if guard is None else shared(guard)
         self.subtree_rows = subtree
         self.threads = threads
         self.pool = ThreadPoolExecutor(threads) if threads > 1 else None
         self.own = local()
-        self.scratch = make_scratch(self.columns, self.guide, self.guard, table.rows)
+        self.scratch = make_scratch(columns, guide, guard, self.rows)
         self.shared_scratch = shared(self.scratch)
         self.nodes, self.used = growing.new_nodes(), 1
         self.members, self.filled = np.empty(64, np.int64), 0
-        self.selector = None if purpose.selections is None else Selector(table, k, purpose, guarded, self.columns)
+
+    @classmethod
+    def of_table(
+        cls, table: CodedTable, k: int, purpose: Purpose, guarded: Sequence[Guarded], threads: int, subtree: int
+    ) -> Self:
+        """A tree over the rows of a table."""
+        packing = Packing()
+        fields = layout.add_fields(table, packing)
+        guide_fields, guard_fields = guide.add_fields(purpose, packing), guard.add_fields(guarded, packing)
+        packing.settle()
+        columns = layout.describe(table, packing, fields, tiled=tiled_modes(purpose))
+        selector = None
+        if purpose.selections is not None:
+            chooser = Selector(table.columns, k, purpose.selections, guarded, columns)
+            selector = RowSelector(chooser, table, purpose, guarded)
+        return cls(
+            pack(packing, table.rows, entities=table.entities, threads=threads),
+            columns,
+            guide.make_guide(purpose, guide.whole_of(purpose, table), packing, guide_fields),
+            guard.make_guard(guarded, packing, guard_fields, len(table.columns)) if guarded else None,
+            k,
+            selector=selector,
+            by_chance=purpose.by_chance,
+            threads=threads,
+            subtree=subtree,
+        )
 
     def each(self, task: Callable[..., Result], *arguments: Iterable[Any]) -> list[Result]:
         """The results of a task for each of its arguments, made by all threads."""
@@ -169,11 +213,9 @@ class Grower:
         total: NDArray[np.int64] = np.sum(self.each(task, *self.bounds(start, stop)), axis=0)
         return total
 
-    def root(self) -> Node:
+    def root(self, span: NDArray[np.int64], tile: NDArray[np.uint8], key: int) -> Node:
         """The node of all rows."""
-        span, tile = root_span(self.columns)
-        selecting = self.selector is not None
-        return Node(0, 0, self.rows, 0, span, tile, self.count(0, 0, self.rows), selecting, root_key(self.seed))
+        return Node(0, 0, self.rows, 0, span, tile, self.count(0, 0, self.rows), self.selector is not None, key)
 
     def partition(self, node: Node, split: Split) -> list[tuple[int, int]]:
         """Move a node's rows to their parts with two threads; the run of each part in the other buffer."""
@@ -198,10 +240,19 @@ class Grower:
         if node.selecting:
             assert self.selector is not None
             found = self.selector.choose(
-                node,
+                View(
+                    rows,
+                    self.shared_columns,
+                    self.shared_guide,
+                    self.shared_scratch,
+                    node.start,
+                    node.stop,
+                    node.histogram,
+                    node.span,
+                    node.tile,
+                ),
                 self.buffers[node.buffer],
                 self.scratch,
-                Shared(rows, self.shared_columns, self.shared_guide, self.shared_scratch),
             )
             if found is not None:
                 return found
@@ -308,10 +359,10 @@ class Grower:
         )
         return found
 
-    def grow(self) -> tuple[Tree, NDArray[np.int64]]:
-        """The tree of all nodes, and where the rows of each region begin."""
+    def grow(self, root: Node) -> Subtree:
+        """All nodes, and the members of their sets."""
         limit = max(self.subtree_rows, self.rows // (4 * self.threads)) if self.pool else self.rows
-        waiting, small = [self.root()], []
+        waiting, small = [root], []
         while waiting:
             node = waiting.pop()
             if node.stop - node.start <= limit and not node.selecting:
@@ -321,9 +372,13 @@ class Grower:
         small.sort(key=lambda node: node.start - node.stop)
         self.largest = max((node.stop - node.start for node in small), default=1)
         subtrees = self.each(self.subtree, small)
-        nodes, members = join_subtrees(
+        return join_subtrees(
             self.nodes[: self.used], self.members[: self.filled], [node.number for node in small], subtrees
         )
+
+    def tree(self, key: int) -> tuple[Tree, NDArray[np.int64]]:
+        """The tree of all rows, whose root has this key, and where the rows of each region begin."""
+        nodes, members = self.grow(self.root(*root_span(self.columns), key))
         settle(nodes, self.buffers[0].words, self.buffers[1].words)
         return breadth_first(nodes, members), begins_of(nodes)
 
@@ -361,9 +416,9 @@ def grow(
 
     Nodes of at most `subtree` rows are left to one thread.
     """
-    grower = Grower(table, k, purpose, guarded, thread_count(threads), subtree)
+    grower = Grower.of_table(table, k, purpose, guarded, thread_count(threads), subtree)
     try:
-        tree, begins = grower.grow()
+        tree, begins = grower.tree(root_key(purpose.seed))
     finally:
         grower.close()
     return Growth(tree, grower.buffers[0], grower.columns, begins)

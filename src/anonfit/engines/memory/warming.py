@@ -13,11 +13,11 @@ from anonfit.compiling import cache_folder
 from anonfit.criteria.purpose import BLIND
 from anonfit.engines.memory.cutting import weigh_multiway, weigh_two_way
 from anonfit.engines.memory.elements import find_elements, spread_of, tighten
-from anonfit.engines.memory.engine import Grower, Growth, Guarded, grow
+from anonfit.engines.memory.engine import Grower, Growth, Guarded, Node, grow
 from anonfit.engines.memory.ordering import order_rows
 from anonfit.engines.memory.routing import make_routes, route_packed
 from anonfit.engines.memory.scratch import PARTS, SIZES
-from anonfit.engines.memory.selecting import Node, Split
+from anonfit.engines.memory.selecting import Split
 from anonfit.engines.memory.splitting import write_parts
 from anonfit.engines.memory.warming_refining import ROWS, use_refining
 from anonfit.engines.tree import Tree
@@ -79,7 +79,7 @@ def warm_weighing(*, models: bool = False) -> None:
         node = (1, 0, 4)  # column, start, stop
         shared = grower.shared_buffers[0], grower.shared_columns, grower.shared_guide
         _compile(weigh_two_way, *shared, 2, grower.shared_guard, *node, 2, 0, 1.0, grower.shared_scratch)
-        grower.grow()
+        grower.tree(0)
 
 
 def warm_finding(*, models: bool = False) -> None:
@@ -100,7 +100,7 @@ def warm_finding(*, models: bool = False) -> None:
 
 @contextmanager
 def _grower(models: bool) -> Iterator[Grower]:
-    grower = _GivenSplit(_table(), 2, BLIND, _guarded(models), 2, 1)
+    grower = _GivenSplit.of_table(_table(), 2, BLIND, _guarded(models), 2, 1)
     try:
         yield grower
     finally:
