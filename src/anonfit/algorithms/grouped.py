@@ -34,7 +34,7 @@ from anonfit.workload.targets import classes_of, code_target, number_target
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["GroupedTable"]
+__all__ = ["GroupedTable", "no_rows"]
 
 IN_ROWS = re.compile(r" \(first in row [^)]*\)")
 """Where an error says in which rows values are."""
@@ -53,7 +53,7 @@ class Groups:
 
 
 @contextmanager
-def _no_rows() -> Iterator[None]:
+def no_rows() -> Iterator[None]:
     """Errors about values speak of different values, which have no row."""
     try:
         yield
@@ -121,7 +121,7 @@ class GroupedTable:
                 np.add.at(found, of_row, groups.persons)
                 return found
 
-            with _no_rows():
+            with no_rows():
                 coded: CodedValues = code_column(column, groups.frame[column.name], persons=persons, k=k)
             domains.append(coded.domain)
             self.codes[column.name] = coded.codes
@@ -143,7 +143,7 @@ class GroupedTable:
         ]
         for name, one in asked:
             groups = self.groups(name)
-            with _no_rows():
+            with no_rows():
                 columns = guard(one, schema, groups.frame, counts=groups.persons, entities=None)  # type: ignore[arg-type]
             for guarded in columns:
                 self._add(sensitive_name(len(found)), name, guarded.codes.astype(code_dtype(guarded.column.size)))
@@ -167,7 +167,7 @@ class GroupedTable:
         for request in workload.used_targets:
             groups = self.groups(request.column)
             own = quasi_identifiers.index(request.column) if request.column in quasi_identifiers else -1
-            with _no_rows():
+            with no_rows():
                 target = code_target(
                     request,
                     declared[request.column],
