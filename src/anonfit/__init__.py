@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         RequestError,
         SpecError,
         TaxonomyError,
+        TooManyGroups,
     )
     from anonfit.estimators.anonymizer import Anonymizer
     from anonfit.estimators.k_anonymous_tree import KAnonymousTreeClassifier
@@ -59,6 +60,7 @@ __all__ = [
     "SpecError",
     "Taxonomy",
     "TaxonomyError",
+    "TooManyGroups",
     "TreeAudit",
     "__version__",
     "anonymize",
@@ -100,6 +102,7 @@ _HOMES = {
     "SpecError": "anonfit.errors",
     "Taxonomy": "anonfit.tables.taxonomy",
     "TaxonomyError": "anonfit.errors",
+    "TooManyGroups": "anonfit.errors",
     "TreeAudit": "anonfit.auditing",
     "anonymize": "anonfit.api",
     "audit": "anonfit.auditing",

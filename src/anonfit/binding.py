@@ -6,6 +6,7 @@ algorithms.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -37,6 +38,7 @@ __all__ = [
     "NEARLY_DISTINCT",
     "asked_raw",
     "check_bounds",
+    "complete_names",
     "demands_of",
     "missing_refused",
     "nearly_distinct",
@@ -153,7 +155,8 @@ def reading_of(spec: Spec, source: Any) -> tuple[Schema, ReadOptions]:
     wanted = tuple(column.name for column in schema.columns if column.role != Role.IDENTIFIER)
     divided = _divided(spec, schema)
     clean = frozenset(column.name for column in divided)
-    return schema, ReadOptions(options.missing, options.delimiter, options.header, wanted, _texts(divided), clean)
+    raw = frozenset(column.name for column in schema.released_raw)
+    return schema, replace(options, columns=wanted, texts=_texts(divided), clean=clean, raw=raw)
 
 
 def read_rows(spec: Spec, schema: Schema, source: Any) -> pl.DataFrame:
@@ -161,13 +164,18 @@ def read_rows(spec: Spec, schema: Schema, source: Any) -> pl.DataFrame:
     return without_missing(spec, schema, read_table(source, reading_of(spec, source)[1]))
 
 
+def complete_names(spec: Spec, schema: Schema) -> list[str]:
+    """The columns that the missing policy is about: quasi-identifiers or, for a tree, all that it reads."""
+    names = [column.name for column in _divided(spec, schema)]
+    asked = tree_of(spec)
+    return names if asked is None else [*names, asked.target.column]
+
+
 def without_missing(spec: Spec, schema: Schema, frame: pl.DataFrame) -> pl.DataFrame:
-    """The rows that the missing policy lets through: by quasi-identifiers or, for a tree, by all that it reads."""
+    """The rows that the missing policy lets through."""
     import polars as pl
 
-    names = [column.name for column in _divided(spec, schema)]
-    if (asked := tree_of(spec)) is not None:
-        names.append(asked.target.column)
+    names = complete_names(spec, schema)
     floats = [name for name in frame.columns if frame[name].dtype.is_float()]
     if floats:
         frame = frame.with_columns(pl.col(floats).fill_nan(None))

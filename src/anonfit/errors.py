@@ -8,6 +8,8 @@ AnonfitError
 │   ├── TaxonomyError        a taxonomy that is not a tree over its column's values
 │   ├── RecodingError        a recoding that cannot be read or applied
 │   ├── ReleaseError         a folder that is not a valid release, or cannot be written
+│   ├── EngineError          an engine that cannot do its work
+│   │   └── TooManyGroups    more groups of rows than fit in memory
 │   └── MissingPackage       an optional package is needed
 └── DemandError              the request was right but the demand is not met (exit status 1)
     ├── Infeasible           no release can meet the demand on this table
@@ -35,6 +37,7 @@ __all__ = [
     "RequestError",
     "SpecError",
     "TaxonomyError",
+    "TooManyGroups",
     "did_you_mean",
     "listed",
 ]
@@ -76,6 +79,10 @@ class ReleaseError(RequestError):
 
 class EngineError(RequestError):
     """An engine that cannot do its work: too little memory, a full disk, a source that cannot be read."""
+
+
+class TooManyGroups(EngineError):
+    """Groups of rows that an engine was to count, and that do not fit in memory."""
 
 
 class MissingPackage(RequestError):

@@ -22,6 +22,7 @@ from anonfit.binding import (
     NEARLY_DISTINCT,
     asked_raw,
     check_bounds,
+    complete_names,
     demands_of,
     missing_refused,
     nearly_distinct,
@@ -30,6 +31,7 @@ from anonfit.binding import (
     refining_of,
     released_names,
     start_recoding,
+    tree_of,
     workload_of,
 )
 from anonfit.engines.fitting import COMFORTABLE, available_memory, needed_memory
@@ -48,6 +50,7 @@ from anonfit.tables.reading import ReadOptions
 from anonfit.tables.schema import Role, Schema
 from anonfit.tables.spark_frames import is_spark
 from anonfit.threads import thread_count
+from anonfit.trees.outside import anonymize_by_tree_outside
 
 if TYPE_CHECKING:
     import polars as pl
@@ -59,7 +62,7 @@ if TYPE_CHECKING:
     from anonfit.engines.spark.engine import SparkEngine
     from anonfit.workload.selections import AskedSelections
 
-__all__ = ["engine_for", "make_outside", "refuse_only_memory"]
+__all__ = ["engine_for", "make_outside", "opened", "refuse_only_memory", "spill_place"]
 
 
 LEAST_MEMORY = 256 * 2**20
@@ -93,7 +96,6 @@ def _not_outside(spec: Spec) -> list[str]:
         "models": any(target.model is not None for target in workload.used_targets),
         "observed": spec.output.regions == "observed",
         "original": spec.output.order == "original",
-        "tree": spec.method.algorithm == "tree",
         "explore": spec.method.criterion == "explore",
         "weights_from": workload.weights_from is not None and not workload.is_blind,
         "query_log": spec.workload.query_log is not None,
@@ -129,10 +131,10 @@ def make_outside(
     prepare(stage, models=spec.privacy.has_models, refining=spec.method.algorithm == "tdr", ahead=True)
     stack = ExitStack()
     with stack:
-        folder = stack.enter_context(spill_folder(_spill_place(spec)))
+        folder = stack.enter_context(spill_folder(spill_place(spec)))
         stage("Reading")
-        source = rows_that_stay(schema, source, options, folder) if engine == "spark" else source
-        with _opened(engine, spec, schema, source, options, folder, threads) as (rows_of, left_out, scan):
+        source = rows_that_stay(source, options, folder) if engine == "spark" else source
+        with opened(engine, spec, schema, source, options, folder, threads) as (rows_of, left_out, scan):
             _check_raw(rows_of, schema)
             result, written = _grown(rows_of, spec, schema, folder, threads, stage, stopping)
         rows = RowCounts(rows_of.read, rows_of.read - rows_of.rows, 0, dropped_persons=left_out)
@@ -165,8 +167,10 @@ def _grown(
         "threads": threads,
         "stage": stage,
     }
-    refining = refining_of(spec)
-    if refining is None:
+    refining, tree = refining_of(spec), tree_of(spec)
+    if tree is not None:
+        result = anonymize_by_tree_outside(engine, schema, tree, kept=kept, stage=stage)
+    elif refining is None:
         # In Spark, nodes as large as partitions, so that all executors have some to finish.
         hand_over = spec.engine.hand_over or (PARTITION if engine.name == "spark" else HAND_OVER)
         result = anonymize_outside(engine, schema, hand_over=hand_over, sample=spec.engine.sample, **asked)
@@ -179,7 +183,7 @@ def _grown(
 
 
 @contextmanager
-def _opened(
+def opened(
     name: str, spec: Spec, schema: Schema, source: Any, options: ReadOptions, folder: Path, threads: int | None
 ) -> Iterator[tuple[DuckDBEngine | SparkEngine, int, pl.LazyFrame | None]]:
     """An engine with the source's rows that the missing policy lets through, how many persons it leaves out, and those
@@ -196,7 +200,7 @@ def _opened(
         yield _engine(spec, schema, source, options, connection, folder)
 
 
-def _spill_place(spec: Spec) -> Path | None:
+def spill_place(spec: Spec) -> Path | None:
     """Where rows are spilled; a relative place starts at the spec's folder."""
     return None if spec.engine.spill is None else (spec.folder or Path()) / spec.engine.spill
 
@@ -216,8 +220,8 @@ def _engine(
             f"engine duckdb: the source could not be copied to the spill folder {folder.parent} ({error.strerror}): is "
             "the disk full?"
         ) from None
-    names = [column.name for column in schema.quasi_identifiers]
-    texts = {} if found.cleaned else dict.fromkeys(names, options.missing)
+    names = complete_names(spec, schema)
+    texts = {} if found.cleaned else dict.fromkeys(options.clean, options.missing)
     dropping = names if spec.data.missing_policy == "drop" else []
     engine = DuckDBEngine(connection, found.files, found.schema, missing_texts=texts, without_missing=dropping)
     if engine.read == 0:

@@ -8,7 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anonfit.binding import asked_raw, missing_refused, read_rows, without_missing, workload_of
+from anonfit.binding import (
+    asked_raw,
+    complete_names,
+    missing_refused,
+    read_rows,
+    without_missing,
+    workload_of,
+)
 from anonfit.engines.spark.sources import HeldRows, from_files, hold
 from anonfit.errors import DataError, EngineError
 from anonfit.spec import Spec
@@ -25,12 +32,12 @@ if TYPE_CHECKING:
 __all__ = ["rows_here", "rows_that_stay", "spark_engine"]
 
 
-def rows_that_stay(schema: Schema, source: Any, options: ReadOptions, folder: Path) -> Any:
+def rows_that_stay(source: Any, options: ReadOptions, folder: Path) -> Any:
     """A source that is a DataFrame of Spark as rows that stay the same; any other as it is."""
     if not is_spark(source):
         return source
     types = {name: dtype for name, dtype in spark_types(source).items() if name in (options.columns or ())}
-    texts = {column.name: options.missing for column in schema.quasi_identifiers}
+    texts = dict.fromkeys(options.clean, options.missing)
     return hold(source, types, texts, folder / "source")
 
 
@@ -50,9 +57,9 @@ def spark_engine(
     """
     from anonfit.engines.spark.engine import SparkEngine
 
-    names = [column.name for column in schema.quasi_identifiers]
+    names = complete_names(spec, schema)
     dropping = names if spec.data.missing_policy == "drop" else []
-    rows, types, scan = _rows(source, options, names, dropping, folder)
+    rows, types, scan = _rows(source, options, dropping, folder)
     count = next((column.name for column in schema.of_role(Role.COUNT)), None)
     engine = SparkEngine(
         rows,
@@ -73,14 +80,14 @@ def spark_engine(
 
 
 def _rows(
-    source: Any, options: ReadOptions, names: list[str], dropping: list[str], folder: Path
+    source: Any, options: ReadOptions, dropping: list[str], folder: Path
 ) -> tuple[Any, Mapping[str, pl.DataType], pl.LazyFrame | None]:
     """The source as a DataFrame of Spark in the form in which columns are held, their types, and its files' rows."""
     from anonfit.engines.spark.session import session
 
     if isinstance(source, HeldRows):
         return source.rows(), source.types, None
-    texts = dict.fromkeys(names, options.missing)
+    texts = dict.fromkeys(options.clean, options.missing)
     spark = session()
     try:
         found = ingest(source, options, folder)
@@ -97,7 +104,7 @@ def _rows(
 def _asked(spec: Spec, schema: Schema, count: str | None) -> list[tuple[str, ...]]:
     """The sets of columns whose values will be asked for: each column beside how many persons a row stands for."""
     workload = workload_of(spec)
-    names = [column.name for column in schema.quasi_identifiers]
+    names = complete_names(spec, schema)
     names += [one.column for one in spec.privacy.diversity]
     names += [one.column for one in spec.capped_targets]
     names += [one.column for one in workload.used_targets]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from anonfit.errors import AnonfitError, AuditFailed, DataError, ReleaseError, SpecError
 from anonfit.pipeline import RowCounts, read_source, source_of, tree_of, without_missing
-from anonfit.pipeline_outside import refuse_only_memory
+from anonfit.pipeline_outside import engine_for
 from anonfit.progress import Stage, silent
 from anonfit.publishing import package_versions, source_hash
 from anonfit.release.folder import VERSION, check_free, publish, read_manifest, workplace, write_private
@@ -22,7 +22,9 @@ from anonfit.report.trees import TreeFacts, tree_content
 from anonfit.spec import Spec
 from anonfit.spec_writing import diversity_table, public_tables, spec_tables
 from anonfit.tables.schema import Schema
-from anonfit.trees.making import make_tree, tested_columns
+from anonfit.tree_outside import NOTHING_LEFT, grow_outside
+from anonfit.trees.classes import Classes, classes_of_target
+from anonfit.trees.making import TreeRequest, make_tree, target_column, tested_columns
 from anonfit.trees.released import ReleasedTree, release_tree
 from anonfit.trees.storage import read_model
 
@@ -47,23 +49,28 @@ class MadeTree:
     rows: RowCounts
     source: pl.DataFrame = field(repr=False)
     """The training rows, with the class that each was taken to have: a name, or an interval of numbers."""
+    times: str | None = None
+    """The column that says how often each row is there; None: once."""
+    engine: str = "memory"
+    """The engine that counted the rows."""
 
 
 def make_tree_of(spec: Spec, *, source: Any = None, stage: Stage = silent) -> MadeTree:
     """Grow the tree of a spec from its table, or from another source in its place."""
-    import polars as pl
-
     asked = tree_of(spec)
     if asked is None:
         raise SpecError([f"method.algorithm = '{spec.method.algorithm}' makes a table; for a tree use 'tree'."])
-    refuse_only_memory(spec)
+    source = source if source is not None else source_of(spec)
+    engine, _ = engine_for(spec, source)
+    if engine != "memory":
+        return _made_outside(spec, source, asked, engine, stage)
     stage("Reading")
-    schema, read = read_source(spec, source if source is not None else source_of(spec))
+    schema, read = read_source(spec, source)
     if len(read) == 0:
         raise DataError("the table has no rows; there is nothing to learn from.")
     frame = without_missing(spec, schema, read)
     if len(frame) == 0:
-        raise DataError("every row has a missing value, and data.missing_policy is 'drop'; nothing is left.")
+        raise DataError(NOTHING_LEFT)
     built, classes = make_tree(schema, frame, asked, stage=stage)
     released = release_tree(built.tree, spec.output.populations)
     dropped = len(read) - len(frame)
@@ -72,8 +79,24 @@ def make_tree_of(spec: Spec, *, source: Any = None, stage: Stage = silent) -> Ma
         schema,
         released,
         RowCounts(len(read), dropped, 0, dropped_persons=dropped),
-        frame.with_columns(pl.Series(released.target, classes.names).gather(classes.of_row)),
+        _with_classes(frame, released.target, classes),
     )
+
+
+def _made_outside(spec: Spec, source: Any, asked: TreeRequest, engine: str, stage: Stage) -> MadeTree:
+    """The same by an engine that does not hold the rows in memory."""
+    grown = grow_outside(spec, source, engine=engine, stage=stage)
+    released = release_tree(grown.tree, spec.output.populations)
+    column = target_column(grown.schema, asked)
+    classes = classes_of_target(asked.target, column, grown.source[column.name])
+    rows = _with_classes(grown.source, released.target, classes)
+    return MadeTree(spec, grown.schema, released, grown.rows, rows, grown.times, engine)
+
+
+def _with_classes(frame: pl.DataFrame, target: str, classes: Classes) -> pl.DataFrame:
+    import polars as pl
+
+    return frame.with_columns(pl.Series(target, classes.names).gather(classes.of_row))
 
 
 def audit_made_tree(made: MadeTree, model: Path) -> TreeAudit:
@@ -94,6 +117,7 @@ def audit_made_tree(made: MadeTree, model: Path) -> TreeAudit:
             k=spec.privacy.k,
             diversity=[diversity_table(one) for one in spec.privacy.diversity],
             max_confidence=spec.privacy.max_confidence if spec.privacy.max_confidence < 1 else None,
+            times=made.times,
             missing=(),
         )
     except AnonfitError as error:
@@ -132,7 +156,7 @@ def _manifest(made: MadeTree, report: dict[str, Any]) -> dict[str, Any]:
         "version": VERSION,
         "anonfit": versions["anonfit"],
         "packages": versions,
-        "engine": "memory",
+        "engine": made.engine,
         "algorithm": "tree",
         "spec": public_tables(made.spec, made.schema) | {"output": {"populations": str(made.tree.populations)}},
         "audit": {"passed": audit["passed"], "k": audit["k"], "findings": audit["spans"]["findings"]},

@@ -13,9 +13,9 @@ import pytest
 from adult_trees import TOP, adult, coded_adult
 
 from anonfit.algorithms.refinements import Refined, Requirement
-from anonfit.algorithms.refining import refine
 from anonfit.errors import DataError
 from anonfit.experiments.purpose_tables import data_folder
+from refined_tables import refine
 
 
 @cache

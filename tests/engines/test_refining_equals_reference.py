@@ -11,12 +11,12 @@ import pytest
 from guarded import random_guarded, reordered_guarded
 
 from anonfit.algorithms.refinements import Part, Refined, Requirement
-from anonfit.algorithms.refining import refine
 from anonfit.engines.memory import grouping
 from anonfit.engines.memory import refining as engine
 from anonfit.engines.memory.engine import Guarded
 from anonfit.engines.reference import refining as plain
 from anonfit.tables.coded import CodedTable, SplitMode
+from refined_tables import refine
 from strategies import random_column, random_table, reordered, table_of
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -33,6 +33,7 @@ NAMES = [
     "SpecError",
     "Taxonomy",
     "TaxonomyError",
+    "TooManyGroups",
     "TreeAudit",
     "__version__",
     "anonymize",

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from tree_reference import Node, Table, grow, leaf_of, spans_of
 
 from anonfit.engines.tree import LEAF
 from anonfit.errors import Infeasible, RequestError
+from anonfit.trees import growing
 from anonfit.trees.demand import Demand
 from anonfit.trees.growing import GrownTree, Variant, grow_tree
 from anonfit.trees.pruning import prune
@@ -135,6 +138,58 @@ def test_trees_and_spans_are_those_of_the_reference(variant: str) -> None:
 @pytest.mark.parametrize("variant", ["id3", "c45"])
 def test_trees_and_spans_are_those_of_the_reference_on_thousands(variant: str) -> None:
     assert sum(compare(seed, variant) for seed in range(10_000, 16_000)) > 1000
+
+
+@pytest.mark.parametrize("tabled", [3, 1 << 22])
+def test_rows_that_stand_for_several_persons_are_as_so_many_rows(tabled: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(growing, "TABLED", tabled)
+    split = 0
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        table = random_table(rng, ordered=True, class_is_public=bool(rng.random() < 0.3))
+        columns = attributes(table)
+        if rng.random() < 0.5 and columns.is_ordered.any():
+            # Values that are far apart are sorted, not counted in a table.
+            columns = replace(columns, codes=np.where(columns.is_ordered[:, None], 400 * columns.codes, columns.codes))
+            columns = replace(columns, sizes=np.where(columns.is_ordered, 400 * columns.sizes, columns.sizes))
+        labels, persons = np.array(table.classes, np.int32), rng.integers(1, 5, len(table.rows))
+        order = rng.permutation(np.repeat(np.arange(len(labels)), persons))
+        asked: dict[str, Any] = {
+            "class_count": table.class_count,
+            "demand": Demand(int(rng.integers(1, 6)), float(rng.choice([1.0, 1.2]))),
+            "variant": Variant(str(rng.choice(["id3", "c45"]))),
+            "class_is_public": table.class_is_public,
+        }
+        if table.class_is_public:
+            asked["demand"] = Demand(asked["demand"].k)
+        repeated = replace(columns, codes=np.ascontiguousarray(columns.codes[:, order]))
+        try:
+            expected = grow_tree(repeated, labels[order], **asked)
+        except Infeasible as error:
+            with pytest.raises(Infeasible, match=re.escape(str(error))):
+                grow_tree(columns, labels, persons=persons, **asked)
+            continue
+        found = grow_tree(columns, labels, persons=persons, **asked)
+        for name in ("column", "children", "start", "before"):
+            assert getattr(found.tree, name).tolist() == getattr(expected.tree, name).tolist(), seed
+        assert found.counts.tolist() == expected.counts.tolist()
+        assert found.span_of_row is not None
+        assert expected.span_of_row is not None
+        assert groups(found.span_of_row[order].tolist()) == groups(expected.span_of_row.tolist())
+        spans = {
+            which: find_spans(
+                found.tree, table.public, list(codes), classes, class_count=table.class_count,
+                class_is_public=table.class_is_public, persons=numbers,
+            ).spans
+            for which, codes, classes, numbers in (
+                ("several", columns.codes, labels, persons),
+                ("repeated", repeated.codes, labels[order], None),
+            )
+        }  # fmt: skip
+        for name in ("first", "leaves", "classes", "counts"):
+            assert getattr(spans["several"], name).tolist() == getattr(spans["repeated"], name).tolist()
+        split += len(found.counts) > 1
+    assert split > 80, split
 
 
 @pytest.mark.parametrize("private", [True, False])

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from anonfit.algorithms.demands import Demands, refuse_infeasible
 from anonfit.algorithms.grouped import GroupedTable
+from anonfit.algorithms.refining import Refinables
+from anonfit.algorithms.refining_outside import RowsOutside
 from anonfit.algorithms.starting import start_of
 from anonfit.algorithms.top_down import Refining, check_sizes, refined_recoding, requirements_of, single_target
 from anonfit.criteria.targets import NumberTarget
@@ -23,6 +25,8 @@ from anonfit.engines.levels.growing import HAND_OVER, grow_by_levels
 from anonfit.engines.levels.planning import start_on_sample
 from anonfit.engines.levels.shape import MASS, PERSONS, Shape, code_name, sensitive_name, target_name
 from anonfit.engines.memory.guard import Guarded
+from anonfit.engines.memory.refining import RowsToRefine
+from anonfit.errors import TooManyGroups
 from anonfit.interrupting import Stopping, unstoppable
 from anonfit.progress import Stage, silent
 from anonfit.recoding.building import build_recoding
@@ -160,7 +164,7 @@ def anonymize_top_down_outside(
     stopping: Stopping = unstoppable,
 ) -> AnonymizedOutside:
     """Refine top-down. Rows that are alike in all codes are one with so many persons: the engine counts these groups
-    once, and they are what is refined.
+    once, and they are what is refined. Where they are too many, it counts cells, and once more with every refinement.
     """
     stage("Finding values")
     table = GroupedTable(engine, _count_column(schema))
@@ -172,36 +176,45 @@ def anonymize_top_down_outside(
     domains = table.code(columns, ks)
     coded = tuple(domain.coded() for domain in domains)
     start = None if refining.start is None else start_of(refining.start, domains)
-    check_sizes(coded, table.classes(target, column), target.column)
+    classes = table.classes(target, column)
+    check_sizes(coded, classes, target.column)
     weighted = workload.sample_weight is not None
     if workload.sample_weight is not None:
         table.masses(workload.sample_weight)
     stage("Coding")
     engine.code(table.fields, kept)
-    rows, classes, weights, guarded = _groups(engine, coded, guarded, table.count is not None, weighted)
-    engine.route([], [0])
+    has_counts = table.count is not None
+    rows: Refinables
+    try:
+        rows = _groups(engine, coded, guarded, has_counts, weighted, threads)
+    except TooManyGroups:
+        rows = RowsOutside(
+            engine, coded, guarded, classes=classes, has_counts=has_counts, weighted=weighted, threads=threads
+        )
     stage("Refining")
     recoding, nodes, told = refined_recoding(
         rows,
-        classes,
         requirements,
         domains,
         start=start,
-        weights=weights,
         refining=refining,
-        guarded=guarded,
         cut_points=cut_points,
-        threads=threads,
         stage=stage,
         stopping=stopping,
     )
+    engine.route([], [0])
     used = np.unique(nodes).astype(np.int32)
     return AnonymizedOutside(recoding, tuple(domains), coded, used, {target.column: False}, refinements=told)
 
 
 def _groups(
-    engine: Engine, columns: tuple[CodedColumn, ...], guarded: Sequence[Guarded], has_counts: bool, weighted: bool
-) -> tuple[CodedTable, NDArray[np.int64], NDArray[np.int64] | None, list[Guarded]]:
+    engine: Engine,
+    columns: tuple[CodedColumn, ...],
+    guarded: Sequence[Guarded],
+    has_counts: bool,
+    weighted: bool,
+    threads: int | None,
+) -> RowsToRefine:
     """The groups of rows that are alike: their codes and persons, their classes, their weights and sensitive values."""
     by = [code_name(place) for place in range(len(columns))]
     by += [target_name(0), *(sensitive_name(place) for place in range(len(guarded)))]
@@ -214,4 +227,4 @@ def _groups(
         Guarded(one.column, counted.by[width + 1 + place].astype(np.uint32), one.models)
         for place, one in enumerate(guarded)
     ]
-    return table, counted.by[width], counted.sums[1] if weighted else None, found
+    return RowsToRefine(table, counted.by[width], counted.sums[1] if weighted else None, found, threads)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +17,35 @@ from anonfit.algorithms.refinements import Left, Part, Reason, Refined, Requirem
 from anonfit.algorithms.refining_columns import Disclosures, Refinable, refinable
 from anonfit.criteria.refinement import Average, Criterion, ahead, anonymity_loss, score
 from anonfit.engines.memory.guard import Guarded
-from anonfit.engines.memory.refining import NOBODY, Groups, count_by_class
+from anonfit.engines.memory.refining import NOBODY, ByClass, Groups
 from anonfit.errors import Infeasible, RequestError, listed
-from anonfit.tables.coded import CodedTable
+from anonfit.tables.coded import CodedColumn, Codes
 
-__all__ = ["Suppression", "never", "refine", "unheard"]
+__all__ = ["Refinables", "Suppression", "never", "refine", "unheard"]
 
 Suppression: TypeAlias = Literal["all", "best_gain"]
+
+
+class Refinables(Protocol):
+    """Rows that can be refined, wherever they are."""
+
+    @property
+    def columns(self) -> tuple[CodedColumn, ...]:
+        """The columns that are refined."""
+
+    @property
+    def guarded(self) -> Sequence[Guarded]:
+        """Sensitive columns and their models."""
+
+    @property
+    def codes(self) -> Sequence[Codes]:
+        """For every column codes that occur together, at least one combination for every group there is."""
+
+    def by_class(self) -> list[ByClass]:
+        """What every column tells of the classes."""
+
+    def groups(self, requirements: Sequence[tuple[int, ...]], silent: frozenset[int]) -> Groups:
+        """The groups of requirements, of which those in `silent` foresee nothing."""
 
 
 def never() -> bool:
@@ -36,59 +58,50 @@ def unheard(_: Step) -> None:
 
 
 def refine(
-    table: CodedTable,
-    classes: NDArray[np.integer[Any]],
+    rows: Refinables,
     requirements: Sequence[Requirement],
     *,
     start: Sequence[Sequence[Part]] | None = None,
-    weights: NDArray[np.int64] | None = None,
     criterion: Criterion = "score",
     average: Average = "containing",
     suppression: Suppression = "all",
     zero_gain: bool = False,
-    guarded: Sequence[Guarded] = (),
     stop: Callable[[], bool] = never,
     progress: Callable[[Step], None] = unheard,
-    threads: int | None = None,
 ) -> Refined:
-    """Refine the columns of a table as far as requirements allow.
+    """Refine the columns of rows as far as requirements allow.
 
     Ordered columns are cut into intervals, columns divided along their taxonomy (BINARY, MULTIWAY) are generalized,
     others (SUBSET) are suppressed, and their values disclosed one by one.
 
+    Models are asked about the best refinement that k allows; one that they forbid is never made.
+
     Args:
-        table: The rows in codes.
-        classes: The class of each row, from 0 on.
+        rows: The rows.
         requirements: The quasi-identifiers; every column is in at least one of them.
         start: The parts of every column to begin with, which must meet all requirements; by default each is one part.
-        weights: How much each row counts in gains; by default its persons.
         criterion: What is best: information gain against anonymity loss, or information gain alone.
         average: Anonymity loss is the mean over the requirements that have the column, or its sum over all of them
             divided by their number (as in the authors' program).
         suppression: Whether every suppressed value is a candidate, or of each column only the one of the highest gain;
             a column is closed when that one is invalid (as in the authors' program).
         zero_gain: Whether refinements that tell nothing of the classes are made, after all others.
-        guarded: Models that hold in the groups of every requirement. They are asked about the best refinement that k
-            allows; one that they forbid is never made.
         stop: Asked before each refinement.
         progress: Told each refinement when it is made.
-        threads: How many to use; by default all cores.
 
     Returns:
         The parts of every column, and the refinements that led to them.
     """
     asked = tuple(requirements)
-    _check(table, asked)
+    _check(rows.columns, asked)
     implied = redundant(asked)
     silent = frozenset(one for one, _ in implied)
-    groups = Groups(table, [one.columns for one in asked], silent=silent, guarded=guarded, threads=threads)
+    groups = rows.groups([one.columns for one in asked], silent)
     try:
-        refuse_infeasible(Demands(max(one.k for one in asked)), groups.anonymity(0), guarded)
+        refuse_infeasible(Demands(max(one.k for one in asked)), groups.anonymity(0), rows.guarded)
         columns = [
             refinable(index, column, counts, present)
-            for index, (column, (counts, present)) in enumerate(
-                zip(table.columns, count_by_class(table, classes, weights), strict=True)
-            )
+            for index, (column, (counts, present)) in enumerate(zip(rows.columns, rows.by_class(), strict=True))
         ]
         rules = _Rules(criterion, average, suppression, zero_gain)
         refining = _Refining(columns, asked, silent, groups, rules)
@@ -100,15 +113,15 @@ def refine(
         groups.close()
 
 
-def _check(table: CodedTable, requirements: tuple[Requirement, ...]) -> None:
+def _check(columns: Sequence[CodedColumn], requirements: tuple[Requirement, ...]) -> None:
     """Refuse requirements that do not fit the table."""
     if not requirements or not all(one.columns for one in requirements):
         raise RequestError("a quasi-identifier without columns, or none at all, was asked for; name at least one.")
     named = {column for one in requirements for column in one.columns}
-    unknown = sorted(named - set(range(len(table.columns))))
+    unknown = sorted(named - set(range(len(columns))))
     if unknown:
-        raise RequestError(f"a quasi-identifier names column {unknown[0]} of a table of {len(table.columns)} columns.")
-    unnamed = [column.name for index, column in enumerate(table.columns) if index not in named]
+        raise RequestError(f"a quasi-identifier names column {unknown[0]} of a table of {len(columns)} columns.")
+    unnamed = [column.name for index, column in enumerate(columns) if index not in named]
     if unnamed:
         raise RequestError(f"{listed(unnamed[:1])} is in no quasi-identifier; add it to one, or release it as it is.")
 

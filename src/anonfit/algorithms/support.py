@@ -122,7 +122,6 @@ ONLY_MEMORY = (
     Choice("models", "a model of a target", "models of targets that are given, from Python"),
     Choice("observed", 'output.regions = "observed"', "labels of what records really have"),
     Choice("original", 'output.order = "original"', "rows in the order of the input"),
-    Choice("tree", 'algorithm = "tree"', "decision trees, and the tables that they stand for"),
     Choice("explore", 'criterion = "explore"', "several ways to weigh columns, held against each other"),
     Choice("weights_from", 'weights_from = "accuracy"', "weights by single-column accuracy"),
     Choice("query_log", "workload.query_log", "what a log teaches, and answers to its queries"),

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from anonfit.algorithms.demands import Demands, guard
 from anonfit.algorithms.mondrian import Anonymized, Persons
 from anonfit.algorithms.refinements import Part, Requirement, Step
-from anonfit.algorithms.refining import Suppression, refine
+from anonfit.algorithms.refining import Refinables, Suppression, refine
 from anonfit.algorithms.starting import Start, start_of
 from anonfit.algorithms.told_refinements import told_refinements
 from anonfit.criteria.refinement import Average, Criterion
+from anonfit.engines.memory.refining import RowsToRefine
 from anonfit.errors import DataError, SpecError
 from anonfit.interrupting import Stopping, unstoppable
 from anonfit.progress import Stage, silent
@@ -35,8 +36,6 @@ from anonfit.workload.targets import classes_of, is_numeric
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from anonfit.engines.memory.guard import Guarded
 
 __all__ = ["Refining", "anonymize_top_down", "check_sizes", "refined_recoding", "requirements_of", "single_target"]
 
@@ -105,16 +104,12 @@ def anonymize_top_down(
     check_sizes(table.columns, int(classes.max(initial=0)) + 1, target.column)
     stage("Refining")
     recoding, nodes, told = refined_recoding(
-        table,
-        classes,
+        RowsToRefine(table, classes, _weights(workload, frame, persons), guarded, threads),
         requirements,
         domains,
         start=start,
-        weights=_weights(workload, frame, persons),
         refining=refining,
-        guarded=guarded,
         cut_points=cut_points,
-        threads=threads,
         stage=stage,
         stopping=stopping,
     )
@@ -123,45 +118,39 @@ def anonymize_top_down(
 
 
 def refined_recoding(
-    table: CodedTable,
-    classes: NDArray[np.integer[Any]],
+    rows: Refinables,
     requirements: Sequence[Requirement],
     domains: Sequence[Domain],
     *,
     start: Start | None,
-    weights: NDArray[np.int64] | None,
     refining: Refining,
-    guarded: Sequence[Guarded],
     cut_points: CutPoints,
-    threads: int | None = None,
     stage: Stage = silent,
     stopping: Stopping = unstoppable,
 ) -> tuple[Recoding, NDArray[np.int32], Mapping[str, Any]]:
-    """The recoding that refining a coded table gives, the node of each row, and how it came to it."""
+    """The recoding that refining coded rows gives, the node of each combination of codes that they tell of, and how it
+    came to it.
+    """
     is_over = _clock(refining.seconds)
     with stopping() as is_stopped:
         found = refine(
-            table,
-            classes,
+            rows,
             requirements,
             start=None if start is None else start.parts,
-            weights=weights,
             criterion=refining.criterion,
             average=refining.average,
             suppression=refining.suppression,
             zero_gain=refining.zero_gain,
-            guarded=guarded,
             stop=lambda: is_over() or is_stopped(),
             progress=_progress(stage),
-            threads=threads,
         )
     stage("Routing rows")
-    parts = [_part_of(column_parts, one.size) for column_parts, one in zip(found.parts, table.columns, strict=True)]
+    parts = [_part_of(column_parts, one.size) for column_parts, one in zip(found.parts, rows.columns, strict=True)]
     rests = [next((number for number, part in enumerate(some) if part.is_rest), -1) for some in found.parts]
     recoding = build_grid(parts, rests, domains, points=cut_points, given=None if start is None else start.cuts)
     cells = cells_of_codes(recoding, domains)
     assert isinstance(recoding.shape, Grid)
-    nodes = recoding.shape.nodes([of_code[codes] for of_code, codes in zip(cells, table.codes, strict=True)])
+    nodes = recoding.shape.nodes([of_code[codes] for of_code, codes in zip(cells, rows.codes, strict=True)])
     return recoding, nodes, told_refinements(found, recoding.columns, cells)
 
 

@@ -14,6 +14,7 @@ import polars as pl
 from anonfit.auditing.branches import ModelTree
 from anonfit.auditing.coding import IntArray, coded_values
 from anonfit.auditing.demands import read_demand, read_targets
+from anonfit.auditing.figures import Figure, Share
 from anonfit.auditing.groups import Grouping, Persons, count_values, group_rows, most_frequent, persons_in_groups
 from anonfit.auditing.groups import read_persons as persons_of
 from anonfit.auditing.measuring import run_audit
@@ -42,6 +43,12 @@ class _Columns:
     target: str | None
     entity: str | None
     count: str | None
+    times: str | None = None
+
+    @property
+    def numbers(self) -> str | None:
+        """The column with the number of individuals that a row stands for, be it one or several rows."""
+        return self.count if self.times is None else self.times
 
     @property
     def class_is_public(self) -> bool:
@@ -51,7 +58,7 @@ class _Columns:
     @property
     def all(self) -> list[str]:
         """Every column that is needed."""
-        named = [*self.public, *self.private, self.entity, self.count]
+        named = [*self.public, *self.private, self.entity, self.numbers]
         return [name for name in dict.fromkeys(named) if name is not None]
 
 
@@ -68,6 +75,7 @@ def audit_tree(
     confidences: Sequence[float] = CONFIDENCES,
     entity: str | None = None,
     count: str | None = None,
+    times: str | None = None,
     features: Sequence[str] | None = None,
     domains: Mapping[str, Sequence[object]] | None = None,
     limit: int = 10_000_000,
@@ -89,6 +97,8 @@ def audit_tree(
         confidences: The individuals whose class can be told with these are counted.
         entity: The column whose different values are the individuals.
         count: The column with the number of individuals that a row stands for.
+        times: The column that says how often a row was there, in data that have every different row once: its
+            individuals are so many, and the figures those of all rows. There is then no `entity` and no `count`.
         features: The columns that the model reads, in its order, where it does not know their names.
         domains: For a model that is no tree, the values that private columns can have; those in the data if not given.
         limit: For a model that is no tree, how often it may be asked at most.
@@ -107,13 +117,15 @@ def audit_tree(
     """
     named = [*(public or ()), *(private or ())]
     opened = open_model(model, features, [name for name in named if name != target])
-    columns = _columns(opened, public, private, target=target, entity=entity, count=count)
+    if times is not None and (entity is not None or count is not None):
+        raise DataError("'times' says how often a row was there; 'entity' and 'count' cannot be given beside it.")
+    columns = replace(_columns(opened, public, private, target=target, entity=entity, count=count), times=times)
     table = open_table(data, missing=missing)
     require_columns(table, columns.all, purpose="named for the audit")
     frame = table.frame(columns.all)
     if not len(frame):
         raise DataError("The data has no rows, so there is nobody to protect.")
-    persons = persons_of(frame, entity=entity, count=count)
+    persons = persons_of(frame, entity=entity, count=columns.numbers)
     found = spans_of(
         opened,
         data,
@@ -204,7 +216,9 @@ def _of_spans(
     if columns.class_is_public and columns.target is not None:
         classes = [str(one) for one in frame[columns.target].gather(first).to_list()]
     leaves = [found.leaves[number] for number in found.of_row[first].tolist()]
-    return tuple(Span(*one) for one in zip(sizes.tolist(), leaves, classes, strict=True))
+    spans = [Span(*one) for one in zip(sizes.tolist(), leaves, classes, strict=True)]
+    # Not as they come: whose row is the first tells something of its person.
+    return tuple(sorted(spans, key=lambda span: (span.leaves, span.of_class or "")))
 
 
 def _audit(
@@ -226,24 +240,37 @@ def _audit(
         raise DataError(f"Diversity is asked of {listed(strange)}, which is no private column.")
     # Other private columns are not told of anybody, so nothing is said of them.
     told = [columns.target if columns.target in private else None, *(one.column for one in demands)]
-    held = dict.fromkeys(one for one in (*told, columns.entity, columns.count) if one is not None)
+    held = dict.fromkeys(one for one in (*told, columns.entity, columns.numbers) if one is not None)
     table = pl.DataFrame([pl.Series(name, of_row), *(frame[one] for one in held)])
     if max_confidence is not None and (columns.target is None or columns.target not in private):
         raise DataError("'max_confidence' is of a private class, and there is none.")
     capped = [{"column": columns.target, "type": "nominal"}]
-    return run_audit(
+    found = run_audit(
         Request(
             data=table,
             quasi_identifiers=(name,),
             k=k,
             entity=columns.entity,
-            count=columns.count,
+            count=columns.numbers,
             diversity=demands,
             targets=() if max_confidence is None else read_targets(capped, max_confidence),
             thresholds=THRESHOLDS,
             missing=(),
         )
     )
+    return found if columns.times is None else _of_all_rows(found, columns.times)
+
+
+def _of_all_rows(found: Audit, times: str) -> Audit:
+    """What an audit of different rows says of all rows, of which each is an individual."""
+    rows = found.persons
+    columns = tuple(
+        replace(one, distinct=Figure(round(one.distinct.value * found.rows) / rows, rows))
+        for one in found.raw_columns
+        if one.name != times
+    )
+    suppressed = Share(0, rows)
+    return replace(found, rows=rows, counted=Persons().counted, raw_columns=columns, suppressed_rows=suppressed)
 
 
 def _exposed(

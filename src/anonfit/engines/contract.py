@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
@@ -31,6 +32,7 @@ __all__ = [
     "Move",
     "Placing",
     "Written",
+    "first_of_run",
 ]
 
 Grow = Callable[[int, Mapping[str, NDArray[Any]]], tuple[NDArray[np.int64], NDArray[np.int64]]]
@@ -51,11 +53,34 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class CountRequest:
-    """Group the rows of some nodes by node and by fields, and sum products of fields; no field at all: count rows."""
+    """Group the rows of some nodes by node and by fields, and sum products of fields; no field at all: count rows.
+
+    Groups can be coarser than codes: `runs` has for each field of `by` the first codes, ascending from 0, of runs of
+    its codes, each of which is counted as its first code; none: every code by itself. `within` leaves rows out: those
+    of a field whose code is less than the first number, or not less than the second.
+    """
 
     nodes: tuple[int, ...]
     by: tuple[str, ...]
     sums: tuple[tuple[str, ...], ...]
+    runs: tuple[tuple[int, ...], ...] = ()
+    within: tuple[str, int, int] | None = None
+
+    @property
+    def starts(self) -> tuple[tuple[int, ...], ...]:
+        """The first codes of the runs of every field; none where every code is by itself."""
+        return self.runs or ((),) * len(self.by)
+
+    def most_groups(self, rows: int) -> int:
+        """The most groups that there can be in so many rows of one node."""
+        runs = prod(len(starts) or rows for starts in self.starts)
+        return min(rows, runs * len(self.nodes))
+
+
+def first_of_run(codes: NDArray[Any], starts: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
+    """The first code of the run that each code is in; `starts` has those of all runs."""
+    found: NDArray[np.int64] = np.asarray(starts, np.int64)
+    return found[np.searchsorted(found, codes, side="right") - 1]
 
 
 @dataclass(frozen=True, slots=True)

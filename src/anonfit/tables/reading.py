@@ -62,6 +62,8 @@ class ReadOptions:
     texts: frozenset[str] = field(default_factory=frozenset)
     clean: frozenset[str] = field(default_factory=frozenset)
     """Columns of frames and of files with types in which missing texts are looked for."""
+    raw: frozenset[str] = field(default_factory=frozenset)
+    """Columns that are released as they are read; of text files, texts in them are not held as categories."""
 
 
 def table_format(path: Path) -> str:
@@ -283,7 +285,10 @@ def read_table(source: Any, options: ReadOptions) -> pl.DataFrame:
 
     if isinstance(source, str | Path):
         # Files of one table share their categories, so that they can be stacked.
-        categories = {name: pl.Categorical(pl.Categories.random()) for name in options.texts}
+        categories: dict[str, pl.DataType] = {
+            name: pl.String() if name in options.raw else pl.Categorical(pl.Categories.random())
+            for name in options.texts
+        }
         frames = [_read_file(path, options, categories) for path in files_of(source)]
         frame = frames[0] if len(frames) == 1 else _stack(frames, files_of(source))
         if table_format(files_of(source)[0]) == "csv":

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from anonfit.errors import AuditFailed, DataError, RequestError, listed
 from anonfit.recoding.building import build_recoding, cells_of_codes
-from anonfit.tables.codebook import CodedValues, code_column, column_type, typed
+from anonfit.tables.codebook import code_column, column_type
+from anonfit.tables.coded import Codes
 from anonfit.tables.cuts import CutPoints
 from anonfit.tables.domains import Domain, OrderedDomain
 from anonfit.tables.schema import Column, ColumnType
@@ -23,12 +24,13 @@ from anonfit.trees.demand import Demand
 from anonfit.trees.growing import GrownTree, Variant, grow_tree
 from anonfit.trees.pruning import prune
 from anonfit.trees.spans import FoundSpans, find_spans
+from anonfit.trees.tallies import tallied
 from anonfit.trees.tree import ClassName, DecisionTree
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["BuiltTree", "Growing", "build_tree"]
+__all__ = ["BuiltTree", "Growing", "Training", "build_coded", "build_tree", "require_complete", "require_divisible"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +47,24 @@ class Growing:
 
 
 @dataclass(frozen=True, slots=True)
+class Training:
+    """Training rows in codes: of every column, the class of each as a place among the classes, and the persons that it
+    stands for, if these are not one.
+    """
+
+    domains: Sequence[Domain]
+    codes: Sequence[Codes]
+    labels: NDArray[np.int32]
+    persons: NDArray[np.int64] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class BuiltTree:
-    """A tree, and the span of each training row."""
+    """A tree, the span of each training row, and for each column the cell of each."""
 
     tree: DecisionTree
     span_of_row: NDArray[np.int32]
+    cells: Sequence[NDArray[np.int32]]
 
 
 def build_tree(
@@ -80,51 +95,90 @@ def build_tree(
     Returns:
         The tree and the rows' spans.
     """
+    for column in columns:
+        require_divisible(column, frame[column.name].dtype, growing.variant)
+    # Of a public column without a taxonomy, values that fewer than k persons have are one.
     least = {column.name: demand.k if column.name in public else growing.least_named for column in columns}
-    coded = [_coded(column, frame, least[column.name], growing.variant) for column in columns]
-    domains = [one.domain for one in coded]
-    is_public = [column.name in public for column in columns]
+    coded = [code_column(one, frame[one.name], persons=_persons, k=least[one.name]) for one in columns]
+    for one in coded:
+        require_complete(one.domain, one.codes)
+    return build_coded(
+        Training([one.domain for one in coded], [one.codes for one in coded], labels),
+        public=public,
+        target=target,
+        classes=classes,
+        class_is_public=class_is_public,
+        demand=demand,
+        growing=growing,
+    )
+
+
+def build_coded(
+    training: Training,
+    *,
+    public: Collection[str],
+    target: str,
+    classes: Sequence[ClassName],
+    class_is_public: bool,
+    demand: Demand,
+    growing: Growing,
+) -> BuiltTree:
+    """Grow a tree that is k-anonymous with respect to training rows in codes; arguments as those of `build_tree`."""
+    domains, labels, persons = training.domains, training.labels, training.persons
+    is_public = [one.name in public for one in domains]
     if growing.cut_points == CutPoints.VALUE:
         _require_public_cuts(domains, is_public)
     grown = grow_tree(
-        attributes_of(domains, [one.codes for one in coded], is_public),
+        attributes_of(domains, training.codes, is_public),
         labels,
         class_count=len(classes),
         demand=demand,
         variant=growing.variant,
         class_is_public=class_is_public,
         max_spans=growing.max_spans,
+        persons=persons,
     )
     if growing.pruning is not None:
         grown = prune(grown, growing.pruning)
     tiling = build_recoding(grown.tree, domains, points=growing.cut_points)
     cells = [
-        of_code[one.codes].astype(np.int32) for of_code, one in zip(cells_of_codes(tiling, domains), coded, strict=True)
+        of_code[codes].astype(np.int32)
+        for of_code, codes in zip(cells_of_codes(tiling, domains), training.codes, strict=True)
     ]
-    found = find_spans(tiling.tree, is_public, cells, labels, class_count=len(classes), class_is_public=class_is_public)
+    found = find_spans(
+        tiling.tree,
+        is_public,
+        cells,
+        labels,
+        class_count=len(classes),
+        class_is_public=class_is_public,
+        persons=persons,
+    )
     _require_held(grown, found, demand)
     names = tuple(name for name, known in zip(tiling.quasi_identifiers, is_public, strict=True) if known)
     tree = DecisionTree(tiling, names, target, tuple(classes), class_is_public, grown.counts, found.spans)
-    return BuiltTree(tree, found.of_row)
+    return BuiltTree(tree, found.of_row, cells)
 
 
-def _coded(column: Column, frame: pl.DataFrame, k: int, variant: Variant) -> CodedValues:
-    """The codes of a column. Of a public one without a taxonomy, values that fewer than k persons have are one."""
-    values = frame[column.name]
-    gaps = typed(column, values).null_count()
+def require_complete(domain: Domain, codes: Codes, times: NDArray[np.int64] | None = None) -> None:
+    """Refuse a column with missing values; each code stands for so many rows."""
+    gaps = int(tallied(codes, times, 1)[0]) if domain.coded().has_missing else 0
     if gaps:
         raise DataError(
-            f"column '{column.name}' has {gaps} missing value(s): what a missing value tells of a person is not "
+            f"column '{domain.name}' has {gaps} missing value(s): what a missing value tells of a person is not "
             "modelled for trees; leave those rows out, or fill them."
         )
+
+
+def require_divisible(column: Column, dtype: pl.DataType, variant: Variant) -> None:
+    """Refuse a column that a variant does not divide."""
     if variant == Variant.ID3 and column.taxonomy is None:
-        kind = column_type(column, values.dtype)
+        kind = column_type(column, dtype)
         if kind != ColumnType.NOMINAL:
             raise RequestError(
                 f"column '{column.name}' is {kind}, and variant = 'id3' divides nominal columns only; leave it out, "
                 "declare it nominal, give it a taxonomy, or use variant = 'c45'."
             )
-    return code_column(column, values, persons=_persons, k=k)
 
 
 def _require_public_cuts(domains: Sequence[Domain], is_public: Sequence[bool]) -> None:

@@ -15,6 +15,7 @@ from anonfit.errors import DataError, SpecError
 from anonfit.recoding.labels import interval_label
 from anonfit.tables.codebook import typed
 from anonfit.tables.schema import Column
+from anonfit.trees.tallies import tallied
 from anonfit.trees.tree import ClassName
 from anonfit.workload.request import TargetRequest
 from anonfit.workload.targets import is_numeric
@@ -33,11 +34,15 @@ class Classes:
     names: tuple[ClassName, ...]
 
 
-def classes_of_target(request: TargetRequest, column: Column, values: pl.Series) -> Classes:
-    """The classes of a target; all rows must have one."""
+def classes_of_target(
+    request: TargetRequest, column: Column, values: pl.Series, times: NDArray[np.int64] | None = None
+) -> Classes:
+    """The classes of a target; all rows must have one. Each value stands for so many rows, for one if that is not
+    said.
+    """
     import polars as pl
 
-    gaps = values.null_count()
+    gaps = int(tallied(values.is_null().to_numpy().astype(np.int64), times, 2)[1])
     if gaps:
         raise DataError(
             f"the target '{request.column}' has {gaps} missing value(s), and a tree can learn nothing from a row "

@@ -18,10 +18,13 @@ GAIN, INFO, PLACE, BEFORE, FOUND = 0, 1, 2, 3, 4
 
 
 class Rows(NamedTuple):
-    """A run of rows of a list: what they have of one column and their class."""
+    """A run of rows of a list: what they have of one column, their class, and how many persons each stands for; no
+    persons at all: one each.
+    """
 
     codes: Any
     labels: Any
+    persons: Any
     order: Any
     first: Any
     stop: Any
@@ -39,12 +42,14 @@ class Reach(NamedTuple):
 class Rule(NamedTuple):
     """What splits are held to and compared by.
 
-    demand: k, bits, confidence; logs: n log n of every n; before: what the node's own persons and classes have of
-    that; least: the fewest persons of two sons; penalty: 1 where cuts pay for their number.
+    demand: k, bits, confidence; total: the node's own persons; logs: n log n of every n that is not too large; before:
+    what these persons and their classes have of that; least: the fewest persons of two sons; penalty: 1 where cuts
+    pay for their number.
     """
 
     classes: Any
     demand: Any
+    total: Any
     logs: Any
     before: Any
     least: Any

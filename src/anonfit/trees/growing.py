@@ -22,6 +22,7 @@ from anonfit.trees.demand import Demand, require_demand
 from anonfit.trees.forms import BEFORE, FOUND, GAIN, HIGH, INFO, LOW, PLACE
 from anonfit.trees.kernels import part_rows
 from anonfit.trees.runs import SpanRuns
+from anonfit.trees.tallies import tallied
 from anonfit.trees.weighing import weigh
 
 __all__ = ["GrownTree", "Variant", "grow_tree"]
@@ -30,6 +31,8 @@ STEP = 1e-9
 """Scores that differ by less are equal: then the earlier node, the earlier column."""
 SLACK = 1e-3
 """C4.5 takes a gain for average that is so little below."""
+TABLED = 1 << 22
+"""n log n is looked up for numbers up to this."""
 FEWEST = 2
 """C4.5 asks for two sons with at least so many persons."""
 
@@ -80,6 +83,7 @@ def grow_tree(
     variant: Variant = Variant.C45,
     class_is_public: bool = False,
     max_spans: int = 1_000_000,
+    persons: NDArray[np.int64] | None = None,
 ) -> GrownTree:
     """Grow a tree whose every span meets a demand.
 
@@ -91,11 +95,12 @@ def grow_tree(
         variant: How splits are compared.
         class_is_public: Whether the class is known like a public column.
         max_spans: The most spans that are kept.
+        persons: How many persons each row stands for, at least one; by default one.
 
     Returns:
         The tree, in breadth-first order, not pruned.
     """
-    grower = _Grower(attributes, labels, class_count, demand, variant, class_is_public, max_spans)
+    grower = _Grower(attributes, labels, class_count, demand, variant, class_is_public, max_spans, persons)
     return grower.grow()
 
 
@@ -111,9 +116,11 @@ class _Grower:
         variant: Variant,
         class_is_public: bool,
         max_spans: int,
+        persons: NDArray[np.int64] | None = None,
     ) -> None:
         rows = len(labels)
-        counts = np.bincount(labels, minlength=class_count)
+        counts = tallied(labels, persons, class_count)
+        self.persons = np.zeros(0, np.int64) if persons is None else persons
         require_demand(demand, counts, class_is_public=class_is_public)
         self.attributes, self.labels, self.demand, self.variant = attributes, labels, demand, variant
         self.has_private = bool((~attributes.is_public).any())
@@ -121,7 +128,7 @@ class _Grower:
         self.facts, self.numbers = attributes.facts, demand.numbers()
         is_c45 = variant == Variant.C45
         self.settings = np.array([FEWEST if is_c45 else 1, is_c45], np.int64)
-        whole = np.arange(rows + 1, dtype=np.float64)
+        whole = np.arange(min(int(counts.sum()), TABLED) + 1, dtype=np.float64)
         self.logs = whole * np.log2(np.maximum(whole, 1.0))
         self.own = np.arange(rows, dtype=np.int32)
         self.buffer = np.empty(rows, np.int32)
@@ -159,9 +166,10 @@ class _Grower:
     def _enqueue(self, number: int) -> None:
         """Let a node wait for its turn, if it can be split with a gain."""
         node = self.nodes[number]
-        if node.counts.max() == node.stop - node.first:
+        persons = node.counts.sum()
+        if node.counts.max() == persons:
             return
-        if self.is_shared and node.stop - node.first < 2 * self.demand.k:
+        if self.is_shared and persons < 2 * self.demand.k:
             return
         score = self._weighed(node)
         if score > 0:
@@ -174,6 +182,7 @@ class _Grower:
         weigh(
             self.attributes.codes,
             self.labels,
+            self.persons,
             self.own,
             node.first,
             node.stop,
@@ -230,7 +239,7 @@ class _Grower:
         codes = self.attributes.codes[column]
         edges = np.empty(len(starts) + 1, np.int64)
         counts = np.zeros((len(starts), len(node.counts)), np.int64)
-        part_rows(codes, starts, self.own, node.first, node.stop, self.buffer, edges, self.labels, counts)
+        part_rows(codes, starts, self.own, node.first, node.stop, self.buffer, edges, self.labels, self.persons, counts)
         segments = [node.segments] * len(starts)
         if self.is_shared:
             # Spans are leaves that somebody is in.

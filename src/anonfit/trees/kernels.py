@@ -13,10 +13,18 @@ import numpy as np
 
 from anonfit.compiling import inner, kernel
 
-__all__ = ["at", "part_rows", "part_spans"]
+__all__ = ["at", "n_log_n", "part_rows", "part_spans"]
 
 at: Any = np.uint64
 """Marks an index of a hot loop: of an unsigned one the compiler knows that it does not count from the end."""
+
+
+@inner
+def n_log_n(logs: Any, number: Any) -> Any:
+    """n log n, from a table as far as that goes."""
+    if number < logs.shape[0]:
+        return logs[at(number)]
+    return number * np.log2(number)
 
 
 @inner
@@ -56,10 +64,28 @@ def _part(codes: Any, starts: Any, order: Any, first: Any, stop: Any, buffer: An
 
 @kernel
 def part_rows(
-    codes: Any, starts: Any, order: Any, first: Any, stop: Any, buffer: Any, edges: Any, classes: Any, counts: Any
+    codes: Any,
+    starts: Any,
+    order: Any,
+    first: Any,
+    stop: Any,
+    buffer: Any,
+    edges: Any,
+    classes: Any,
+    persons: Any,
+    counts: Any,
 ) -> None:
-    """Part a node's rows among its sons and count their classes. edges: (son + 1,); counts: (son, class)"""
+    """Part a node's rows among its sons and count the persons of their classes; no persons: one a row.
+
+    edges: (son + 1,); counts: (son, class)
+    """
     _part(codes, starts, order, first, stop, buffer, edges)
+    if persons.shape[0] > 0:
+        for son in range(edges.shape[0] - 1):
+            for place in range(edges[son], edges[son + 1]):
+                row = at(order[at(place)])
+                counts[at(son), at(classes[row])] += persons[row]
+        return
     for son in range(edges.shape[0] - 1):
         for place in range(edges[son], edges[son + 1]):
             counts[at(son), at(classes[at(order[at(place)])])] += 1

@@ -6,8 +6,9 @@ Quasi-identifiers are public, sensitive and insensitive columns private, the one
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,16 +16,25 @@ from anonfit.algorithms.mondrian import Anonymized
 from anonfit.errors import SpecError
 from anonfit.progress import Stage, silent
 from anonfit.tables.schema import Column, Role, Schema
-from anonfit.trees.building import BuiltTree, Growing, build_tree
+from anonfit.trees.building import BuiltTree, Growing, Training, build_coded, build_tree
 from anonfit.trees.classes import Classes, classes_of_target
 from anonfit.trees.demand import Demand
 from anonfit.trees.regions import public_recoding
+from anonfit.trees.tree import ClassName
 from anonfit.workload.request import TargetRequest
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["TreeRequest", "anonymize_by_tree", "make_tree", "tested_columns"]
+__all__ = [
+    "TreeRequest",
+    "anonymize_by_tree",
+    "build_asked",
+    "make_tree",
+    "refuse_public_class",
+    "target_column",
+    "tested_columns",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,31 +53,42 @@ def tested_columns(schema: Schema, target: str) -> tuple[Column, ...]:
     return (*schema.quasi_identifiers, *private)
 
 
+def target_column(schema: Schema, asked: TreeRequest) -> Column:
+    """What is declared of the class."""
+    return next(column for column in schema.columns if column.name == asked.target.column)
+
+
+def _settings(schema: Schema, asked: TreeRequest, classes: Sequence[ClassName]) -> dict[str, Any]:
+    """What is asked, as trees are built."""
+    return {
+        "public": [one.name for one in schema.quasi_identifiers],
+        "target": asked.target.column,
+        "classes": classes,
+        "class_is_public": asked.class_is_public,
+        "demand": asked.demand,
+        # A name of a private column that fewer than k persons have would tell that there is such a person.
+        "growing": replace(asked.growing, least_named=asked.demand.k),
+    }
+
+
+def build_asked(training: Training, classes: Sequence[ClassName], schema: Schema, asked: TreeRequest) -> BuiltTree:
+    """Grow a tree from rows in codes."""
+    return build_coded(training, **_settings(schema, asked, classes))
+
+
 def make_tree(
     schema: Schema, frame: pl.DataFrame, asked: TreeRequest, *, stage: Stage = silent
 ) -> tuple[BuiltTree, Classes]:
     """Grow a tree from the rows of a frame, and tell the class of each."""
-    column = next(column for column in schema.columns if column.name == asked.target.column)
+    column = target_column(schema, asked)
     classes = classes_of_target(asked.target, column, frame[column.name])
     stage("Growing")
-    # A name of a private column that fewer than k persons have would tell that there is such a person.
-    growing = replace(asked.growing, least_named=asked.demand.k)
-    built = build_tree(
-        tested_columns(schema, column.name),
-        frame,
-        classes.of_row,
-        public=[one.name for one in schema.quasi_identifiers],
-        target=column.name,
-        classes=classes.names,
-        class_is_public=asked.class_is_public,
-        demand=asked.demand,
-        growing=growing,
-    )
-    return built, classes
+    tested = tested_columns(schema, column.name)
+    return build_tree(tested, frame, classes.of_row, **_settings(schema, asked, classes.names)), classes
 
 
-def anonymize_by_tree(schema: Schema, frame: pl.DataFrame, asked: TreeRequest, *, stage: Stage = silent) -> Anonymized:
-    """The table that a k-anonymous tree stands for: public columns say what the tree makes of them."""
+def refuse_public_class(asked: TreeRequest) -> None:
+    """Refuse a class that somebody may know, where it would stand in a table."""
     if asked.class_is_public:
         raise SpecError(
             [
@@ -75,9 +96,13 @@ def anonymize_by_tree(schema: Schema, frame: pl.DataFrame, asked: TreeRequest, *
                 "the tree itself with anonfit tree, or let the class be private."
             ]
         )
+
+
+def anonymize_by_tree(schema: Schema, frame: pl.DataFrame, asked: TreeRequest, *, stage: Stage = silent) -> Anonymized:
+    """The table that a k-anonymous tree stands for: public columns say what the tree makes of them."""
+    refuse_public_class(asked)
     built, _ = make_tree(schema, frame, asked, stage=stage)
     stage("Routing rows")
-    tiling = built.tree.tiling
-    recoding, nodes = public_recoding(built.tree, tiling.cells(frame))
+    recoding, nodes = public_recoding(built.tree, built.tree.tiling.cells(frame))
     numbers = np.argsort(nodes, kind="stable").astype(np.uint32)
     return Anonymized(recoding, numbers, nodes[numbers], steered={asked.target.column: False})

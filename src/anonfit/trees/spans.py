@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.tables.coded import CodedColumn, CodedTable, SplitMode, code_dtype
+from anonfit.trees.tallies import tallied
 
 __all__ = ["ANY_CLASS", "FoundSpans", "Spans", "find_spans"]
 
@@ -71,6 +72,7 @@ def find_spans(
     *,
     class_count: int,
     class_is_public: bool,
+    persons: NDArray[np.int64] | None = None,
 ) -> FoundSpans:
     """The spans of rows in a tree.
 
@@ -81,13 +83,14 @@ def find_spans(
         classes: The class of each row.
         class_count: How many classes there are.
         class_is_public: Whether the class is known like a public column.
+        persons: How many persons each row stands for; by default one.
 
     Returns:
         The spans in the order of their leaves, then of their class, and each row's.
     """
     rows = len(classes)
     if all(public[column] for column in np.unique(tree.column[tree.column != LEAF]).tolist()):
-        return _of_leaves(tree, cells, classes, class_count, class_is_public)
+        return _of_leaves(tree, cells, classes, class_count, class_is_public, persons)
     span = classes.astype(np.int64) if class_is_public else np.zeros(rows, np.int64)
     reached = _reached(tree, public, cells, span)
     used, of_row = np.unique(span, return_inverse=True)
@@ -95,7 +98,8 @@ def find_spans(
     for leaf, node in enumerate(np.flatnonzero(tree.column == LEAF).tolist()):
         found = np.unique(of_row[reached[node]])
         pairs.append(np.stack([found, np.full(len(found), leaf)], axis=1))
-    return _in_order(np.concatenate(pairs), of_row, len(used), classes, class_count, class_is_public)
+    counts = tallied(of_row * class_count + classes, persons, len(used) * class_count).reshape(-1, class_count)
+    return _in_order(np.concatenate(pairs), of_row, counts, class_is_public)
 
 
 def _of_leaves(
@@ -104,13 +108,14 @@ def _of_leaves(
     classes: NDArray[np.int32],
     class_count: int,
     class_is_public: bool,
+    persons: NDArray[np.int64] | None,
 ) -> FoundSpans:
     """The spans where only public columns are tested: every person's leaf is known."""
     leaf = _leaves_of(tree, cells, len(classes)).astype(np.int64)
     # Spans of one leaf each, in the order of the leaves and of the classes.
     span = leaf * class_count + classes if class_is_public else leaf
     used, of_row = np.unique(span, return_inverse=True)
-    counts = np.bincount(of_row * class_count + classes, minlength=len(used) * class_count)
+    counts = tallied(of_row * class_count + classes, persons, len(used) * class_count)
     own = used % class_count if class_is_public else np.full(len(used), ANY_CLASS)
     leaves = used // class_count if class_is_public else used
     spans = Spans(
@@ -167,15 +172,12 @@ def _children(tree: Tree, node: int, first: int, cells: NDArray[np.int32]) -> ND
 
 
 def _in_order(
-    pairs: NDArray[np.int64],
-    of_row: NDArray[np.int64],
-    spans: int,
-    classes: NDArray[np.int32],
-    class_count: int,
-    class_is_public: bool,
+    pairs: NDArray[np.int64], of_row: NDArray[np.int64], counts: NDArray[np.int64], class_is_public: bool
 ) -> FoundSpans:
-    """The spans in the order of their leaves, so that the order of rows tells nothing. pairs: (span, leaf)"""
-    counts = np.bincount(of_row * class_count + classes, minlength=spans * class_count).reshape(-1, class_count)
+    """The spans in the order of their leaves, so that the order of rows tells nothing. pairs: (span, leaf); counts:
+    (span, class)
+    """
+    spans = len(counts)
     own = counts.argmax(axis=1).astype(np.int32) if class_is_public else np.full(spans, ANY_CLASS, np.int32)
     pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
     first = np.searchsorted(pairs[:, 0], np.arange(spans + 1))

@@ -13,7 +13,7 @@ from anonfit.compiling import inner
 from anonfit.trees.forms import Reach, Rows, Scratch
 from anonfit.trees.kernels import at
 
-__all__ = ["compact", "holds", "place_of", "reached_values", "spread"]
+__all__ = ["compact", "fill", "holds", "place_of", "reached_values", "spread"]
 
 TIE = 1e-9
 # The numbers of a demand.
@@ -59,14 +59,27 @@ def compact(rows: Rows, low: Any, size: Any, classes: Any, values: Any, table: A
     """The values of some rows, ascending, with their persons by class; how many values. table: (value, class)"""
     if _is_few(size, rows.stop - rows.first):
         return _compact_few(rows, low, size, classes, values, table, scratch.hist)
+    if rows.persons.shape[0] > 0:
+        return _compact_weighted(rows, classes, values, table, scratch.keys)
     return _compact_many(rows, classes, values, table, scratch.keys)
 
 
 @inner
-def _compact_few(rows: Rows, low: Any, size: Any, classes: Any, values: Any, table: Any, hist: Any) -> Any:
+def fill(rows: Rows, low: Any, classes: Any, hist: Any) -> None:
+    """Add the persons of some rows to a table of codes from `low` on. hist: (code, class)"""
+    if rows.persons.shape[0] > 0:
+        for place in range(rows.first, rows.stop):
+            row = at(rows.order[at(place)])
+            hist[at((np.int64(rows.codes[row]) - low) * classes + rows.labels[row])] += rows.persons[row]
+        return
     for place in range(rows.first, rows.stop):
         row = at(rows.order[at(place)])
         hist[at((np.int64(rows.codes[row]) - low) * classes + rows.labels[row])] += 1
+
+
+@inner
+def _compact_few(rows: Rows, low: Any, size: Any, classes: Any, values: Any, table: Any, hist: Any) -> Any:
+    fill(rows, low, classes, hist)
     count = np.int64(0)
     for code in range(size):
         persons = np.int64(0)
@@ -101,6 +114,28 @@ def _compact_many(rows: Rows, classes: Any, values: Any, table: Any, keys: Any) 
 
 
 @inner
+def _compact_weighted(rows: Rows, classes: Any, values: Any, table: Any, keys: Any) -> Any:
+    held = rows.stop - rows.first
+    for place in range(held):
+        keys[at(place)] = np.int64(rows.codes[at(rows.order[at(rows.first + place)])])
+    _sort(keys, held)
+    count = _distinct(keys, held, values)
+    spread(rows, classes, values, count, table)
+    return count
+
+
+@inner
+def _distinct(keys: Any, held: Any, values: Any) -> Any:
+    """The different ones of sorted keys; how many."""
+    count = np.int64(0)
+    for place in range(held):
+        if count == 0 or values[at(count - 1)] != keys[at(place)]:
+            values[at(count)] = keys[at(place)]
+            count += 1
+    return count
+
+
+@inner
 def reached_values(codes: Any, reach: Reach, low: Any, size: Any, scratch: Scratch) -> Any:
     """The values of the rows that can reach a node, ascending, to `scratch.values`; how many."""
     hist, keys, values, segments = scratch.hist, scratch.keys, scratch.values, reach.segments
@@ -118,11 +153,7 @@ def reached_values(codes: Any, reach: Reach, low: Any, size: Any, scratch: Scrat
                 held += 1
     if not is_few:
         _sort(keys, held)
-        for place in range(held):
-            if count == 0 or values[at(count - 1)] != keys[at(place)]:
-                values[at(count)] = keys[at(place)]
-                count += 1
-        return count
+        return _distinct(keys, held, values)
     for place in range(size):
         if hist[at(place)] > 0:
             hist[at(place)] = 0
@@ -146,9 +177,15 @@ def place_of(values: Any, count: Any, code: Any) -> Any:
 
 @inner
 def spread(rows: Rows, classes: Any, values: Any, count: Any, table: Any) -> None:
-    """Count rows by class over values that hold theirs. table: (value, class)"""
+    """Count persons by class over values that hold theirs. table: (value, class)"""
     for place in range(count * classes):
         table[at(place)] = 0
+    if rows.persons.shape[0] > 0:
+        for place in range(rows.first, rows.stop):
+            row = at(rows.order[at(place)])
+            entry = place_of(values, count, rows.codes[row]) * classes + rows.labels[row]
+            table[at(entry)] += rows.persons[row]
+        return
     for place in range(rows.first, rows.stop):
         row = at(rows.order[at(place)])
         table[at(place_of(values, count, rows.codes[row]) * classes + rows.labels[row])] += 1

@@ -12,7 +12,7 @@ import numpy as np
 
 from anonfit.compiling import kernel
 from anonfit.trees.forms import FOUND, HIGH, LOW, Reach, Rows, Rule, Scratch
-from anonfit.trees.kernels import at
+from anonfit.trees.kernels import at, n_log_n
 from anonfit.trees.weighing_nominal import weigh_nominal
 from anonfit.trees.weighing_ordered import weigh_ordered
 
@@ -26,6 +26,7 @@ ORDERED, PUBLIC, OFFSET = 0, 1, 2
 def weigh(
     codes: Any,
     labels: Any,
+    persons: Any,
     own: Any,
     first: Any,
     stop: Any,
@@ -45,15 +46,18 @@ def weigh(
 ) -> None:
     """Find the best split of each column of a node.
 
-    codes: (column, row); own, reach: lists of rows; box: (fact, column); facts: (fact, column); counts: (class,);
-    settings: the fewest persons of two sons, 1 where cuts pay for their number; lists: the fields of Scratch;
-    found: (column, FOUND)
+    codes: (column, row); persons: (row,) or none: one each; own, reach: lists of rows; box: (fact, column); facts:
+    (fact, column); counts: (class,); settings: the fewest persons of two sons, 1 where cuts pay for their number;
+    lists: the fields of Scratch; found: (column, FOUND)
     """
     classes = np.int64(counts.shape[0])
-    before = logs[at(stop - first)]
+    total = np.int64(0)
     for one in range(classes):
-        before -= logs[at(counts[at(one)])]
-    rule = Rule(classes, demand, logs, before, np.int64(settings[0]), np.int64(settings[1]))
+        total += counts[at(one)]
+    before = n_log_n(logs, total)
+    for one in range(classes):
+        before -= n_log_n(logs, counts[at(one)])
+    rule = Rule(classes, demand, total, logs, before, np.int64(settings[0]), np.int64(settings[1]))
     scratch = Scratch(lists[0], lists[1], lists[2], lists[3], lists[4], lists[5], lists[6], lists[7])
     spans = Reach(reach, ends, segments, is_shared)
     for column in range(codes.shape[0]):
@@ -61,7 +65,7 @@ def weigh(
             found[column, fact] = 0.0
         if box[HIGH, column] - box[LOW, column] < 2:
             continue
-        rows = Rows(codes[column], labels, own, first, stop)
+        rows = Rows(codes[column], labels, persons, own, first, stop)
         is_public = facts[PUBLIC, column] == 1
         if facts[ORDERED, column] == 1:
             weigh_ordered(rows, spans, is_public, box[:, column], rule, scratch, found[column])

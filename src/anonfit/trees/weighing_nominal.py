@@ -9,8 +9,8 @@ import numpy as np
 
 from anonfit.compiling import inner
 from anonfit.trees.forms import DEPTH, GAIN, HIGH, INFO, LOW, PLACE, Reach, Rows, Rule, Scratch
-from anonfit.trees.kernels import at
-from anonfit.trees.spread import holds
+from anonfit.trees.kernels import at, n_log_n
+from anonfit.trees.spread import fill, holds
 
 __all__ = ["weigh_nominal"]
 
@@ -29,7 +29,7 @@ def weigh_nominal(
         depth = _allowed_depth(rows, reach, low, size, within, depth, top, rule, scratch)
     if depth <= top:
         return
-    _fill(rows, low, rule.classes, scratch.hist)
+    fill(rows, low, rule.classes, scratch.hist)
     while is_public and reach.is_shared and depth > top and _is_bad(size, within, depth, rule, scratch):
         depth -= 1
     if depth > top:
@@ -54,7 +54,8 @@ def _allowed_depth(
         place = reach.segments[segment, 0]
         while place < reach.segments[segment, 1] and depth > top:
             end = np.int64(reach.ends[at(place)])
-            _fill(Rows(rows.codes, rows.labels, reach.order, place, end), low, rule.classes, scratch.hist)
+            span = Rows(rows.codes, rows.labels, rows.persons, reach.order, place, end)
+            fill(span, low, rule.classes, scratch.hist)
             while depth > top and _is_bad(size, breaks, depth, rule, scratch):
                 depth -= 1
             _clear(scratch.hist, size * rule.classes)
@@ -80,13 +81,6 @@ def _is_bad(size: Any, breaks: Any, depth: Any, rule: Rule, scratch: Scratch) ->
 
 
 @inner
-def _fill(rows: Rows, low: Any, classes: Any, hist: Any) -> None:
-    for place in range(rows.first, rows.stop):
-        row = at(rows.order[at(place)])
-        hist[at((np.int64(rows.codes[row]) - low) * classes + rows.labels[row])] += 1
-
-
-@inner
 def _clear(hist: Any, stop: Any) -> None:
     for place in range(stop):
         hist[at(place)] = 0
@@ -102,10 +96,11 @@ def _gain(size: Any, breaks: Any, depth: Any, rule: Rule, scratch: Scratch, foun
         sums[at(one)] = 0
     for code in range(size + 1):
         if code == size or (code > 0 and breaks[at(code)] <= depth):
-            info += logs[at(persons)]
-            after += logs[at(persons)]
+            own = n_log_n(logs, persons)
+            info += own
+            after += own
             for one in range(classes):
-                after -= logs[at(sums[at(one)])]
+                after -= n_log_n(logs, sums[at(one)])
                 sums[at(one)] = 0
             large += persons >= rule.least
             total += persons
@@ -117,5 +112,5 @@ def _gain(size: Any, breaks: Any, depth: Any, rule: Rule, scratch: Scratch, foun
                 persons += number
     if large >= 2:
         found[GAIN] = (rule.before - after) / total
-        found[INFO] = (logs[at(total)] - info) / total
+        found[INFO] = (n_log_n(logs, total) - info) / total
         found[PLACE] = depth

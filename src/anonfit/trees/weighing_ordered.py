@@ -9,7 +9,7 @@ import numpy as np
 
 from anonfit.compiling import inner
 from anonfit.trees.forms import BEFORE, GAIN, HIGH, INFO, LOW, PLACE, Reach, Rows, Rule, Scratch
-from anonfit.trees.kernels import at
+from anonfit.trees.kernels import at, n_log_n
 from anonfit.trees.spread import compact, holds, place_of, reached_values, spread
 
 __all__ = ["weigh_ordered"]
@@ -34,7 +34,7 @@ def weigh_ordered(rows: Rows, reach: Reach, is_public: Any, box: Any, rule: Rule
             bad[at(place)] = 0
         spread(rows, classes, scratch.values, count, scratch.table)
         _bar(rows, reach, low, size, count, rule, scratch)
-    _choose(rows.stop - rows.first, count, is_public and reach.is_shared, rule, scratch, found)
+    _choose(count, is_public and reach.is_shared, rule, scratch, found)
 
 
 @inner
@@ -45,7 +45,7 @@ def _bar(rows: Rows, reach: Reach, low: Any, size: Any, count: Any, rule: Rule, 
         place = reach.segments[segment, 0]
         while place < reach.segments[segment, 1]:
             end = np.int64(reach.ends[at(place)])
-            span = Rows(rows.codes, rows.labels, reach.order, place, end)
+            span = Rows(rows.codes, rows.labels, rows.persons, reach.order, place, end)
             held = compact(span, low, size, rule.classes, held_values, table, scratch)
             _start(table, held, rule.classes, scratch.sums)
             for entry in range(held - 1):
@@ -85,9 +85,9 @@ def _both_hold(rule: Rule, sums: Any) -> Any:
 
 
 @inner
-def _choose(total: Any, count: Any, is_bound: Any, rule: Rule, scratch: Scratch, found: Any) -> None:
+def _choose(count: Any, is_bound: Any, rule: Rule, scratch: Scratch, found: Any) -> None:
     """The cut that gains most; of equal ones the lowest. `is_bound`: the sides are spans themselves."""
-    classes, sums, logs = rule.classes, scratch.sums, rule.logs
+    classes, sums, logs, total = rule.classes, scratch.sums, rule.logs, rule.total
     least = max(rule.least, min(total // (10 * classes), np.int64(MOST)))
     left, tried, last, barred = np.int64(0), np.int64(0), np.int64(-1), np.int64(0)
     _start(scratch.table, count, classes, sums)
@@ -102,14 +102,14 @@ def _choose(total: Any, count: Any, is_bound: Any, rule: Rule, scratch: Scratch,
             last = left
         if barred > 0 or (is_bound and not _both_hold(rule, sums)):
             continue
-        parts = logs[at(left)] + logs[at(total - left)]
+        parts = n_log_n(logs, left) + n_log_n(logs, total - left)
         after = parts
         for one in range(2 * classes):
-            after -= logs[at(sums[at(one)])]
+            after -= n_log_n(logs, sums[at(one)])
         gain = (rule.before - after) / total
         if gain > found[GAIN] + 1e-12:
             found[GAIN] = gain
-            found[INFO] = (logs[at(total)] - parts) / total
+            found[INFO] = (n_log_n(logs, total) - parts) / total
             found[PLACE] = scratch.values[at(place)]
             found[BEFORE] = scratch.values[at(place - 1)]
     if tried > 0 and rule.penalty > 0:

@@ -67,7 +67,12 @@ def _counted(coded: Mapping[str, NDArray[np.int64]], nodes: NDArray[np.int64], r
     """What a request asks for, row by row."""
     found: dict[Any, list[int]] = {}
     for row in np.flatnonzero(np.isin(nodes, request.nodes)).tolist():
-        key = (int(nodes[row]), *(int(coded[name][row]) for name in request.by))
+        if request.within is not None and not request.within[1] <= coded[request.within[0]][row] < request.within[2]:
+            continue
+        codes = [int(coded[name][row]) for name in request.by]
+        for place, starts in enumerate(request.runs):
+            codes[place] = max([start for start in starts if start <= codes[place]], default=codes[place])
+        key = (int(nodes[row]), *codes)
         sums = found.setdefault(key, [0] * len(request.sums))
         for place, factors in enumerate(request.sums):
             product = 1
@@ -83,6 +88,9 @@ def _check_counts(engine: Engine, coded: Mapping[str, Any], nodes: NDArray[np.in
         CountRequest(tuple(asked), ("code1", "code0"), (("mass", "target0"), ("mass", "target0", "target0"))),
         CountRequest(tuple(asked), ("code2",), (("mass",),)),
         CountRequest(tuple(asked[:1]), (), ((), ("persons",))),
+        CountRequest(tuple(asked), ("code0", "code1"), ((), ("persons",)), ((0, 2, 3), ())),
+        CountRequest(tuple(asked), ("code1", "code0"), (("mass",),), ((), (0,)), ("code0", 1, 4)),
+        CountRequest(tuple(asked), ("code0",), (("code0",),), ((0, 2),), ("code1", 1, 2)),
     ]
     for request, counted in zip(requests, engine.count(requests), strict=True):
         keys = zip(counted.nodes.tolist(), *(one.tolist() for one in counted.by), strict=True)

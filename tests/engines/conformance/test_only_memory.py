@@ -15,7 +15,6 @@ from anonfit.errors import SpecError
 from anonfit.pipeline import make
 from anonfit.spec import Spec
 from anonfit.spec_keywords import spec_of_keywords
-from anonfit.tree_publishing import make_tree_of
 from engines import ENGINES
 
 
@@ -30,7 +29,6 @@ ASKED: dict[str, dict[str, Any]] = {
     "models": {"targets": [{"column": "ill", "model": Model()}], "identifiers": ["who"]},
     "observed": {"regions": "observed", "consent": True, "identifiers": ["who"]},
     "original": {"order": "original", "consent": True, "identifiers": ["who"]},
-    "tree": {"algorithm": "tree", "identifiers": ["who"]},
     "explore": {"criterion": "explore", "identifiers": ["who"]},
     "weights_from": {"weights_from": "accuracy", "identifiers": ["who"]},
     "query_log": {"identifiers": ["who"], "query_log": "queries.sql"},
@@ -56,12 +54,6 @@ def test_refused(engine, choice):
     with pytest.raises(SpecError) as found:
         make(_spec(choice.name, engine))
     assert str(found.value) == f"engine.name = '{engine}': {choice.asked} needs the engine 'memory'."
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_tree_by_itself_is_refused_too(engine):
-    with pytest.raises(SpecError, match="algorithm = \"tree\" needs the engine 'memory'"):
-        make_tree_of(_spec("tree", engine))
 
 
 @pytest.mark.parametrize("choice", ONLY_MEMORY, ids=lambda choice: choice.name)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -10,11 +11,15 @@ from itertools import count
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 from random_requests import FACTORS, random_request
 
-from anonfit.errors import AnonfitError
+from anonfit.algorithms import outside
+from anonfit.engines.duckdb import engine as duckdb_engine
+from anonfit.engines.duckdb.engine import DuckDBEngine
+from anonfit.errors import AnonfitError, TooManyGroups
 from anonfit.interrupting import Stopping
 from anonfit.pipeline import make
 from anonfit.spec_keywords import spec_of_keywords
@@ -69,11 +74,19 @@ def _with_start(spec: Any, seed: int) -> tuple[Any, int | None]:
     return spec, 2 if seed % 5 == 0 else None
 
 
+def _refuse(*_: Any) -> Any:
+    raise TooManyGroups("all rows differ")
+
+
+@pytest.mark.parametrize("groups", ["all", "too many"])
 @pytest.mark.parametrize("engine", ENGINES)
-def test_random_requests(engine):
+def test_random_requests(engine, groups, monkeypatch):
+    if groups == "too many":
+        monkeypatch.setattr(outside, "_groups", _refuse)
     released = begun = 0
-    seeds = 60 if engine in FAST_ENGINES else 6
-    for seed in range(seeds):
+    first = int(os.environ.get("FIRST_SEED", "0"))
+    seeds = int(os.environ.get("SEEDS", "60")) if engine in FAST_ENGINES else 6
+    for seed in range(first, first + seeds):
         spec, steps = _with_start(_spec(seed), seed)
         begun += spec.method.start is not None
         expected, found = _made(spec, "memory", steps), _made(spec, engine, steps)
@@ -88,3 +101,41 @@ def test_random_requests(engine):
         released += 1
     assert released > seeds // 2
     assert begun > seeds // 6
+
+
+def test_rows_that_nearly_all_differ_are_refined_by_cells(monkeypatch):
+    rng = np.random.default_rng(5)
+    rows = 4000
+    age, income = rng.integers(0, 10**6, rows), rng.integers(0, 10**6, rows)
+    frame = pl.DataFrame({
+        "age": age,
+        "income": income,
+        "place": rng.choice(["north", "south", "east"], rows),
+        "ill": np.where(age + income + rng.normal(0, 10**5, rows) > 10**6, "ill", "well"),
+    })  # fmt: skip
+    words = {"quasi_identifiers": ["age", "income", "place"], "targets": ["ill"], "k": 25, "algorithm": "tdr"}
+    spec = spec_of_keywords(frame, words)
+    spec = replace(spec, engine=replace(spec.engine, memory=64 * 2**20))
+    expected = _made(spec, "memory")
+    asked: list[int] = []
+    count = DuckDBEngine.count
+
+    def counted(engine: Any, requests: Any) -> Any:
+        found = count(engine, requests)
+        asked.extend(len(one.nodes) for request, one in zip(requests, found, strict=True) if request.runs)
+        return found
+
+    monkeypatch.setattr(DuckDBEngine, "count", counted)
+    # Memory for about 2,000 groups.
+    monkeypatch.setattr(duckdb_engine, "GROUP_TIMES", 64 * 2**20 // (8 * 6 * 2000))
+    found = _made(spec, "duckdb")
+    assert found.recoding.to_json() == expected.recoding.to_json()
+    assert found.refinements == expected.refinements
+    assert_frame_equal(found.table, expected.table, check_exact=True)
+    steps = len(expected.refinements["steps"])
+    assert steps > 10
+    # One scan at first, one for every column, one a refinement.
+    assert 4 < len(asked) <= 1 + 3 + steps
+    assert max(asked) < 2000
+    monkeypatch.setattr(duckdb_engine, "GROUP_TIMES", 1 << 30)
+    assert isinstance(_made(spec, "duckdb"), TooManyGroups)

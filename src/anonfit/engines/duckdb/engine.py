@@ -23,7 +23,7 @@ from anonfit.engines.duckdb.sql import (
     text,
 )
 from anonfit.engines.duckdb.writing import RawColumn, write_sorted
-from anonfit.errors import EngineError
+from anonfit.errors import TooManyGroups
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,7 +32,7 @@ __all__ = ["DuckDBEngine"]
 
 ACTIVE, NEXT, ASIDE = "active_rows", "next_rows", "rows_aside"
 FEW_FIELDS = 3
-"""Groups by more fields than these may be as many as the rows."""
+"""Groups by so many fields may be as many as the rows."""
 GROUP_TIMES = 3
 """How often groups are held while they are counted and used."""
 FEW_TEXTS = 1 << 16
@@ -175,7 +175,7 @@ class DuckDBEngine:
         for request in requests:
             exactly = set(request.nodes) == set(self.active)
             every = exactly or self._are_many(request)
-            if len(request.by) > FEW_FIELDS:
+            if len(request.by) >= FEW_FIELDS:
                 self._refuse_many(request, every=every)
             columns = self.connection.columns(count_query(request, ACTIVE, every=every))
             numbers = [np.asarray(column).astype(np.int64) for column in columns]
@@ -200,10 +200,14 @@ class DuckDBEngine:
 
     def _refuse_many(self, request: CountRequest, *, every: bool) -> None:
         """Refuse to count groups that do not fit in memory."""
+        memory, size = self.connection.memory, 8 * (1 + len(request.by) + len(request.sums)) * GROUP_TIMES
+        rows = sum(self.active.values()) if every else sum(self.active.get(node, 0) for node in request.nodes)
+        if memory is None or size * request.most_groups(rows) <= memory:
+            return
         groups = int(self.connection.value(f"SELECT count(*) FROM ({count_query(request, ACTIVE, every=every)})"))  # noqa: S608
-        needed = 8 * groups * (1 + len(request.by) + len(request.sums)) * GROUP_TIMES
-        if self.connection.memory is not None and needed > self.connection.memory:
-            raise EngineError(
+        needed = size * groups
+        if needed > memory:
+            raise TooManyGroups(
                 f"engine duckdb: {groups} groups of equal rows need {needed / 2**30:.1f} GiB of memory; give more "
                 "by --memory or engine.memory."
             )

@@ -61,10 +61,17 @@ def _sum(factors: tuple[str, ...]) -> str:
 
 def count_query(request: CountRequest, table: str, *, every: bool) -> str:
     """The query that counts; `every` says that the request is about all nodes of the table."""
-    keys = [NODE, *request.by]
+    fields = zip(request.by, request.starts, strict=True)
+    keys = [NODE, *(_between(name, starts, list(map(str, starts))) if starts else name for name, starts in fields)]
+    named = [f"{key} AS key{index}" for index, key in enumerate(keys)]
     sums = [f"{_sum(factors)} AS sum{index}" for index, factors in enumerate(request.sums)]
-    where = "" if every else f" WHERE {node_list(request.nodes)}"
-    return f"SELECT {', '.join([*keys, *sums])} FROM {table}{where} GROUP BY {', '.join(keys)}"  # noqa: S608 - our names
+    conditions = [] if every else [node_list(request.nodes)]
+    if request.within is not None:
+        name, first, stop = request.within
+        conditions.append(f"{name} >= {first} AND {name} < {stop}")
+    where = f" WHERE {' AND '.join(f'({one})' for one in conditions)}" if conditions else ""
+    places = ", ".join(str(1 + index) for index in range(len(keys)))
+    return f"SELECT {', '.join([*named, *sums])} FROM {table}{where} GROUP BY {places}"  # noqa: S608 - our names
 
 
 def _runs(members: Sequence[int]) -> list[tuple[int, int]]:

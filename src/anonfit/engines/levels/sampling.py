@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.engines.contract import Counted, CountRequest, Draw, Move
+from anonfit.engines.contract import Counted, CountRequest, Draw, Move, first_of_run
 
 __all__ = ["SampledRows", "draw_of", "least_sampled"]
 
@@ -59,8 +59,15 @@ class SampledRows:
         return [self._count(request) for request in requests]
 
     def _count(self, request: CountRequest) -> Counted:
-        chosen = np.flatnonzero(np.isin(self.node, request.nodes))
-        keys = [self.node[chosen], *(self.values[name][chosen] for name in request.by)]
+        inside = np.isin(self.node, request.nodes)
+        if request.within is not None:
+            name, first, stop = request.within
+            inside &= (self.values[name] >= first) & (self.values[name] < stop)
+        chosen = np.flatnonzero(inside)
+        keys = [self.node[chosen]]
+        for name, starts in zip(request.by, request.starts, strict=True):
+            codes = self.values[name][chosen]
+            keys.append(first_of_run(codes, starts) if starts else codes)
         order = np.lexsort(keys[::-1])
         keys = [key[order] for key in keys]
         changes = np.zeros(len(chosen), np.bool_)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +21,10 @@ from anonfit.engines.memory import grouping as grouped
 from anonfit.engines.memory import refining_kernels as kernels
 from anonfit.engines.memory.grouping import Division, Grouping, Refinement, Table
 from anonfit.engines.memory.guard import Guarded
-from anonfit.tables.coded import CodedTable
+from anonfit.tables.coded import CodedColumn, CodedTable, Codes
 from anonfit.threads import thread_count
 
-__all__ = ["NOBODY", "Groups", "Refinement", "count_by_class"]
+__all__ = ["NOBODY", "Groups", "Refinement", "RowsToRefine", "count_by_class"]
 
 NOBODY = np.iinfo(np.int64).max
 """Persons of the smallest group, where there is no group."""
@@ -37,6 +37,10 @@ class _Watched:
     slots: NDArray[np.int32]
     width: int
     by_value: bool
+
+
+ByClass: TypeAlias = tuple[Table, NDArray[np.bool_]]
+"""What a column has of every class at every code (code, class), and whether a code has rows (code,)."""
 
 
 class Groups:
@@ -309,9 +313,38 @@ class Groups:
             kernels.shift(self.codes[column], slots, self.persons, rows, old, new, table)
 
 
+@dataclass(frozen=True, slots=True)
+class RowsToRefine:
+    """Coded rows, their classes from 0 on and how much each weighs in gains, by default its persons."""
+
+    table: CodedTable
+    classes: NDArray[np.integer[Any]]
+    weights: NDArray[np.int64] | None = None
+    guarded: Sequence[Guarded] = ()
+    threads: int | None = None
+
+    @property
+    def columns(self) -> tuple[CodedColumn, ...]:
+        """The columns that are refined."""
+        return self.table.columns
+
+    @property
+    def codes(self) -> Sequence[Codes]:
+        """The codes of every column that occur together."""
+        return self.table.codes
+
+    def by_class(self) -> list[ByClass]:
+        """What every column tells of the classes."""
+        return count_by_class(self.table, self.classes, self.weights)
+
+    def groups(self, requirements: Sequence[tuple[int, ...]], silent: frozenset[int]) -> Groups:
+        """The groups of requirements, of which those in `silent` foresee nothing."""
+        return Groups(self.table, requirements, silent=silent, guarded=self.guarded, threads=self.threads)
+
+
 def count_by_class(
     table: CodedTable, classes: NDArray[np.integer[Any]], weights: NDArray[np.integer[Any]] | None
-) -> list[tuple[Table, NDArray[np.bool_]]]:
+) -> list[ByClass]:
     """For each column the weight of every class at every code (code, class), and whether a code has rows (code,).
 
     Rows weigh as many as their persons, unless weights are given.

@@ -22,7 +22,7 @@ from anonfit.engines.spark.sources import PARTITION, Loading, storable
 from anonfit.engines.spark.storage import plain, released, restored, stored, stored_type
 from anonfit.engines.spark.work import ROWS, Code, Count, Finish, Lookup, Part, Sample, fields_of
 from anonfit.engines.spark.writing import write_sorted
-from anonfit.errors import DataError, EngineError
+from anonfit.errors import DataError, TooManyGroups
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,7 +32,7 @@ __all__ = ["SparkEngine"]
 TAKEN_ROWS = 1 << 20
 """Rows that are handed over in one go."""
 FEW_FIELDS = 3
-"""Groups by more fields than these may be as many as the rows."""
+"""Groups by so many fields may be as many as the rows."""
 MOSTLY = 0.75
 """Columns of which a smaller share of values differs need no exact count."""
 GROUP_TIMES = 4
@@ -214,23 +214,26 @@ class SparkEngine:
         sums = [*(f"sum{place}" for place in range(work.widths[1])), ROWS]
         with quiet():
             found = self._grouped(self.coded.select(CONTENT).mapInArrow(work, work.schema()), sums)
-        if any(len(request.by) > FEW_FIELDS for request in requests):
-            self._refuse_many(found)
+        asked = [request for request in requests if len(request.by) >= FEW_FIELDS]
+        if asked:
+            self._refuse_many(found, sum(request.most_groups(self.rows) for request in asked))
         counted = self._arrived(found).sort("request", maintain_order=True)
         self._let_go(self.coded)
         edges = np.searchsorted(counted["request"].to_numpy(), np.arange(len(requests) + 1))
         parts = [counted[int(edges[number]) : int(edges[number + 1])] for number in range(len(requests))]
         for request, part in zip(requests, parts, strict=True):
-            if request.by:
+            if request.by and not request.runs and request.within is None:
                 self.tallies.append(tally(request, part))
         return [_counted(request, part) for request, part in zip(requests, parts, strict=True)]
 
-    def _refuse_many(self, groups: Any) -> None:
-        """Refuse to bring groups to the driver that do not fit there."""
+    def _refuse_many(self, groups: Any, most: int) -> None:
+        """Refuse to bring groups to the driver, at most so many, that do not fit there."""
+        if 8 * most * len(groups.columns) * GROUP_TIMES <= available_memory():
+            return
         count = int(self._arrived(groups.groupBy().count())["count"][0])
         needed = 8 * count * len(groups.columns) * GROUP_TIMES
         if needed > available_memory():
-            raise EngineError(
+            raise TooManyGroups(
                 f"engine spark: {count} groups of equal rows need {needed / 2**30:.1f} GiB of memory on the driver; "
                 "run it where there is more."
             )

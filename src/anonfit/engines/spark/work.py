@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from anonfit.engines.contract import CountRequest, Draw
+from anonfit.engines.contract import CountRequest, Draw, first_of_run
 from anonfit.engines.spark.packs import CONTENT, NODE, RAW, apart, pack, packed, unpack, unpacked
 from anonfit.engines.spark.rows import CHANGED, CHUNK, arrow, chunks, frame_of, polars, without_signs
 
@@ -103,12 +103,8 @@ class Count:
             frame = rows.filter(pl.col(NODE) >= 0)
             for number, request in enumerate(self.requests):
                 asked = frame if self.every[number] else frame.filter(pl.col(NODE).is_in(request.nodes))
-                keys = [NODE, *request.by]
-                parts[number].append(
-                    asked.group_by(keys)
-                    .agg(*_sums(request), pl.len().cast(pl.Int64).alias(ROWS))
-                    .rename(_names(request))
-                )
+                asked, keys = _keyed(asked, request)
+                parts[number].append(asked.group_by(keys).agg(*_sums(request), pl.len().cast(pl.Int64).alias(ROWS)))
         for number, found in enumerate(parts):
             if found:
                 counted = found[0]
@@ -121,7 +117,8 @@ class Count:
     def names(self) -> list[str]:
         """The columns that are needed."""
         fields = (name for one in self.requests for name in (*one.by, *(name for sum_ in one.sums for name in sum_)))
-        return list(dict.fromkeys([NODE, *fields]))
+        within = (one.within[0] for one in self.requests if one.within is not None)
+        return list(dict.fromkeys([NODE, *fields, *within]))
 
     @property
     def widths(self) -> tuple[int, int]:
@@ -148,8 +145,20 @@ class Count:
         return ", ".join([f"{REQUEST} int", *(f"{name} bigint" for name in names)])
 
 
-def _names(request: CountRequest) -> dict[str, str]:
-    return {name: f"by{place}" for place, name in enumerate(request.by)}
+def _keyed(rows: pl.DataFrame, request: CountRequest) -> tuple[pl.DataFrame, list[Any]]:
+    """The rows that a request is about, and the columns and expressions that they are grouped by."""
+    pl = polars()
+    if request.within is not None:
+        name, first, stop = request.within
+        rows = rows.filter(pl.col(name).ge(first) & pl.col(name).lt(stop))
+    runs: dict[str, Any] = {}
+    keys: list[Any] = [NODE]
+    for place, (name, starts) in enumerate(zip(request.by, request.starts, strict=True)):
+        key = f"by{place}"
+        if starts:
+            runs[key] = pl.Series(first_of_run(rows[name].to_numpy(), starts))
+        keys.append(key if starts else pl.col(name).alias(key))
+    return rows.with_columns(**runs), keys
 
 
 def _sums(request: CountRequest) -> list[Any]:

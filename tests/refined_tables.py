@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Top-down refinement of coded tables, as tests ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.algorithms import refining
+from anonfit.algorithms.refinements import Refined, Requirement
+from anonfit.engines.memory.guard import Guarded
+from anonfit.engines.memory.refining import RowsToRefine
+from anonfit.tables.coded import CodedTable
+
+
+def refine(
+    table: CodedTable,
+    classes: NDArray[np.integer[Any]],
+    requirements: Sequence[Requirement],
+    *,
+    weights: NDArray[np.int64] | None = None,
+    guarded: Sequence[Guarded] = (),
+    threads: int | None = None,
+    **options: Any,
+) -> Refined:
+    """Refine the columns of a table."""
+    return refining.refine(RowsToRefine(table, classes, weights, guarded, threads), requirements, **options)
