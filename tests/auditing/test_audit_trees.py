@@ -327,3 +327,28 @@ def test_errors_never_show_values() -> None:
     with pytest.raises(DataError) as caught:
         audit_tree(figure_1(), words, public=["married"], private=["car", "risk"])
     assert "secret1" not in str(caught.value)
+
+
+def test_different_rows_and_how_often_each_was_there_tell_the_same() -> None:
+    rng = np.random.default_rng(4)
+    rows = pl.DataFrame({name: rng.integers(0, 4, 300) for name in ("a", "b", "c")})
+    rows = rows.with_columns(pl.Series("y", np.where(rng.random(300) < 0.3 + 0.1 * rows["a"].to_numpy(), "u", "v")))
+    counted = rows.group_by(rows.columns).len("often")
+    assert len(counted) < 150
+    model = DecisionTreeClassifier(max_depth=4, random_state=0)
+    model.fit(rows.select("a", "b", "c").to_pandas(), rows["y"].to_list())
+    for public, private in ((["a", "b"], ["c", "y"]), (["a", "y"], ["b", "c"])):
+        asked: dict[str, Any] = {"public": public, "private": private, "target": "y", "k": 3}
+        expected = audit_tree(model, rows, **asked)
+        found = audit_tree(model, counted, times="often", **asked)
+        assert found.to_dict() == expected.to_dict()
+        assert found.public_figures(3) == expected.public_figures(3)
+        assert found.spans.rows == 300
+    with pytest.raises(DataError, match="'times' says how often a row was there"):
+        audit_tree(model, counted, times="often", count="often", **asked)
+
+
+def test_the_order_of_spans_tells_nothing_of_the_order_of_rows() -> None:
+    rows = MORTGAGES.sample(frac=1, random_state=1)
+    asked: dict[str, Any] = {"public": ["married"], "private": ["car", "risk"]}
+    assert audit_tree(figure_1(), rows, **asked).of_spans == audit_tree(figure_1(), MORTGAGES, **asked).of_spans

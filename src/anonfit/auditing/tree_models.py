@@ -77,8 +77,9 @@ def spans_of(
     persons: Persons,
     domains: Mapping[str, Sequence[object]],
     limit: int,
+    times: IntArray | None = None,
 ) -> ModelSpans:
-    """The spans of a model over the rows it was taught with."""
+    """The spans of a model over the rows it was taught with; each is there so many times, once if that is not said."""
     unknown = [name for name in model.columns if name not in frame.columns]
     if unknown:
         raise DataError(f"The model reads {listed(unknown)}; name it as a public or as a private column.")
@@ -87,7 +88,7 @@ def spans_of(
     if isinstance(model.held, SavedTree):
         return _of_saved(model.held, frame, public, target, persons)
     if isinstance(model.held, FittedTrees):
-        return _of_fitted(model.held, frame, public)
+        return _of_fitted(model.held, frame, public, times)
     read_public = [name for name in model.columns if name in public]
     rows = data if isinstance(data, pl.DataFrame) else frame
     if type(data).__module__.partition(".")[0] == "pandas":
@@ -105,7 +106,7 @@ def spans_of(
     return ModelSpans("model", found, outcomes, notes=(note,))
 
 
-def _of_fitted(fitted: FittedTrees, frame: pl.DataFrame, public: Sequence[str]) -> ModelSpans:
+def _of_fitted(fitted: FittedTrees, frame: pl.DataFrame, public: Sequence[str], times: IntArray | None) -> ModelSpans:
     several = [spans_of_tree(tree, frame, public) for tree in fitted.trees]
     of_row = joined_spans([one for one, _ in several], len(frame))
     kind: Literal["tree", "forest"] = "tree" if len(several) == 1 else "forest"
@@ -117,7 +118,7 @@ def _of_fitted(fitted: FittedTrees, frame: pl.DataFrame, public: Sequence[str]) 
     ]
     if kind == "forest":
         notes.append("All trees are taken to be released, each with its number of rows in every leaf.")
-    findings = () if fitted.rows is None else (_training_rows(fitted.trees[0], frame, fitted.rows[0]),)
+    findings = () if fitted.rows is None else (_training_rows(fitted.trees[0], frame, fitted.rows[0], times),)
     outcomes = sum(len(tree.leaves) for tree in fitted.trees)
     return ModelSpans(kind, of_row, outcomes, trees, leaves, findings, tuple(notes))
 
@@ -128,9 +129,9 @@ def _renumbered(new: IntArray, old: IntArray, leaves: list[IntArray]) -> tuple[t
     return tuple(tuple(leaves[number].tolist()) for number in old[first].tolist())
 
 
-def _training_rows(tree: ModelTree, frame: pl.DataFrame, rows: IntArray) -> Finding:
+def _training_rows(tree: ModelTree, frame: pl.DataFrame, rows: IntArray, times: IntArray | None) -> Finding:
     """Whether the data are the rows that the tree was taught with, as far as its leaves say how many they were."""
-    found = np.bincount(leaf_of_rows(tree, frame), minlength=len(rows))
+    found = np.bincount(leaf_of_rows(tree, frame), weights=times, minlength=len(rows))
     same = bool((found[tree.leaves] == rows[tree.leaves]).all())
     sentence = "The leaves of the tree hold as many rows as it was taught with."
     if not same:

@@ -135,6 +135,7 @@ def audit_tree(
         persons=persons,
         domains=domains or {},
         limit=limit,
+        times=None if times is None else persons.numbers,
     )
     demands = {"k": k, "diversity": diversity, "max_confidence": max_confidence}
     return _measured(columns, frame, persons, found, demands, tuple(confidences))
