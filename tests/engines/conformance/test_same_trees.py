@@ -16,7 +16,7 @@ import pytest
 from polars.testing import assert_frame_equal
 from random_requests import FACTORS, random_request
 
-from anonfit import large_tables, pipeline_outside
+from anonfit import pipeline_outside
 from anonfit import made as held
 from anonfit.auditing import batch_audit
 from anonfit.engines.duckdb import engine as duckdb_engine
@@ -31,7 +31,7 @@ from spark_sessions import spark_frame
 
 FIXED = {
     "criterion": "auto", "candidates": "boundary", "rule": "none", "more": "none", "hand_over": "all",
-    "persons": "rows", "model": "none",
+    "persons": "rows", "model": "none", "selections": "none",
 }  # fmt: skip
 WORDS = ("candidates", "criterion", "weights", "weight_rule", "split_on", "min_gain", "sensitive", "max_confidence")
 
@@ -180,7 +180,7 @@ def test_a_tree_that_others_changed_is_not_published(tmp_path):
 
 def test_a_large_table_is_audited_and_reported_as_in_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(held, "MANY_ROWS", 10)
-    monkeypatch.setattr(large_tables, "BATCH", 41)
+    monkeypatch.setattr(held, "BATCH", 41)
     monkeypatch.setattr(batch_audit, "ROWS_AT_ONCE", 37)
     spec = _people_spec(tmp_path)
     expected, found = (_made(spec, name, make) for name in ("memory", "duckdb"))
