@@ -16,8 +16,8 @@ import pytest
 from polars.testing import assert_frame_equal
 from random_requests import FACTORS, random_request
 
-from anonfit import pipeline_outside
 from anonfit import made as held
+from anonfit import pipeline_outside
 from anonfit.auditing import batch_audit
 from anonfit.engines.duckdb import engine as duckdb_engine
 from anonfit.errors import AnonfitError, AuditFailed, EngineError
