@@ -97,7 +97,6 @@ def _not_outside(spec: Spec) -> list[str]:
         "observed": spec.output.regions == "observed",
         "original": spec.output.order == "original",
         "explore": spec.method.criterion == "explore",
-        "weights_from": workload.weights_from is not None and not workload.is_blind,
         "query_log": spec.workload.query_log is not None,
     }
     return [f"{choice.asked} needs the engine 'memory'" for choice in ONLY_MEMORY if asked[choice.name]]
@@ -277,6 +276,7 @@ def _made(
         Later(nodes),
         steered=result.steered,
         refinements=result.refinements,
+        learned=result.learned,
         engine=engine,
         engine_reason=reason,
         stored=written,

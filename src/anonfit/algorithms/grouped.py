@@ -83,15 +83,19 @@ class GroupedTable:
     def groups(self, name: str) -> Groups:
         """The different values of a column."""
         if name not in self.known:
-            names = [name] if self.count in (None, name) else [name, str(self.count)]
-            frame, rows = self.engine.distinct(names)
-            persons = rows
-            if self.count is not None:
-                each = persons_of(len(frame), frame[self.count], None).counts
-                assert each is not None
-                persons = rows * each.astype(np.int64)
-            self.known[name] = Groups(frame, rows, persons)
+            self.known[name] = self.counted([name])
         return self.known[name]
+
+    def counted(self, names: Sequence[str]) -> Groups:
+        """The different combinations of some columns' values."""
+        asked = list(names) if self.count is None or self.count in names else [*names, self.count]
+        frame, rows = self.engine.distinct(asked)
+        persons = rows
+        if self.count is not None:
+            each = persons_of(len(frame), frame[self.count], None).counts
+            assert each is not None
+            persons = rows * each.astype(np.int64)
+        return Groups(frame, rows, persons)
 
     def forget(self, name: str) -> None:
         """Let the values of a column go."""

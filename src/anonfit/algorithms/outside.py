@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from anonfit.algorithms.demands import Demands, refuse_infeasible
 from anonfit.algorithms.grouped import GroupedTable
+from anonfit.algorithms.grouped_weights import learn_weights_outside
 from anonfit.algorithms.refining import Refinables
 from anonfit.algorithms.refining_outside import RowsOutside
 from anonfit.algorithms.starting import start_of
@@ -35,6 +36,7 @@ from anonfit.tables.coded import CodedColumn, CodedTable, code_dtype
 from anonfit.tables.cuts import CutPoints
 from anonfit.tables.domains import Domain
 from anonfit.tables.schema import Role, Schema
+from anonfit.workload.accuracy import LearnedWeights
 from anonfit.workload.request import Workload
 
 if TYPE_CHECKING:
@@ -59,6 +61,7 @@ class AnonymizedOutside:
     refinements: Mapping[str, Any] | None = None
     selections: AskedSelections | None = None
     """What is to be answered."""
+    learned: LearnedWeights | None = None
 
 
 def _count_column(schema: Schema) -> str | None:
@@ -98,6 +101,10 @@ def anonymize_outside(
     selections = _selections(table, workload.used_selections, schema, domains)
     if selections is not None:
         selections.add_fields()
+    learned = None
+    if workload.weights_from is not None and not workload.is_blind:
+        learned = learn_weights_outside(table, workload, schema.columns, coded)
+        workload = replace(workload, weights=learned.weights)
     purpose = table.purpose(workload, schema.columns, coded)
     # Those that steer nothing are answered, too.
     asked = selections or _selections(table, workload.selections, schema, domains)
@@ -122,6 +129,7 @@ def anonymize_outside(
         steered,
         grown.levels,
         selections=None if asked is None else asked.asked,
+        learned=learned,
     )
 
 

@@ -8,7 +8,7 @@ Each person is guessed from the others only, so that a column of many names does
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,7 @@ from anonfit.workload.targets import classes_of, is_numeric
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["RANGES", "LearnedWeights", "guessed", "in_ranges", "learn_weights"]
+__all__ = ["RANGES", "LearnedWeights", "class_targets", "guessed", "in_ranges", "learn_weights", "ranked"]
 
 RANGES = 10
 """Ordered columns are put into so many ranges."""
@@ -55,14 +55,7 @@ def learn_weights(
         frame: Its raw rows.
         table: Its coded quasi-identifiers.
     """
-    declared = {column.name: column for column in columns}
-    classes = {
-        request.column: classes_of(request, declared[request.column], frame[request.column])
-        for request in workload.targets
-        if not is_numeric(request, declared[request.column], frame[request.column], workload.criterion)
-    }
-    if not classes:
-        raise SpecError(["workload.weights_from = 'accuracy' needs a target with classes, and the workload has none."])
+    classes = class_targets(workload, columns, lambda name: frame[name])
     persons = np.ones(table.rows, np.int64) if table.counts is None else table.counts.astype(np.int64)
     accuracies = {}
     for column, codes in zip(table.columns, table.codes, strict=True):
@@ -70,16 +63,31 @@ def learn_weights(
         # A column does not predict itself.
         found = [guessed(places, *one, persons) for name, one in classes.items() if name != column.name]
         accuracies[column.name] = sum(found) / len(found) if found else 0.0
-    return LearnedWeights(_ranked(accuracies, set(classes)), accuracies)
+    return ranked(accuracies, set(classes))
 
 
-def _ranked(accuracies: Mapping[str, float], targets: set[str]) -> dict[str, float]:
+def class_targets(
+    workload: Workload, columns: Sequence[Column], values: Callable[[str], pl.Series]
+) -> dict[str, tuple[NDArray[np.int64], int]]:
+    """The class of each of a target's values, and how many classes there are, for all targets that have classes."""
+    declared = {column.name: column for column in columns}
+    classes = {
+        request.column: classes_of(request, declared[request.column], values(request.column))
+        for request in workload.targets
+        if not is_numeric(request, declared[request.column], values(request.column), workload.criterion)
+    }
+    if not classes:
+        raise SpecError(["workload.weights_from = 'accuracy' needs a target with classes, and the workload has none."])
+    return classes
+
+
+def ranked(accuracies: Mapping[str, float], targets: set[str]) -> LearnedWeights:
     """Weights by rank; of equally good columns the first ones rank higher."""
     order = sorted(
         (name for name in accuracies if name not in targets), key=lambda name: -round(accuracies[name] / TIE)
     )
     weights = dict(zip(order, WEIGHTS, strict=False))
-    return {name: weights.get(name, 0.0) for name in accuracies}
+    return LearnedWeights({name: weights.get(name, 0.0) for name in accuracies}, accuracies)
 
 
 def in_ranges(column: CodedColumn, codes: NDArray[np.int64], persons: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -25,7 +25,7 @@ FACTORS = {
               "delta-disclosure", "variance", "squared-error", "max-confidence", "two"],
     "persons": ["rows", "count", "weight", "both"],
     "missing": ["none", "category", "drop"],
-    "rule": ["none", "first", "product", "blend", "naive", "probabilistic", "combined"],
+    "rule": ["none", "first", "product", "blend", "naive", "probabilistic", "combined", "learned"],
     "more": ["none", "split-on", "min-gain", "features", "selected-by"],
     "values": ["labels", "bounds", "representative"],
     "cut_points": ["simplest", "value"],
@@ -200,9 +200,15 @@ def _settings(rng: Random, case: Case, words: dict[str, Any]) -> dict[str, Any]:
     named = {"features": "features", "selected-by": "selected_by"}.get(case["more"])
     if named is not None:
         words[named] = [words["quasi_identifiers"][-1], "word"]
-    if case["rule"] != "none" or case["criterion"] == "weighted":
+    if case["rule"] == "learned" and case["target"] not in ("blind", "number"):
+        words["weights_from"] = "accuracy"
+    elif case["rule"] not in ("none", "learned") or case["criterion"] == "weighted":
         words["weights"] = {name: float(rng.choice([0.5, 1.0, 2.0])) for name in words["quasi_identifiers"]}
-        rule = "first" if case["rule"] == "none" or (case["rule"] == "combined" and not guided) else case["rule"]
+        rule = (
+            "first"
+            if case["rule"] in ("none", "learned") or (case["rule"] == "combined" and not guided)
+            else case["rule"]
+        )
         words |= {"weight_rule": rule, "seed": int(rng.integers(100))}
         if rule == "combined":
             words |= {"alpha": 0.6, "beta": 0.3, "gamma": 0.1}

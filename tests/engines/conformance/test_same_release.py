@@ -74,6 +74,7 @@ def check(case: Case, seed: int, engine: str, folder: Path) -> bool:
     assert_frame_equal(found.table, expected.table, check_exact=True)
     assert found.rows == expected.rows
     assert found.steered == expected.steered
+    assert found.learned == expected.learned
     assert dict(found.dtypes) == dict(expected.table.schema)
     assert _answered(found) == _answered(expected)
     return True
