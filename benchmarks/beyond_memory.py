@@ -100,8 +100,8 @@ def section(found: dict[str, dict[str, Any]], asked: argparse.Namespace) -> list
         f"Made by `python benchmarks/beyond_memory.py {' '.join([*said, '--engines', *found])}`: made-up people in a",
         f"Parquet file, {len(SIZES)} quasi-identifiers, InfoGain, k = {asked.k}, nodes handed over at "
         f"{asked.hand_over:,} rows;",
-        "from file to release with order, audit and report. Spark runs on `local[2]`; its peak is that of the driver's",
-        "Python alone.",
+        "from file to release with order, audit and report.",
+        *(["Spark runs on `local[2]`; its peak is that of the driver's Python alone."] if "spark" in found else []),
         "",
         "| engine | file to release | table made | levels | peak memory | regions |",
         "|---|---|---|---|---|---|",
