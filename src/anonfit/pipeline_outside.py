@@ -107,6 +107,8 @@ def refuse_only_memory(spec: Spec, engine: str | None = None) -> None:
     name = engine or spec.engine.name
     if name not in ("auto", "memory") and (faults := _not_outside(spec)):
         raise SpecError([f"engine.name = '{name}': {fault}." for fault in faults])
+    if name not in ("auto", "memory") and spec.engine.sample is not None and spec.method.algorithm != "mondrian":
+        raise SpecError([f"engine.sample is not for method.algorithm = '{spec.method.algorithm}'; leave it out."])
 
 
 def make_outside(

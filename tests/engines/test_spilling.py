@@ -52,6 +52,19 @@ def test_a_folder_of_our_own(tmp_path):
     assert list((tmp_path / "deep" / "place").iterdir()) == []
 
 
+def test_a_folder_in_use_stays_whoever_uses_it(tmp_path):
+    finished = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
+    with spill_folder(tmp_path) as folder:
+        # As seen from another machine, or from another container: there is no such process.
+        away = folder.rename(tmp_path / f"anonfit-spill-{int(finished.stdout)}-abc")
+        sweep_spill(tmp_path)
+        assert away.exists()
+    # And one that is no longer used goes, also if another process has its number by now.
+    away.rename(tmp_path / f"anonfit-spill-{os.getpid()}-abc")
+    sweep_spill(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_folder_is_gone_after_a_failure(tmp_path):
     with pytest.raises(ZeroDivisionError), spill_folder(tmp_path):
         raise ZeroDivisionError

@@ -87,6 +87,7 @@ def check(people: pl.DataFrame, source: str, engine: str, **which: str) -> None:
 def test_sqlite(people, sqlite_file, engine):
     check(people, f"sqlite:{sqlite_file}", engine, table="the people")
     check(people, f"sqlite:{sqlite_file}", engine, query='SELECT * FROM "the people" WHERE 1 = 1;')
+    check(people, f"sqlite:{sqlite_file}", engine, query='SELECT * FROM "the people" -- everybody')
 
 
 @pytest.mark.parametrize("engine", ["memory", "duckdb", "auto"])
@@ -98,7 +99,7 @@ def test_duckdb(people, duckdb_file, engine):
 @pytest.mark.parametrize("engine", ["memory", "duckdb", "auto"])
 def test_postgresql(people, postgresql, engine):
     check(people, postgresql, engine, table="public.persons")
-    check(people, postgresql, engine, query="SELECT * FROM persons ORDER BY age")
+    check(people, postgresql, engine, query="SELECT * FROM persons ORDER BY age -- the youngest first")
 
 
 def test_types_of_sqlite_are_those_of_the_values(tmp_path):

@@ -47,7 +47,7 @@ class DatabaseSource:
     def select(self) -> str:
         """The query that gives all rows."""
         if self.query is not None:
-            return self.query.strip().rstrip(";")
+            return self.query.strip().rstrip(";") + "\n"  # it may end with a comment
         assert self.table is not None
         name = ".".join(quoted(part) for part in self.table.split("."))
         return f"SELECT * FROM {name}"  # noqa: S608 - the name is quoted

@@ -46,6 +46,18 @@ def ingest(source: Any, options: ReadOptions, folder: Path) -> Ingested:
     """A source as Parquet files, written to a folder where it is none yet."""
     import polars as pl
 
+    found = _ingested(source, options, folder)
+    for name, dtype in found.schema.items():
+        if dtype in (pl.Int128, pl.UInt128):
+            raise DataError(
+                f"column '{name}' is of type {dtype}, which only the engine 'memory' reads; cast it to Int64."
+            )
+    return found
+
+
+def _ingested(source: Any, options: ReadOptions, folder: Path) -> Ingested:
+    import polars as pl
+
     if isinstance(source, DatabaseSource):
         return _from_database(source, options, folder)
     if not isinstance(source, str | Path):
@@ -61,17 +73,23 @@ def ingest(source: Any, options: ReadOptions, folder: Path) -> Ingested:
     except (pl.exceptions.PolarsError, OSError) as error:
         raise DataError(f"{paths[0].name} cannot be read as a table: {type(error).__name__}.") from None
     wanted = [name for name in schemas[0].names() if options.columns is None or name in options.columns]
-    if any(
-        {name: found.get(name) for name in wanted} != {name: schemas[0][name] for name in wanted} for found in schemas
-    ):
+    chosen = [[(name, dtype) for name, dtype in found.items() if name in wanted] for found in schemas]
+    if any(found != chosen[0] for found in chosen):
         return _in_memory(source, options, folder)
-    if all(table_format(path) == "parquet" for path in paths):
+    if all(table_format(path) == "parquet" for path in paths) and not _may_be_confused(schemas):
         return Ingested(tuple(paths), {name: schemas[0][name] for name in wanted}, cleaned=False)
     files = []
     for number, scan in enumerate(scans):
         files.append(folder / f"source-{number}.parquet")
         scan.select(wanted).sink_parquet(files[-1])
     return Ingested(tuple(files), {name: schemas[0][name] for name in wanted}, cleaned=False)
+
+
+def _may_be_confused(schemas: Sequence[Mapping[str, pl.DataType]]) -> bool:
+    """Whether columns of several files could be taken for others where case does not count: their order differs."""
+    names = [list(schema) for schema in schemas]
+    every = {name for found in names for name in found}
+    return any(found != names[0] for found in names) and len({name.lower() for name in every}) < len(every)
 
 
 def scan_of(

@@ -77,3 +77,48 @@ def test_quasi_identifiers(engine, kind, counted):
     expected, found = af.anonymize(frame, **words), af.anonymize(frame, engine=engine, **words)
     assert found.recoding.to_json() == expected.recoding.to_json()
     assert_frame_equal(found.data, expected.data, check_exact=True)
+
+
+def _released_as_in_memory(engine: str, source: Any, **words: Any) -> None:
+    expected, found = af.anonymize(source, **words), af.anonymize(source, engine=engine, **words)
+    assert_frame_equal(found.data, expected.data, check_exact=True)
+    assert found.recoding.to_json() == expected.recoding.to_json()
+
+
+@pytest.mark.parametrize("engine", FAST_ENGINES)
+def test_names_that_differ_in_case_or_are_our_own(engine, tmp_path):
+    rng = np.random.default_rng(8)
+    names = ["age", "Age", "AGE_1", "rows_of_a_value", "held0", "column1", 'a"b; DROP TABLE x --']
+    frame = pl.DataFrame({name: rng.integers(0, 4 + place, ROWS) for place, name in enumerate(names)})
+    words = {"quasi_identifiers": ["Age", *names[3:6]], "insensitive": ["AGE_1", names[6]], "identifiers": ["age"]}
+    _released_as_in_memory(engine, frame, k=5, **words)
+    frame.write_parquet(tmp_path / "part-0.parquet")
+    _released_as_in_memory(engine, str(tmp_path / "part-0.parquet"), k=5, **words)
+    frame.select(*names[1:], names[0]).write_parquet(tmp_path / "part-1.parquet")
+    _released_as_in_memory(engine, str(tmp_path / "part-*.parquet"), k=5, **words)
+
+
+@pytest.mark.parametrize("engine", FAST_ENGINES)
+def test_folders_that_look_like_columns(engine, tmp_path):
+    folder = tmp_path / "age=7"
+    folder.mkdir()
+    rng = np.random.default_rng(9)
+    pl.DataFrame({"age": rng.integers(0, 50, ROWS)}).write_parquet(folder / "table[1].parquet")
+    pl.DataFrame({"age": rng.integers(50, 90, ROWS)}).write_parquet(folder / "table1.parquet")
+    _released_as_in_memory(engine, str(folder / "table1.parquet"), quasi_identifiers=["age"], k=5)
+
+
+@pytest.mark.parametrize("engine", ["memory", *FAST_ENGINES])
+def test_files_with_columns_in_another_order_are_refused(engine, tmp_path):
+    frame = pl.DataFrame({"age": range(ROWS), "size": range(ROWS)})
+    frame.write_parquet(tmp_path / "part-0.parquet")
+    frame.select("size", "age").write_parquet(tmp_path / "part-1.parquet")
+    with pytest.raises(af.errors.DataError, match="part-1.parquet has other columns"):
+        af.anonymize(str(tmp_path / "part-*.parquet"), quasi_identifiers=["age", "size"], k=5, engine=engine)
+
+
+@pytest.mark.parametrize("engine", FAST_ENGINES)
+def test_numbers_of_128_bits_are_refused(engine):
+    frame = pl.DataFrame({"age": pl.Series(range(ROWS), dtype=pl.Int128)})
+    with pytest.raises(af.errors.DataError, match=r"column 'age' is of type Int128.*cast it to Int64"):
+        af.anonymize(frame, quasi_identifiers=["age"], k=5, engine=engine)

@@ -155,3 +155,15 @@ def test_wrong_sizes_are_told():
         with pytest.raises(SpecError, match=r"engine\.sample"):
             spec_of({"version": 1, "data": {"source": "a.csv"}, "columns": {"a": {"role": "quasi-identifier"}},
                      "privacy": {"k": 2}, "engine": {"sample": word}})  # fmt: skip
+
+
+def test_a_sample_is_refused_where_none_is_taken():
+    asked = {"version": 1, "data": {"source": "a.csv"}, "columns": {"a": {"role": "quasi-identifier"}},
+             "privacy": {"k": 2}, "engine": {"name": "memory", "sample": 100}}  # fmt: skip
+    with pytest.raises(SpecError, match=r"engine\.sample is not for engine\.name = 'memory'"):
+        spec_of(asked)
+    frame = pl.DataFrame({"age": range(20), "y": ["a", "b"] * 10})
+    words = {"quasi_identifiers": ["age"], "targets": ["y"], "k": 2, "engine": "duckdb", "algorithm": "tdr"}
+    spec = spec_of_keywords(frame, words)
+    with pytest.raises(SpecError, match=r"engine\.sample is not for method\.algorithm = 'tdr'"):
+        make(replace(spec, engine=replace(spec.engine, sample=10)))

@@ -41,6 +41,26 @@ def test_a_session_of_its_own_is_silent(source):
     assert (done.stdout, done.stderr) == ("spark 12\n", "")
 
 
+MODES = """
+import sys
+from pathlib import Path
+from anonfit.engines.spark.session import session
+spark = session()
+spark.range(100).repartition(3).count()
+print(*(oct(path.stat().st_mode & 0o777) for path in Path(sys.argv[1]).rglob("*")))
+"""
+
+
+def test_only_the_owner_reads_what_a_session_of_its_own_writes(tmp_path):
+    known = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK", "PYSPARK"))}
+    words = [sys.executable, "-c", MODES, str(tmp_path)]
+    done = subprocess.run(
+        words, env=known | {"SPARK_LOCAL_DIRS": str(tmp_path)}, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split()
+    assert set(done.stdout.split()) <= {"0o600", "0o700"}
+
+
 def test_without_java_there_is_one_sentence(source, tmp_path):
     done = _run(source, JAVA_HOME=str(tmp_path / "nowhere"), PATH="/usr/bin:/bin")
     assert done.stdout.startswith("EngineError engine spark: Java did not start")

@@ -12,15 +12,14 @@ from numpy.typing import NDArray
 
 from anonfit.engines.contract import Counted, CountRequest, Draw, Field, Move, Placing, Written
 from anonfit.engines.duckdb.connection import Connection
+from anonfit.engines.duckdb.sources import clean, file_rows, held_type, released
 from anonfit.engines.duckdb.sql import (
     NODE,
     count_query,
     drawn,
     node_list,
-    quoted,
     routed_node,
     sql_type,
-    text,
 )
 from anonfit.engines.duckdb.writing import RawColumn, write_sorted
 from anonfit.errors import TooManyGroups
@@ -62,16 +61,18 @@ class DuckDBEngine:
         """
         self.known_by = list(without_missing)
         self.connection = connection
-        self.schema = {name: _plain(dtype) for name, dtype in schema.items()}
-        self.released = {name: _released(dtype) for name, dtype in schema.items()}
+        self.schema = {name: held_type(dtype) for name, dtype in schema.items()}
+        self.released = {name: released(dtype) for name, dtype in schema.items()}
+        # Columns are named by their places: for DuckDB names that differ in case only are the same.
+        self.held = {name: f"held{place}" for place, name in enumerate(self.schema)}
+        places, rows = file_rows(files)
         columns = ", ".join(
-            f"{_clean(name, dtype, (missing_texts or {}).get(name, ()))} AS {quoted(name)}"
+            f"{clean(places[name], dtype, (missing_texts or {}).get(name, ()))} AS {self.held[name]}"
             for name, dtype in self.schema.items()
         )
-        paths = ", ".join(text(str(path)) for path in files)
-        source = f"SELECT {columns} FROM read_parquet([{paths}])"  # noqa: S608 - our names
-        self.read = int(connection.value(f"SELECT count(*) FROM read_parquet([{paths}])"))  # noqa: S608
-        known = " AND ".join(f"{quoted(name)} IS NOT NULL" for name in without_missing)
+        source = f"SELECT {columns} FROM {rows}"  # noqa: S608 - our names
+        self.read = int(connection.value(f"SELECT count(*) FROM {rows}"))  # noqa: S608
+        known = " AND ".join(f"{self.held[name]} IS NOT NULL" for name in without_missing)
         where = f" WHERE {known}" if known else ""
         connection.run(f"CREATE VIEW all_rows AS {source}")
         connection.run(f"CREATE VIEW source_rows AS SELECT * FROM all_rows{where}")  # noqa: S608
@@ -85,7 +86,7 @@ class DuckDBEngine:
         """How many values are missing in columns that have missing values."""
         if not names:
             return {}
-        counts = ", ".join(f"count(*) - count({quoted(name)})" for name in names)
+        counts = ", ".join(f"count(*) - count({self.held[name]})" for name in names)
         found = self.connection.row(f"SELECT {counts} FROM source_rows")  # noqa: S608
         return {name: int(count) for name, count in zip(names, found, strict=True) if count}
 
@@ -95,13 +96,13 @@ class DuckDBEngine:
             return 0
         if count is None:
             return self.read - self.rows
-        persons = f"coalesce(sum(TRY_CAST({quoted(count)} AS BIGINT)), 0)"
-        some = " OR ".join(f"{quoted(name)} IS NULL" for name in self.known_by)
+        persons = f"coalesce(sum(TRY_CAST({self.held[count]} AS BIGINT)), 0)"
+        some = " OR ".join(f"{self.held[name]} IS NULL" for name in self.known_by)
         return int(self.connection.value(f"SELECT {persons} FROM all_rows WHERE {some}"))  # noqa: S608
 
     def distinct_share(self, name: str) -> float:
         """The share of different values among a column's known ones, 0 where it is far from 1."""
-        column = quoted(name)
+        column = self.held[name]
         query = f"SELECT count({column}), approx_count_distinct({column}) FROM source_rows"  # noqa: S608
         known, roughly = self.connection.row(query)
         if known < 2 or roughly < 0.75 * known:
@@ -111,11 +112,12 @@ class DuckDBEngine:
 
     def distinct(self, names: Sequence[str]) -> tuple[pl.DataFrame, NDArray[np.int64]]:
         """The different combinations of some columns' values, missing ones too, and how many rows have each."""
-        keys = ", ".join(quoted(name) for name in names)
+        keys = ", ".join(self.held[name] for name in names)
         query = f"SELECT {keys}, count(*)::BIGINT AS {COUNT} FROM source_rows GROUP BY {keys}"  # noqa: S608
         frame = self.connection.frame(query)
         counts = frame[COUNT].to_numpy().astype(np.int64)
-        return frame.drop(COUNT).cast({name: self.schema[name] for name in names}), counts
+        named = frame.drop(COUNT).rename({self.held[name]: name for name in names})
+        return named.cast({name: self.schema[name] for name in names}), counts
 
     def code(self, fields: Sequence[Field], kept: Sequence[str]) -> None:
         """Turn every row into its fields by looking its values up, and keep raw values; few texts are kept as ranks."""
@@ -127,13 +129,15 @@ class DuckDBEngine:
             table = f"lookup{number}"
             self._store_lookup(table, field)
             same = " AND ".join(
-                f"source_rows.{quoted(name)} IS NOT DISTINCT FROM {table}.value{place}"
+                f"source_rows.{self.held[name]} IS NOT DISTINCT FROM {table}.value{place}"
                 for place, name in enumerate(field.values.columns)
             )
             joins.append(f" JOIN {table} ON {same}")
             chosen.append(f"{table}.code::{sql_type(field.codes.dtype)} AS {field.name}")
         chosen += [
-            f"source_rows.{quoted(name)} AS {place}" for name, place in places.items() if name not in self.dictionaries
+            f"source_rows.{self.held[name]} AS {place}"
+            for name, place in places.items()
+            if name not in self.dictionaries
         ]
         query = f"SELECT {', '.join(chosen)}, 0::UINTEGER AS {NODE} FROM source_rows{''.join(joins)}"  # noqa: S608
         self.connection.run(f"CREATE TABLE {ACTIVE} AS {query}")
@@ -158,7 +162,7 @@ class DuckDBEngine:
 
         if self.schema[name] != pl.String:
             return None
-        roughly = self.connection.value(f"SELECT approx_count_distinct({quoted(name)}) FROM source_rows")  # noqa: S608
+        roughly = self.connection.value(f"SELECT approx_count_distinct({self.held[name]}) FROM source_rows")  # noqa: S608
         if roughly > FEW_TEXTS // 2:
             return None
         values = self.distinct([name])[0][name]
@@ -270,29 +274,3 @@ COUNT = "rows_of_a_value"
 def _rank_field(name: str, values: pl.Series) -> Field:
     """The field of texts' ranks."""
     return Field(name, values.to_frame(), np.arange(len(values)).astype(np.uint16 if len(values) > 256 else np.uint8))
-
-
-def _plain(dtype: pl.DataType) -> pl.DataType:
-    """The type of a column in the database: texts are texts."""
-    import polars as pl
-
-    return pl.String() if isinstance(dtype, pl.Categorical | pl.Enum) else dtype
-
-
-def _released(dtype: pl.DataType) -> pl.DataType:
-    """The type of a raw column in the release: an Enum would bring all its categories into the file."""
-    import polars as pl
-
-    return pl.String() if isinstance(dtype, pl.Enum) else dtype
-
-
-def _clean(name: str, dtype: pl.DataType, missing: Sequence[str]) -> str:
-    """A source column in which nothing but NULL is missing."""
-    import polars as pl
-
-    column = quoted(name)
-    if isinstance(dtype, pl.String) and missing:
-        return f"CASE WHEN {column} IN ({', '.join(text(one) for one in missing)}) THEN NULL ELSE {column} END"
-    if dtype.is_float():
-        return f"CASE WHEN isnan({column}) THEN NULL ELSE {column} END"
-    return column

@@ -15,7 +15,6 @@ __all__ = [
     "drawn",
     "node_list",
     "part_of",
-    "quoted",
     "routed_node",
     "sql_type",
     "text",
@@ -25,11 +24,6 @@ NODE = "node"
 BITS = 63
 """Bits of a whole number that is not negative."""
 TYPES = {"u1": "UTINYINT", "u2": "USMALLINT", "u4": "UINTEGER", "i4": "INTEGER", "i8": "BIGINT"}
-
-
-def quoted(name: str) -> str:
-    """A name as SQL writes it."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def text(value: str) -> str:

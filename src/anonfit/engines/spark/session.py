@@ -25,6 +25,8 @@ LOCAL = {
     "spark.ui.showConsoleProgress": "false",
 }
 """Settings of a session that we start on this machine alone, where nothing else is said: nobody else can reach it."""
+PRIVATE = 0o077
+"""Files that Java and the executors it starts write hold rows: others may not read them."""
 
 
 @contextmanager
@@ -68,8 +70,9 @@ def _start_java() -> None:
 
     if SparkContext._gateway is not None:
         return
+    words = {"stdout": DEVNULL, "stderr": DEVNULL, "umask": PRIVATE}
     try:
-        gateway: Any = launch_gateway(popen_kwargs={"stdout": DEVNULL, "stderr": DEVNULL})  # type: ignore[no-untyped-call]
+        gateway: Any = launch_gateway(popen_kwargs=words)  # type: ignore[no-untyped-call]
         SparkContext._ensure_initialized(gateway=gateway)
     except Exception as error:
         raise EngineError(
