@@ -38,7 +38,7 @@ from anonfit.engines.fitting import COMFORTABLE, available_memory, needed_memory
 from anonfit.engines.levels.growing import HAND_OVER
 from anonfit.engines.spark.sources import PARTITION
 from anonfit.engines.spilling import spill_folder
-from anonfit.errors import DataError, EngineError, SpecError
+from anonfit.errors import DataError, SpecError
 from anonfit.interrupting import Stopping, unstoppable
 from anonfit.made import Later, Made, RowCounts, raw_batches
 from anonfit.pipeline_spark import rows_here, rows_that_stay, spark_engine
@@ -214,13 +214,7 @@ def _engine(
     """
     from anonfit.engines.duckdb.engine import DuckDBEngine
 
-    try:
-        found = ingest(source, options, folder)
-    except OSError as error:
-        raise EngineError(
-            f"engine duckdb: the source could not be copied to the spill folder {folder.parent} ({error.strerror}): is "
-            "the disk full?"
-        ) from None
+    found = ingest(source, options, folder)
     names = complete_names(spec, schema)
     texts = {} if found.cleaned else dict.fromkeys(options.clean, options.missing)
     dropping = names if spec.data.missing_policy == "drop" else []

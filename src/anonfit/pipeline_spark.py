@@ -17,7 +17,7 @@ from anonfit.binding import (
     workload_of,
 )
 from anonfit.engines.spark.sources import HeldRows, from_files, hold
-from anonfit.errors import DataError, EngineError
+from anonfit.errors import DataError
 from anonfit.spec import Spec
 from anonfit.tables.ingesting import ingest, scan_of
 from anonfit.tables.reading import ReadOptions
@@ -87,16 +87,9 @@ def _rows(
 
     if isinstance(source, HeldRows):
         return source.rows(), source.types, None
-    texts = dict.fromkeys(options.clean, options.missing)
     spark = session()
-    try:
-        found = ingest(source, options, folder)
-    except OSError as error:
-        raise EngineError(
-            f"engine spark: the source could not be copied to the spill folder {folder.parent} ({error.strerror}): is "
-            "the disk full?"
-        ) from None
-    texts = {} if found.cleaned else texts
+    found = ingest(source, options, folder)
+    texts = {} if found.cleaned else dict.fromkeys(options.clean, options.missing)
     scan = scan_of(found, missing_texts=texts, without_missing=dropping)
     return from_files(spark, found.files, found.schema, texts), found.schema, scan
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anonfit.errors import DataError
+from anonfit.errors import DataError, EngineError
 from anonfit.tables.databases import DatabaseSource
 from anonfit.tables.frames import from_frame
 from anonfit.tables.reading import (
@@ -46,7 +46,12 @@ def ingest(source: Any, options: ReadOptions, folder: Path) -> Ingested:
     """A source as Parquet files, written to a folder where it is none yet."""
     import polars as pl
 
-    found = _ingested(source, options, folder)
+    try:
+        found = _ingested(source, options, folder)
+    except OSError as error:
+        raise EngineError(
+            f"the source could not be copied to the spill folder {folder.parent} ({error.strerror}): is the disk full?"
+        ) from None
     for name, dtype in found.schema.items():
         if dtype in (pl.Int128, pl.UInt128):
             raise DataError(

@@ -22,6 +22,7 @@ from anonfit.engines.duckdb.sql import (
     sql_type,
 )
 from anonfit.engines.duckdb.writing import RawColumn, write_sorted
+from anonfit.engines.taking import in_batches
 from anonfit.errors import TooManyGroups
 
 if TYPE_CHECKING:
@@ -242,15 +243,7 @@ class DuckDBEngine:
 
     def take(self, nodes: Mapping[int, int], names: Sequence[str]) -> Iterator[tuple[int, dict[str, NDArray[Any]]]]:
         """Fetch the rows of several nodes in one scan, and part them here."""
-        batch: list[int] = []
-        rows = 0
-        for node in sorted(nodes):
-            if batch and rows + nodes[node] > TAKEN_ROWS:
-                yield from self._take(batch, names)
-                batch, rows = [], 0
-            batch.append(node)
-            rows += nodes[node]
-        if batch:
+        for batch in in_batches(nodes, TAKEN_ROWS):
             yield from self._take(batch, names)
 
     def _take(self, nodes: Sequence[int], names: Sequence[str]) -> Iterator[tuple[int, dict[str, NDArray[Any]]]]:

@@ -22,6 +22,7 @@ from anonfit.engines.spark.sources import PARTITION, Loading, storable
 from anonfit.engines.spark.storage import plain, released, restored, stored, stored_type
 from anonfit.engines.spark.work import ROWS, Code, Count, Finish, Lookup, Part, Sample, fields_of
 from anonfit.engines.spark.writing import write_sorted
+from anonfit.engines.taking import in_batches
 from anonfit.errors import DataError, TooManyGroups
 
 if TYPE_CHECKING:
@@ -269,15 +270,7 @@ class SparkEngine:
 
     def take(self, nodes: Mapping[int, int], names: Sequence[str]) -> Iterator[tuple[int, dict[str, NDArray[Any]]]]:
         """Fetch the rows of several nodes in one go, and part them here."""
-        batch: list[int] = []
-        rows = 0
-        for node in sorted(nodes):
-            if batch and rows + nodes[node] > TAKEN_ROWS:
-                yield from self._take(batch, names)
-                batch, rows = [], 0
-            batch.append(node)
-            rows += nodes[node]
-        if batch:
+        for batch in in_batches(nodes, TAKEN_ROWS):
             yield from self._take(batch, names)
 
     def _take(self, nodes: Sequence[int], names: Sequence[str]) -> Iterator[tuple[int, dict[str, NDArray[Any]]]]:
