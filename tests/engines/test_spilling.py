@@ -10,6 +10,7 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -63,6 +64,15 @@ def test_a_folder_in_use_stays_whoever_uses_it(tmp_path):
     away.rename(tmp_path / f"anonfit-spill-{os.getpid()}-abc")
     sweep_spill(tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_query_can_be_interrupted(tmp_path):
+    with connections.connect(tmp_path, memory=256 * 2**20) as connection:
+        timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            connection.value("SELECT sum(hash(a.range, b.range) % 7) FROM range(1000000) a, range(1000000) b")
+        timer.join()
 
 
 def test_the_folder_is_gone_after_a_failure(tmp_path):

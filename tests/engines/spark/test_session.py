@@ -61,6 +61,25 @@ def test_only_the_owner_reads_what_a_session_of_its_own_writes(tmp_path):
     assert set(done.stdout.split()) <= {"0o600", "0o700"}
 
 
+INTERRUPTED = """
+import os, signal, threading
+from anonfit.engines.spark.session import session, told
+spark = session()
+threading.Timer(2, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    told(lambda: spark.range(10**13).selectExpr("sum(hash(id))").collect())
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_a_job_can_be_interrupted():
+    known = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK", "PYSPARK"))}
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], env=known, capture_output=True, text=True, timeout=300)
+    assert done.stdout == "interrupted\n"
+    assert "reentrant call" not in done.stderr
+
+
 def test_without_java_there_is_one_sentence(source, tmp_path):
     done = _run(source, JAVA_HOME=str(tmp_path / "nowhere"), PATH="/usr/bin:/bin")
     assert done.stdout.startswith("EngineError engine spark: Java did not start")

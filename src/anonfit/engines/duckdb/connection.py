@@ -46,6 +46,10 @@ class Connection:
                 f"engine duckdb: reading or spilling failed ({type(error).__name__}); look whether the source and the "
                 f"spill folder {self._place()} can be read and written."
             ) from None
+        except RuntimeError as error:
+            if "interrupted" in str(error):  # DuckDB's word for Ctrl-C
+                raise KeyboardInterrupt from None
+            raise
         except duckdb.Error as error:
             raise EngineError(f"engine duckdb: a query failed ({type(error).__name__}).") from None
 

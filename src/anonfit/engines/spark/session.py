@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -60,7 +62,17 @@ def session() -> Any:
         for name, value in LOCAL.items():
             if not known.contains(name):
                 builder = builder.config(name, value)
-    return told(builder.getOrCreate)
+    with _own_interrupts():
+        return told(builder.getOrCreate)
+
+
+@contextmanager
+def _own_interrupts() -> Iterator[None]:
+    """Keep what Ctrl-C does. Spark's answer to it asks Java in the middle of another question, and prints all of it."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, before)
 
 
 def _start_java() -> None:
