@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import shutil
@@ -65,7 +66,9 @@ def spark_frame(frame: pl.DataFrame) -> Any:
 @cache
 def event_folder() -> Path:
     """Where the session tells what its stages did."""
-    return Path(tempfile.mkdtemp(prefix="anonfit-spark-events-"))
+    folder = Path(tempfile.mkdtemp(prefix="anonfit-spark-events-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 @cache

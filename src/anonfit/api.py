@@ -230,6 +230,7 @@ def anonymize(
     engine: str = "auto",
     memory: str | None = None,
     spill: str | None = None,
+    sample: int | None = None,
     threads: int | None = None,
 ) -> Release:
     """Make an anonymous release of a table about people.
@@ -303,6 +304,7 @@ def anonymize(
         engine: `memory`, `duckdb` for tables that do not fit in memory, `spark`, or `auto`.
         memory: How much of it the engine may use, such as `2GB`.
         spill: The folder in which the engine puts what does not fit.
+        sample: Of very large tables, grow the upper levels on about so many rows.
         threads: How many threads to use; all cores if not given.
 
     Returns:

@@ -42,7 +42,7 @@ SECTIONS = {
         "max_spans",
         "start",
     ),
-    "engine": ("memory", "spill"),
+    "engine": ("memory", "spill", "sample"),
     "output": ("values", "order", "regions", "consent"),
 }
 """Keywords that are settings of a section, under the same name."""

@@ -257,3 +257,24 @@ def test_kernels_are_kept_without_a_home_and_with_a_package_that_cannot_be_writt
     place, files = result.stdout.rsplit(maxsplit=1)
     assert Path(place).is_relative_to(folder)
     assert int(files) > 0
+
+
+TERMINATED = """
+import os, signal, sys
+from anonfit.engines.duckdb.engine import DuckDBEngine
+DuckDBEngine.code = lambda *_: os.kill(os.getpid(), signal.SIGTERM)
+from anonfit.cli.main import main
+main()
+"""
+
+
+def test_a_run_that_is_terminated_leaves_nothing(folder: Path) -> None:
+    spill = folder / "spill"
+    words = ["run", "spec.toml", "--out", "release", "--engine", "duckdb", "--set", f"engine.spill={spill}"]
+    result = subprocess.run(
+        [sys.executable, "-c", TERMINATED, *words], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 143
+    assert result.stderr.endswith("\nterminated; nothing was published.\n")
+    assert list(spill.iterdir()) == []
+    assert not (folder / "release").exists()

@@ -149,3 +149,16 @@ def test_dates_of_a_format_are_refused():
     release = af.anonymize(frame, quasi_identifiers=["day"], k=2, types={"day": "date"}, date_formats={"day": "%d.%m.%Y"})  # fmt: skip
     with pytest.raises(RecodingError, match="store them as dates"):
         release.recoding.to_sql("people")
+
+
+def test_neighbours_among_short_numbers_stay_apart():
+    """A cut between two numbers of 32 bits that follow each other would be one of them, if it were rounded."""
+    low = np.float32(0.1)
+    values = [low, np.nextafter(low, np.float32(1))] * 4
+    frame = pl.DataFrame({"x": pl.Series(values, dtype=pl.Float32), "row": range(8)})
+    release = af.anonymize(frame, quasi_identifiers=["x"], identifiers=["row"], k=3)
+    assert release.recoding.regions == 2
+    with duckdb.connect() as connection:
+        connection.register("people", frame.to_arrow())
+        found = connection.execute(release.recoding.to_sql("people", keep=["row"])).fetchall()
+    assert _plain(found) == _expected(release, frame, "labels")

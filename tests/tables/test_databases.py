@@ -210,3 +210,10 @@ def test_a_release_as_a_table(people, kind, tmp_path, request):
     release.to_table(address, "re leased", replace=True)
     again = pl.concat(database_source(address, table="re leased", query=None, folder=Path()).frames())
     assert_frame_equal(again, found)
+
+
+def test_whole_numbers_that_sqlite_does_not_know(tmp_path):
+    frame = pl.DataFrame({"age": [1, 2] * 3, "count": pl.Series([2**63 + 1] * 6, dtype=pl.UInt64)})
+    release = af.anonymize(frame, quasi_identifiers=["age"], insensitive=["count"], k=3)
+    with pytest.raises(ReleaseError, match="no whole numbers as large as some of 't'"):
+        release.to_table(f"sqlite:{tmp_path / 'out.db'}", "t")

@@ -6,8 +6,11 @@ them.
 from __future__ import annotations
 
 import json
+import logging
+import signal
 import sys
 from pathlib import Path
+from types import FrameType
 from typing import Annotated
 
 import typer
@@ -381,10 +384,18 @@ def _options(
     pass
 
 
+def _end(_number: int, _frame: FrameType | None) -> None:
+    """End as after an interrupt: rows that were put aside are removed."""
+    sys.stderr.write("terminated; nothing was published.\n")
+    sys.exit(143)
+
+
 def main() -> None:
     """Run the command line; every error becomes one text and an exit status."""
     from anonfit.cli.showing import show_failure
 
+    signal.signal(signal.SIGTERM, _end)
+    logging.getLogger().addHandler(logging.NullHandler())  # what libraries log of an interrupt is nothing for people
     try:
         app()
     except Exception as error:

@@ -52,6 +52,8 @@ def _search(value: str, bounds: Sequence[str], results: Sequence[str]) -> str:
 
 def _ordered_cell(column: OrderedCells, value: str) -> str:
     shift = int(column.has_missing)
+    if column.scale == Scale.NUMBER:
+        value = f"CAST({value} AS DOUBLE PRECISION)"  # or cuts would be rounded to shorter numbers
     cuts = [_cut(cut, column.scale) for cut in column.cuts]
     found = _search(value, cuts, [str(cell + shift) for cell in range(len(cuts) + 1)])
     if not column.domain:

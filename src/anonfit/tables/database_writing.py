@@ -77,6 +77,8 @@ def write_to_database(
     except ReleaseError:
         raise
     except Exception as error:
+        if isinstance(error, OverflowError):
+            raise ReleaseError(f"{kind} has no whole numbers as large as some of '{table}'; write texts.") from None
         if type(error).__module__.lstrip("_").partition(".")[0] not in ("sqlite3", "duckdb", "psycopg"):
             raise
         raise ReleaseError(

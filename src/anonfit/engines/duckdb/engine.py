@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from anonfit.engines.contract import Counted, CountRequest, Draw, Field, Move, Placing, Written
 from anonfit.engines.duckdb.connection import Connection
-from anonfit.engines.duckdb.sources import clean, file_rows, held_type, released
+from anonfit.engines.duckdb.sources import clean, file_rows
 from anonfit.engines.duckdb.sql import (
     NODE,
     count_query,
@@ -23,6 +23,7 @@ from anonfit.engines.duckdb.sql import (
 )
 from anonfit.engines.duckdb.writing import RawColumn, write_sorted
 from anonfit.engines.taking import in_batches
+from anonfit.engines.types import plain, released
 from anonfit.errors import TooManyGroups
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class DuckDBEngine:
         """
         self.known_by = list(without_missing)
         self.connection = connection
-        self.schema = {name: held_type(dtype) for name, dtype in schema.items()}
+        self.schema = {name: plain(dtype) for name, dtype in schema.items()}
         self.released = {name: released(dtype) for name, dtype in schema.items()}
         # Columns are named by their places: for DuckDB names that differ in case only are the same.
         self.held = {name: f"held{place}" for place, name in enumerate(self.schema)}

@@ -12,7 +12,7 @@ from anonfit.engines.duckdb.sql import text
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["clean", "file_rows", "held_type", "released"]
+__all__ = ["clean", "file_rows"]
 
 
 def file_rows(files: Sequence[Path]) -> tuple[dict[str, str], str]:
@@ -24,20 +24,6 @@ def file_rows(files: Sequence[Path]) -> tuple[dict[str, str], str]:
     places = {name: f"column{place}" for place, name in enumerate(pl.read_parquet_schema(files[0]))}
     paths = ", ".join(text(str(path)) for path in files)
     return places, f"read_parquet([{paths}], hive_partitioning = false) AS file({', '.join(places.values())})"
-
-
-def held_type(dtype: pl.DataType) -> pl.DataType:
-    """The type of a column in the database: texts are texts."""
-    import polars as pl
-
-    return pl.String() if isinstance(dtype, pl.Categorical | pl.Enum) else dtype
-
-
-def released(dtype: pl.DataType) -> pl.DataType:
-    """The type of a raw column in the release: an Enum would bring all its categories into the file."""
-    import polars as pl
-
-    return pl.String() if isinstance(dtype, pl.Enum) else dtype
 
 
 def clean(column: str, dtype: pl.DataType, missing: Sequence[str]) -> str:

@@ -19,10 +19,11 @@ from anonfit.engines.spark.routing import Tally, routed, sizes_of, tally
 from anonfit.engines.spark.rows import ALL, KEPT, KNOWN, LEFT_OUT, PARTITIONS, Survey, form_of, held_name
 from anonfit.engines.spark.session import quiet, told
 from anonfit.engines.spark.sources import PARTITION, Loading, storable
-from anonfit.engines.spark.storage import plain, released, restored, stored, stored_type
+from anonfit.engines.spark.storage import restored, stored, stored_type
 from anonfit.engines.spark.work import ROWS, Code, Count, Finish, Lookup, Part, Sample, fields_of
 from anonfit.engines.spark.writing import write_sorted
 from anonfit.engines.taking import in_batches
+from anonfit.engines.types import plain, released
 from anonfit.errors import DataError, TooManyGroups
 
 if TYPE_CHECKING:

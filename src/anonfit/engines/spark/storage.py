@@ -10,23 +10,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["is_storable", "plain", "released", "restored", "spark_type", "stored", "stored_type"]
+__all__ = ["is_storable", "restored", "spark_type", "stored", "stored_type"]
 
 TOP = -(1 << 63)
-
-
-def plain(dtype: pl.DataType) -> pl.DataType:
-    """The type of a column as engines tell it: texts are texts."""
-    import polars as pl
-
-    return pl.String() if isinstance(dtype, pl.Categorical | pl.Enum) else dtype
-
-
-def released(dtype: pl.DataType) -> pl.DataType:
-    """The type of a raw column in the release: an Enum would bring all its categories into the file."""
-    import polars as pl
-
-    return pl.String() if isinstance(dtype, pl.Enum) else dtype
 
 
 def is_storable(dtype: pl.DataType) -> bool:
