@@ -61,15 +61,15 @@ def _log(seed: int, queries: int = 120) -> str:
     return "\n".join(lines)
 
 
-def _spec(folder: Path, seed: int, *, frame: Any = None, **log: Any) -> Spec:
-    """A spec of a table with a log; `frame` is used in place of a file."""
+def _spec(folder: Path, seed: int, *, frame: Any = None, words: dict[str, Any] = WORDS, **log: Any) -> Spec:
+    """A spec of a table with a log; what `frame` makes of it is used in place of a file."""
     people = _people(400 + 37 * seed, seed)
     people.write_parquet(folder / "people.parquet")
     (folder / "log.sql").write_text(_log(seed), encoding="utf-8")
     persons = {"count": "people"} if seed % 2 else {"identifiers": ["people"]}
     policy = "category" if seed % 3 else "drop"
     source = str(folder / "people.parquet") if frame is None else frame(people)
-    spec = spec_of_keywords(source, WORDS | persons | {"missing_policy": policy})
+    spec = spec_of_keywords(source, words | persons | {"missing_policy": policy})
     asked = QueryLogSpec((str(folder / "log.sql"),), **log)
     return replace(spec, workload=replace(spec.workload, query_log=asked))
 
@@ -106,6 +106,16 @@ def test_what_is_learned_made_and_told(engine: str, seed: int, tmp_path: Path) -
     _same(found, expected)
     assert found.asked
     assert bool(found.spec.workload.selections) == (seed % 4 != 3)
+    assert _reports(found) == _reports(expected)
+    assert _reports(found)[1]["queries"]["judged"] > 20
+
+
+@pytest.mark.parametrize("engine", FAST_ENGINES)
+def test_a_refined_table_is_judged(engine: str, tmp_path: Path) -> None:
+    words = {name: WORDS[name] for name in ("quasi_identifiers", "insensitive", "k")} | {"release": ["pay"]}
+    spec = _spec(tmp_path, 1, words=words | {"targets": ["ill"], "algorithm": "tdr"}, learn=False)
+    expected, found = _made(spec, "memory"), _made(spec, engine, 40)
+    _same(found, expected)
     assert _reports(found) == _reports(expected)
     assert _reports(found)[1]["queries"]["judged"] > 20
 
