@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.errors import RequestError
-from anonfit.large_tables import LargeTable, drawn_content
+from anonfit.large_tables import LargeTable, drawn_content, whole_domains
 from anonfit.pipeline import Made, demands_of, make, persons_in, refining_of, tree_of, workload_of
 from anonfit.report.aiming import coded_targets
 from anonfit.report.columns import ColumnFigures, clusters_content, column_figures, columns_content
@@ -69,7 +69,7 @@ class Appraisal:
     columns: ColumnFigures | None = None
     clusters: ClusterFigures | None = None
     drawn: tuple[int, int] | None = None
-    """Rows that predictions, rules, clusters and the comparison were measured on, and all rows; None: on all."""
+    """Rows that predictions, rules, clusters, queries and the comparison were measured on, and all; None: on all."""
 
     def content(self, least: int) -> dict[str, Any]:
         """The figures as they may be told: to everybody with k, to the owner of the data with 0."""
@@ -109,8 +109,7 @@ def _held(made: Made, nodes: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDAr
     assert made.source is not None
     count, released = _column(made, Role.COUNT), nodes >= 0
     weights = None if count is None else made.source[count].cast(int).to_numpy()[released]
-    whole = bool(released.all())
-    sizes = np.bincount(nodes if whole else nodes[released], weights=weights).astype(np.int64)
+    sizes = np.bincount(nodes if released.all() else nodes[released], weights=weights).astype(np.int64)
     used = np.flatnonzero(sizes)
     return used, sizes[used]
 
@@ -210,7 +209,8 @@ def appraise_thoroughly(made: Made, *, ks: Sequence[int] = (), large: LargeTable
     The gain is measured of what a release was made for, so not where new rows went through an earlier recoding.
     """
     if large is not None:
-        return replace(_of_all(made, large, appraise_thoroughly(large.drawn, ks=ks)), initial=large.initial)
+        found = _of_all(made, large, appraise_thoroughly(replace(large.drawn, asked=()), ks=ks))
+        return replace(found, initial=large.initial, **_queries(large.drawn, made))
     # Counting raw combinations leaves a core to the rest.
     with ThreadPoolExecutor(1) as pool:
         risk = pool.submit(
@@ -236,8 +236,8 @@ def appraise_thoroughly(made: Made, *, ks: Sequence[int] = (), large: LargeTable
     return replace(found, curve=_curve(trial, ks)) if ks else found
 
 
-def _queries(made: Made) -> dict[str, Any]:
-    """How the queries of the log are answered, where there is one."""
+def _queries(made: Made, whole: Made | None = None) -> dict[str, Any]:
+    """How the queries of the log are answered, where there is one; `whole` has all rows, where some were drawn."""
     if not made.asked:
         return {}
     assert made.source is not None
@@ -251,6 +251,7 @@ def _queries(made: Made) -> dict[str, Any]:
         counts=persons.counts,
         persons=persons.of_groups,
         k=made.spec.privacy.k,
+        domains=None if whole is None else whole_domains(whole),
     )
     judged = judge_queries([(one.ask, one.times) for one in made.asked[:JUDGED]], table)
     total = len(made.source) if persons.counts is None else int(persons.counts.sum(dtype=np.int64))
@@ -266,11 +267,10 @@ def _rules(made: Made) -> tuple[Rule, ...] | None:
     if len(rows) > ROWS:
         drawn = np.random.default_rng(made.spec.method.seed).choice(len(rows), ROWS, replace=False)
         rows, nodes = rows[drawn], nodes[drawn]
-    capped = made.spec.privacy.max_confidence < 1
     names = [
         column.name
         for column in made.schema.of_role(Role.INSENSITIVE, Role.TARGET)
-        if not (capped and column.role == Role.TARGET)
+        if not (made.spec.privacy.max_confidence < 1 and column.role == Role.TARGET)
     ]
     return tuple(find_rules(items_of(made.recoding, nodes, rows, names)))
 

@@ -13,13 +13,23 @@ from numpy.typing import NDArray
 
 from anonfit.made import Made, raw_batches
 from anonfit.report.initial import CombinationCounter, InitialRisk
+from anonfit.tables.codebook import code_column
+from anonfit.tables.domains import Domain
 from anonfit.tables.scanned import RawColumns, ScannedColumns
 from anonfit.tables.schema import Role
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["LargeTable", "drawn_content", "drawn_regions", "raw_columns", "read_large", "released_table"]
+__all__ = [
+    "LargeTable",
+    "drawn_content",
+    "drawn_regions",
+    "raw_columns",
+    "read_large",
+    "released_table",
+    "whole_domains",
+]
 
 DRAWN = 1 << 20
 """Rows of the regions that are drawn, about."""
@@ -47,8 +57,9 @@ class LargeTable:
 def drawn_content(rows: int, of: int) -> dict[str, Any]:
     """What a report says of figures that rest on some regions, as plain data."""
     sentence = (
-        "The table is large: predictions, the attack, rules, clusters and the comparison were measured on rows of "
-        f"regions that were drawn at random, {rows:,} of {of:,} rows. All other figures are of all rows."
+        "The table is large: predictions, the attack, rules, clusters, answers to queries and the comparison were "
+        f"measured on rows of regions that were drawn at random, {rows:,} of {of:,} rows. All other figures are of "
+        "all rows."
     )
     return {"rows": rows, "of": of, "sentence": sentence}
 
@@ -68,6 +79,31 @@ def raw_columns(made: Made) -> RawColumns:
         return ScannedColumns(made.scan)
     assert made.source is not None
     return made.source
+
+
+def whole_domains(made: Made) -> list[Domain]:
+    """What codes of the quasi-identifiers stand for, by the values of all rows: those that were drawn lack some."""
+    import polars as pl
+
+    assert made.scan is not None
+    count = next((column.name for column in made.schema.of_role(Role.COUNT)), None)
+    found = []
+    for column in made.schema.quasi_identifiers:
+        held = made.scan.select(
+            pl.col(column.name).alias("value"),
+            (pl.lit(1) if count is None else pl.col(count)).cast(pl.Int64).alias("persons"),
+        )
+        groups = held.group_by("value").agg(pl.col("persons").sum()).collect(engine="streaming")
+        each = groups["persons"].to_numpy()
+
+        def persons(of_row: NDArray[np.int64], size: int, each: NDArray[np.int64] = each) -> NDArray[np.int64]:
+            sums = np.zeros(size, np.int64)
+            np.add.at(sums, of_row, each)
+            return sums
+
+        values = groups["value"].alias(column.name)
+        found.append(code_column(column, values, persons=persons, k=made.spec.privacy.k).domain)
+    return found
 
 
 def _batches(made: Made) -> Iterator[tuple[pl.DataFrame, NDArray[np.int32]]]:

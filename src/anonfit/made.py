@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from anonfit.workload.accuracy import LearnedWeights
 
-__all__ = ["Later", "Made", "RowCounts", "raw_batches"]
+__all__ = ["Later", "Made", "RowCounts", "batches_of", "raw_batches"]
 
 Held = TypeVar("Held")
 
@@ -139,4 +139,9 @@ class Made:
 def raw_batches(made: Made) -> Iterator[pl.DataFrame]:
     """The raw rows of a table that lives outside of memory, some at a time."""
     assert made.scan is not None
-    return made.scan.collect_batches(chunk_size=BATCH, maintain_order=True, engine="streaming")
+    return batches_of(made.scan)
+
+
+def batches_of(scan: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+    """Rows that live outside of memory, some at a time."""
+    return scan.collect_batches(chunk_size=BATCH, maintain_order=True, engine="streaming")

@@ -38,6 +38,7 @@ from anonfit.made import Made, RowCounts
 from anonfit.pipeline_outside import engine_for, make_outside
 from anonfit.privacy.groups import groups_allowed
 from anonfit.progress import Stage, silent
+from anonfit.query_logs.raw_rows import rows_of_frame
 from anonfit.recoding.grid import combined
 from anonfit.recoding.recoding import Recoding, Unseen
 from anonfit.release.table import released_table
@@ -167,7 +168,7 @@ def make(
     persons = persons_in(schema, frame)
     if spec.workload.query_log is not None:
         stage("Reading the query log")
-    spec, asked_by_log = with_query_log(spec, schema.columns, frame, persons)
+    spec, asked_by_log = with_query_log(spec, schema.columns, rows_of_frame(frame, persons.of_groups))
     workload = workload_of(spec)
     asked: dict[str, Any] = {
         "persons": persons,

@@ -41,6 +41,7 @@ from anonfit.engines.spilling import spill_folder
 from anonfit.errors import DataError, SpecError
 from anonfit.interrupting import Stopping, unstoppable
 from anonfit.made import Later, Made, RowCounts, raw_batches
+from anonfit.outside_log import with_log_outside
 from anonfit.pipeline_spark import rows_here, rows_that_stay, spark_engine
 from anonfit.progress import Stage, silent
 from anonfit.release.outside import placing_of
@@ -97,7 +98,6 @@ def _not_outside(spec: Spec) -> list[str]:
         "observed": spec.output.regions == "observed",
         "original": spec.output.order == "original",
         "explore": spec.method.criterion == "explore",
-        "query_log": spec.workload.query_log is not None,
     }
     return [f"{choice.asked} needs the engine 'memory'" for choice in ONLY_MEMORY if asked[choice.name]]
 
@@ -137,9 +137,11 @@ def make_outside(
         source = rows_that_stay(source, options, folder) if engine == "spark" else source
         with opened(engine, spec, schema, source, options, folder, threads) as (rows_of, left_out, scan):
             _check_raw(rows_of, schema)
+            spec, asked = with_log_outside(spec, schema, rows_of, source, scan, stage)
             result, written = _grown(rows_of, spec, schema, folder, threads, stage, stopping)
         rows = RowCounts(rows_of.read, rows_of.read - rows_of.rows, 0, dropped_persons=left_out)
         made = _made(spec, schema, source, result, written, rows, rows_of.name, reason, scan)
+        made = replace(made, asked=asked)
         if result.selections is not None:
             stage("Answering selections")
             made = replace(made, answers=_answers(made, result.selections))

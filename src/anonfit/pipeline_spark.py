@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from anonfit.engines.spark.engine import SparkEngine
 
-__all__ = ["rows_here", "rows_that_stay", "spark_engine"]
+__all__ = ["frames_here", "rows_here", "rows_that_stay", "spark_engine"]
 
 
 def rows_that_stay(source: Any, options: ReadOptions, folder: Path) -> Any:
@@ -46,6 +47,12 @@ def rows_here(spec: Spec, schema: Schema, source: Any) -> pl.DataFrame:
     if isinstance(source, HeldRows):
         return without_missing(spec, schema, source.frame())
     return read_rows(spec, schema, source)
+
+
+def frames_here(spec: Spec, schema: Schema, source: HeldRows) -> Iterator[pl.DataFrame]:
+    """The rows of a source that could be released, some at a time."""
+    for path in source.files:
+        yield without_missing(spec, schema, replace(source, files=(path,)).frame())
 
 
 @contextmanager

@@ -11,20 +11,17 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from anonfit.algorithms.mondrian import Persons
 from anonfit.errors import RequestError, SpecError
 from anonfit.query_logs.learning import Learned, LogRequest, columns_of, learn, read_request
+from anonfit.query_logs.raw_rows import RawRows
 from anonfit.query_logs.tallies import Ask, Uses
 from anonfit.spec import QueryLogSpec, SelectionSpec, Spec
 from anonfit.spec_reading import parse_spec
 from anonfit.spec_writing import spec_tables, to_toml, toml_value
 from anonfit.tables.databases import is_database
 from anonfit.tables.schema import Column
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = ["Asked", "as_clause", "learn_from_log", "learned_text", "queries", "with_learned", "with_query_log"]
 
@@ -48,25 +45,21 @@ def _request(log: QueryLogSpec, folder: Path | None) -> LogRequest:
     return LogRequest(paths, log.dialect, log.table, log.selections, log.minterms)
 
 
-def learn_from_log(
-    spec: Spec, log: QueryLogSpec, columns: Sequence[Column], frame: pl.DataFrame, persons: Persons
-) -> Learned:
+def learn_from_log(spec: Spec, log: QueryLogSpec, columns: Sequence[Column], rows: RawRows) -> Learned:
     """What a log teaches about the use of a table.
 
     Args:
         spec: What is asked of the table.
         log: The log; paths start at the spec's folder.
         columns: All columns of the table.
-        frame: Its raw rows.
-        persons: Whom the rows stand for.
+        rows: Its raw rows.
     """
     if spec.method.algorithm == "tdr":
         raise RequestError("algorithm = 'tdr' uses neither selections nor weights, so a log teaches it nothing.")
     return learn(
         _request(log, spec.folder),
         columns,
-        frame,
-        persons=persons.of_groups,
+        rows,
         k=spec.privacy.k,
         is_capped=spec.privacy.max_confidence < 1,
     )
@@ -90,9 +83,7 @@ def with_learned(spec: Spec, log: QueryLogSpec, learned: Learned) -> Spec:
     )
 
 
-def with_query_log(
-    spec: Spec, columns: Sequence[Column], frame: pl.DataFrame, persons: Persons
-) -> tuple[Spec, tuple[Asked, ...]]:
+def with_query_log(spec: Spec, columns: Sequence[Column], rows: RawRows) -> tuple[Spec, tuple[Asked, ...]]:
     """The spec with what its log teaches, and the questions of the log, those of most queries first.
 
     A spec without a log stays as it is.
@@ -101,13 +92,12 @@ def with_query_log(
     if log is None:
         return spec, ()
     if log.learn:
-        learned = learn_from_log(spec, log, columns, frame, persons)
+        learned = learn_from_log(spec, log, columns, rows)
         tally, spec = learned.tally, with_learned(spec, log, learned)
     else:
         is_capped = spec.privacy.max_confidence < 1
-        tally = read_request(
-            _request(log, spec.folder), columns_of(columns, frame, table=log.table, is_capped=is_capped)
-        )
+        known = columns_of(columns, rows.without_rows(), table=log.table, is_capped=is_capped)
+        tally = read_request(_request(log, spec.folder), known)
     ranked = sorted(tally.asks.items(), key=lambda item: (-item[1], repr(item[0])))
     return spec, tuple(Asked(ask, times) for ask, times in ranked)
 

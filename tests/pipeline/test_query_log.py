@@ -14,6 +14,7 @@ import pytest
 import anonfit as af
 from anonfit.errors import RequestError, SpecError
 from anonfit.pipeline import Made, make, persons_in, read_source
+from anonfit.query_logs.raw_rows import rows_of_frame
 from anonfit.spec import QueryLogSpec, Spec
 from anonfit.spec_learning import learn_from_log, learned_text, with_learned
 from anonfit.spec_reading import parse_spec, read_spec
@@ -117,10 +118,9 @@ def test_top_down_refinement_is_judged_by_a_log_but_learns_nothing(folder: Path)
     spec = parse_spec(with_log(text, path="log.sql", learn=False), folder=folder)
     made = make(spec, source=people(), threads=1)
     assert len(made.asked) > 10
+    rows = rows_of_frame(people(), persons_in(made.schema, people()).of_groups)
     with pytest.raises(RequestError, match="teaches it nothing"):
-        learn_from_log(
-            spec, QueryLogSpec(("log.sql",)), made.schema.columns, people(), persons_in(made.schema, people())
-        )
+        learn_from_log(spec, QueryLogSpec(("log.sql",)), made.schema.columns, rows)
 
 
 def test_weights_come_from_one_place() -> None:
@@ -208,7 +208,7 @@ def test_a_missing_log_is_named(folder: Path) -> None:
 def learned_of(folder: Path, spec: Spec, **options: Any) -> tuple[Spec, str]:
     log = QueryLogSpec(("log.sql",), **options)
     schema, frame = read_source(spec, folder / "people.csv")
-    learned = learn_from_log(spec, log, schema.columns, frame, persons_in(schema, frame))
+    learned = learn_from_log(spec, log, schema.columns, rows_of_frame(frame, persons_in(schema, frame).of_groups))
     original = (folder / "spec.toml").read_text(encoding="utf-8")
     return with_learned(spec, log, learned), learned_text(spec, log, learned, original=original, folder=folder)
 
@@ -243,7 +243,7 @@ def test_paths_are_found_from_another_folder(folder: Path) -> None:
     spec = read_spec(folder / "spec.toml")
     log = QueryLogSpec(("log.sql",))
     schema, frame = read_source(spec, folder / "people.csv")
-    learned = learn_from_log(spec, log, schema.columns, frame, persons_in(schema, frame))
+    learned = learn_from_log(spec, log, schema.columns, rows_of_frame(frame, persons_in(schema, frame).of_groups))
     below = folder / "below"
     below.mkdir()
     text = learned_text(spec, log, learned, original=TOML, folder=below)

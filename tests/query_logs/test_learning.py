@@ -14,6 +14,7 @@ from anonfit.query_logs import merging
 from anonfit.query_logs.learning import Learned, LogRequest, learn
 from anonfit.query_logs.merging import merge, rectangles
 from anonfit.query_logs.minterms import minterms
+from anonfit.query_logs.raw_rows import Batch, RawRows, rows_of_frame
 from anonfit.tables.schema import Column, Role
 from anonfit.workload.parsing import parse_predicate
 from anonfit.workload.predicates import Predicate, kinds_of
@@ -34,6 +35,13 @@ FRAME = pl.DataFrame(
 KINDS = kinds_of(COLUMNS, FRAME)
 
 
+def rows_of(frame: pl.DataFrame) -> RawRows:
+    return rows_of_frame(frame, lambda groups, count: np.bincount(groups, minlength=count))
+
+
+ROWS = rows_of(FRAME)
+
+
 def predicate(text: str) -> Predicate:
     return parse_predicate(text, KINDS)
 
@@ -42,7 +50,7 @@ def learned(folder: Path, lines: list[str], *, k: int = 5, **options: int) -> Le
     file = folder / "log.sql"
     file.write_text("\n".join(lines), encoding="utf-8")
     request = LogRequest((file,), **options)  # type: ignore[arg-type]
-    return learn(request, COLUMNS, FRAME, persons=lambda groups, count: np.bincount(groups, minlength=count), k=k)
+    return learn(request, COLUMNS, ROWS, k=k)
 
 
 def test_weights_are_shares_of_uses(tmp_path: Path) -> None:
@@ -90,20 +98,20 @@ def test_an_or_is_divided_into_rectangles() -> None:
 
 def test_rectangles_of_nearly_the_same_rows_become_one_that_was_asked_for() -> None:
     counts = {predicate(f"age >= {low} and age <= {low + 20}"): 10 - low % 7 for low in range(20, 60)}
-    merged = merge(counts, FRAME, most=5)
+    merged = merge(counts, ROWS, most=5)
     assert 1 < len(merged) <= 5
     assert {one.predicate for one in merged} <= set(counts)
     assert all(one.own == counts[one.predicate] for one in merged)
     assert [one.times for one in merged] == sorted((one.times for one in merged), reverse=True)
-    few = merge(counts, FRAME, most=100)
+    few = merge(counts, ROWS, most=100)
     assert len(few) == len(counts)
     assert sum(one.times for one in few) == sum(counts.values())
 
 
 def test_rectangles_over_other_columns_are_never_one() -> None:
     counts = {predicate("age >= 20"): 1, predicate("town in ('a', 'b', 'c', 'd', 'e')"): 1, predicate("age < 90"): 1}
-    assert len(merge(counts, FRAME, most=2)) == 2
-    merged = merge(counts, FRAME, most=2)
+    assert len(merge(counts, ROWS, most=2)) == 2
+    merged = merge(counts, ROWS, most=2)
     assert sorted(one.times for one in merged) == [1, 2]
 
 
@@ -115,7 +123,7 @@ def test_min_terms_are_the_parts_that_conditions_make(seed: int) -> None:
     texts += [f"age in ({rng.integers(20, 40)}, {rng.integers(40, 75)})", "town not in ('b', 'c')", "age is not null"]
     counts = {predicate(" and ".join(texts[:2])): 3, predicate(texts[2]): 2, predicate(f"{texts[2]} or {texts[3]}"): 1}
     counts |= {predicate(f"{texts[4]} or {texts[5]}"): 4, predicate(texts[6]): 1}
-    found = minterms(counts, frame, most=100, has_enough=lambda part, count: np.bincount(part, minlength=count) >= 1)
+    found = minterms(counts, rows_of(frame), most=100, k=1)
     truths = [holds(one.predicate, frame) for one in found]
     whole = np.stack(truths).sum(axis=0)
     assert whole.max() == 1  # no row is in two
@@ -134,7 +142,7 @@ def test_min_terms_are_the_parts_that_conditions_make(seed: int) -> None:
 def test_min_terms_say_nothing_that_follows_from_what_they_say() -> None:
     texts = ("age >= 40", "age > 60", "age in (20, 25)", "age is not null", "sex = 'm'", "sex = 'f'", "town <> 'a'")
     counts = {predicate(text): 2 for text in texts}
-    found = minterms(counts, FRAME, most=500, has_enough=lambda part, count: np.bincount(part, minlength=count) >= 1)
+    found = minterms(counts, ROWS, most=500, k=1)
     wheres = [predicate_text(one.predicate) for one in found]
     assert any(where.startswith("age > 60 and ") for where in wheres)
     for where in wheres:
@@ -162,7 +170,39 @@ def test_a_kind_of_query_that_never_repeats_itself_is_kept_by_its_share(monkeypa
     monkeypatch.setattr(merging, "COMPARED", 20)
     rare = {predicate(f"age >= {low} and age <= {low + width}"): 1 for low in range(20, 60) for width in (10, 15)}
     counts = {**rare, predicate("town = 'a'"): 20}
-    merged = merge(counts, FRAME, most=8)
+    merged = merge(counts, ROWS, most=8)
     ages = [one for one in merged if "age" in predicate_text(one.predicate)]
     assert len(ages) > 3
     assert 50 <= sum(one.times for one in ages) <= len(rare)
+
+
+@pytest.mark.parametrize("minterms", [0, 30])
+@pytest.mark.parametrize("seed", range(2))
+def test_rows_that_come_some_at_a_time_in_any_order_teach_the_same(seed: int, minterms: int, tmp_path: Path) -> None:
+    rng = np.random.default_rng(seed)
+    frame = pl.concat([FRAME] * 8).sample(fraction=1, shuffle=True, seed=seed)
+    frame = frame.with_columns(
+        age=pl.when(pl.Series(rng.random(len(frame)) < 0.1)).then(None).otherwise(pl.col("age")),
+        times=pl.Series(rng.integers(1, 4, len(frame))),
+    )
+    lows = rng.integers(20, 70, 60).tolist()
+    lines = [f"select 1 from t where age >= {low} and age < {low + rng.integers(1, 25)}" for low in lows]
+    lines += [f"{line} and town = '{rng.choice(list('abc'))}' or sex is null" for line in lines]
+    (tmp_path / "log.sql").write_text("\n".join(lines), encoding="utf-8")
+    request = LogRequest((tmp_path / "log.sql",), selections=12, minterms=minterms)
+
+    def batch(rows: pl.DataFrame) -> Batch:
+        counts = rows["times"].to_numpy()
+        return Batch(rows, lambda groups, size: np.bincount(groups, counts, minlength=size).astype(np.int64))
+
+    found = []
+    for at, size in enumerate((len(frame), 170, 700)):
+        some = frame.sample(fraction=1, shuffle=True, seed=at)
+        rows = RawRows(frame.schema, len(frame), lambda _, some=some, size=size: map(batch, some.iter_slices(size)))
+        found.append(learn(request, COLUMNS, rows, k=40))
+    assert len(found[0].selections) > 3
+    assert found[0].selections == found[1].selections == found[2].selections
+    assert found[0].few == found[1].few == found[2].few
+    counts = frame["times"].to_numpy()
+    for one in found[0].selections:
+        assert counts[holds(predicate(one.where), frame)].sum() >= 40

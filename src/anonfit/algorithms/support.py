@@ -123,7 +123,6 @@ ONLY_MEMORY = (
     Choice("observed", 'output.regions = "observed"', "labels of what records really have"),
     Choice("original", 'output.order = "original"', "rows in the order of the input"),
     Choice("explore", 'criterion = "explore"', "several ways to weigh columns, held against each other"),
-    Choice("query_log", "workload.query_log", "what a log teaches, and answers to its queries"),
 )
 """What needs all rows in memory; everything else is done by every engine, with the same result."""
 

@@ -34,6 +34,7 @@ def learn_workload(
 ) -> None:
     """Learn from logs and write the spec."""
     from anonfit.pipeline import persons_in, read_source, source_of
+    from anonfit.query_logs.raw_rows import rows_of_frame
     from anonfit.spec import QueryLogSpec
     from anonfit.spec_learning import learn_from_log, learned_text
     from anonfit.spec_reading import read_spec
@@ -50,7 +51,7 @@ def learn_workload(
         stage("Reading the table")
         schema, frame = read_source(spec, source_of(spec))
         stage("Reading the log")
-        learned = learn_from_log(spec, log, schema.columns, frame, persons_in(schema, frame))
+        learned = learn_from_log(spec, log, schema.columns, rows_of_frame(frame, persons_in(schema, frame).of_groups))
     text = learned_text(spec, log, learned, original=path.read_text(encoding="utf-8"), folder=target.resolve().parent)
     target.write_text(text, encoding="utf-8")
     if as_json:

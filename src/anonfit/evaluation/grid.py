@@ -20,6 +20,7 @@ from anonfit.evaluation.selecting import satisfied
 from anonfit.evaluation.store import Keys, Store
 from anonfit.evaluation.working import Progress, collected, pairs_of, work
 from anonfit.pipeline import persons_in, read_source, source_of
+from anonfit.query_logs.raw_rows import rows_of_frame
 from anonfit.spec import ColumnSpec, Spec
 from anonfit.spec_faults import is_whole
 from anonfit.spec_learning import with_query_log
@@ -127,7 +128,8 @@ def _setting(
     if encoding not in ENCODINGS:
         raise RequestError(f"there is no encoding '{encoding}'; {did_you_mean(encoding, ENCODINGS)}")
     schema, frame = _rows(spec, source, folds)
-    spec, asked = with_query_log(spec, schema.columns, frame, persons_in(schema, frame))
+    rows = rows_of_frame(frame, persons_in(schema, frame).of_groups)
+    spec, asked = with_query_log(spec, schema.columns, rows)
     spec = replace(spec, workload=replace(spec.workload, query_log=None))  # so that it is read once
     for_clusters = spec.method.criterion == "clustering" or bool(spec.workload.features)
     # Releases can be judged without a model.

@@ -3,21 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
 from anonfit.query_logs.filling import Columns
 from anonfit.query_logs.merging import Merged, merge
 from anonfit.query_logs.minterms import minterms
+from anonfit.query_logs.raw_rows import RawRows
 from anonfit.query_logs.tallies import Tally, Uses, read_log
 from anonfit.tables.schema import Column, Role
 from anonfit.workload.predicates import kinds_of
-from anonfit.workload.truth import Rows
 from anonfit.workload.wording import predicate_text
 
 if TYPE_CHECKING:
@@ -77,7 +74,7 @@ class Learned:
 def columns_of(
     columns: Sequence[Column], frame: pl.DataFrame, *, table: str | None = None, is_capped: bool = False
 ) -> Columns:
-    """The columns of a table as queries name them."""
+    """The columns of a table, with or without its rows, as queries name them."""
     return Columns(kinds_of(columns, frame), table, is_capped)
 
 
@@ -89,9 +86,8 @@ def read_request(request: LogRequest, columns: Columns) -> Tally:
 def learn(
     request: LogRequest,
     columns: Sequence[Column],
-    frame: pl.DataFrame,
+    rows: RawRows,
     *,
-    persons: Callable[[NDArray[np.int64], int], NDArray[np.int64]],
     k: int,
     is_capped: bool = False,
 ) -> Learned:
@@ -100,16 +96,15 @@ def learn(
     Args:
         request: The log.
         columns: All columns of the table.
-        frame: Its raw rows: on them it is seen which selections are alike and which ask for too few.
-        persons: From the group of each row and the number of groups, how many persons each group has.
+        rows: Its raw rows: on them it is seen which selections are alike and which ask for too few.
         k: Selections of fewer persons are not learned: no group could answer them, and they may be about somebody.
         is_capped: Whether what groups tell of targets is capped.
 
     Returns:
         The selections, those of most queries first, and a weight for every quasi-identifier.
     """
-    tally = read_request(request, columns_of(columns, frame, table=request.table, is_capped=is_capped))
-    found, few = _selected(request, tally, frame, persons, k)
+    tally = read_request(request, columns_of(columns, rows.without_rows(), table=request.table, is_capped=is_capped))
+    found, few = _selected(request, tally, rows, k)
     whole = sum(one.times for one in found) or 1
     selections = tuple(
         LearnedSelection(
@@ -124,26 +119,14 @@ def learn(
     return Learned(tally, selections, _weights(tally, columns), few, request.minterms > 0)
 
 
-def _selected(
-    request: LogRequest,
-    tally: Tally,
-    frame: pl.DataFrame,
-    persons: Callable[[NDArray[np.int64], int], NDArray[np.int64]],
-    k: int,
-) -> tuple[list[Merged], int]:
+def _selected(request: LogRequest, tally: Tally, rows: RawRows, k: int) -> tuple[list[Merged], int]:
     """The rectangles or min-terms to select by, and how many were left out."""
     if request.minterms:
-        parts = minterms(
-            tally.predicates,
-            frame,
-            most=request.minterms,
-            has_enough=lambda part_of, count: persons(part_of, count) >= k,
-        )
-        return parts, 0
+        return minterms(tally.predicates, rows, most=request.minterms, k=k), 0
     # Some are left out below, so a few more are looked at.
-    found = merge(tally.predicates, frame, most=2 * request.selections)
-    rows = Rows(frame)
-    enough = [one for one in found if persons(rows.holds(one.predicate).astype(np.int64), 2)[1] >= k]
+    found = merge(tally.predicates, rows, most=2 * request.selections)
+    persons = rows.persons([one.predicate for one in found]).tolist()
+    enough = [one for one, selected in zip(found, persons, strict=True) if selected >= k]
     return enough[: request.selections], len(found) - len(enough)
 
 

@@ -12,17 +12,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anonfit.query_logs.drawing import drawn_rows
+from anonfit.query_logs.raw_rows import RawRows, columns_named
 from anonfit.workload.predicates import Condition, Or, Predicate, all_of, conditions_of
 from anonfit.workload.rectangles import by_column, column_of
 from anonfit.workload.truth import Rows
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = ["Merged", "merge", "rectangles"]
 
@@ -32,8 +30,6 @@ COMPARED = 3_000
 """Predicates that may be kept."""
 ASSIGNED = 50_000
 """Others that may be like one of them; rarer ones are not counted."""
-IDENTICAL = 1.01
-"""Nothing is so much alike: all are kept."""
 ALIKE = (0.95, 0.9, 0.8, 0.7, 0.6, 0.5)
 """How alike predicates must be to become one: as much as it takes to keep few."""
 MOST_PARTS = 8
@@ -76,12 +72,12 @@ def _alternatives(predicate: Predicate) -> list[Predicate] | None:
     return found if len(found) <= MOST_PARTS else None
 
 
-def merge(counts: Mapping[Predicate, int], frame: pl.DataFrame, *, most: int, seed: int = 0) -> list[Merged]:
+def merge(counts: Mapping[Predicate, int], rows: RawRows, *, most: int, seed: int = 0) -> list[Merged]:
     """The rectangles that are asked for most.
 
     Args:
         counts: Predicates, and how many queries have each.
-        frame: The raw rows.
+        rows: The raw rows.
         most: How many rectangles are kept at most.
         seed: Of the rows that are looked at where there are many.
 
@@ -93,9 +89,12 @@ def merge(counts: Mapping[Predicate, int], frame: pl.DataFrame, *, most: int, se
         for part in rectangles(predicate):
             single[part] = single.get(part, 0) + times
     ranked = sorted(single, key=lambda one: (-single[one], repr(one)))
+    if len(ranked) <= most:
+        return [Merged(one, single[one], single[one], 0) for one in ranked]
     chosen, others = _chosen(ranked, single)
-    found = _Leaders(Rows(_sample(frame, seed)), 1.0)
-    for alike in ALIKE if len(ranked) > most else (IDENTICAL,):
+    sample = drawn_rows(rows, columns_named([*chosen, *others]), size=SAMPLE, seed=seed)
+    found = _Leaders(Rows(sample), 1.0)
+    for alike in ALIKE:
         found = _Leaders(found.rows, alike, found.seen)
         for one in chosen:
             found.add(one, single[one])
@@ -126,12 +125,6 @@ def _chosen(ranked: Sequence[Predicate], times: Mapping[Predicate, int]) -> tupl
 
 def _columns(predicate: Predicate) -> frozenset[str]:
     return frozenset(one.column for one in conditions_of(predicate))
-
-
-def _sample(frame: pl.DataFrame, seed: int) -> pl.DataFrame:
-    if len(frame) <= SAMPLE:
-        return frame
-    return frame[np.sort(np.random.default_rng(seed).choice(len(frame), SAMPLE, replace=False))]
 
 
 class _Leaders:

@@ -7,19 +7,17 @@ There can be two to the power of the conditions of them; only those are made tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from operator import ge, gt, le, lt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.query_logs.merging import Merged
+from anonfit.query_logs.raw_rows import RawRows, columns_named
 from anonfit.workload.predicates import Condition, Predicate, Relation, Value, all_of, conditions_of
 from anonfit.workload.truth import Rows
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = ["CONDITIONS", "minterms"]
 
@@ -27,20 +25,14 @@ CONDITIONS = 32
 """Conditions that parts are made of, the most frequent ones."""
 
 
-def minterms(
-    counts: Mapping[Predicate, int],
-    frame: pl.DataFrame,
-    *,
-    most: int,
-    has_enough: Callable[[NDArray[np.int64], int], NDArray[np.bool_]],
-) -> list[Merged]:
+def minterms(counts: Mapping[Predicate, int], rows: RawRows, *, most: int, k: int) -> list[Merged]:
     """The min-terms of a log that are asked for most.
 
     Args:
         counts: Predicates, and how many queries have each.
-        frame: The raw rows.
+        rows: The raw rows.
         most: How many min-terms are kept at most.
-        has_enough: From the part of each row and the number of parts, which parts have enough persons.
+        k: How many persons a part must have.
 
     Returns:
         Min-terms, those first that most queries ask for.
@@ -48,18 +40,30 @@ def minterms(
     conditions = _frequent(counts)
     if not conditions:
         return []
-    rows = Rows(frame)
-    # A missing value meets neither a condition nor its opposite, so a row has three ways to stand to each.
-    stands = np.stack([_stand(rows, one) for one in conditions], axis=1)  # (row, condition)
-    parts, part_of = np.unique(stands, axis=0, return_inverse=True)
-    enough = has_enough(part_of.ravel().astype(np.int64), len(parts))
+    parts, persons = _parts(rows, conditions)
     asked = _asked(counts, conditions, parts)
-    order = sorted(np.flatnonzero(enough & (asked > 0)).tolist(), key=lambda at: (-asked[at], at))
+    order = sorted(np.flatnonzero((persons >= k) & (asked > 0)).tolist(), key=lambda at: (-asked[at], at))
     found = []
     for at in order[:most]:
         predicate = all_of(_tightest(_conditions(conditions, parts[at])))
         found.append(Merged(predicate, int(asked[at]), int(asked[at]), 0))
     return found
+
+
+def _parts(rows: RawRows, conditions: Sequence[Condition]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """(part, condition) How rows stand to conditions, each way once, and (part,) the persons of each."""
+    known, persons = np.zeros((0, len(conditions)), np.uint8), np.zeros(0, np.int64)
+    for batch in rows.batches(columns_named(conditions)):
+        own = Rows(batch.frame)
+        # A missing value meets neither a condition nor its opposite, so a row has three ways to stand to each.
+        stands = np.stack([_stand(own, one) for one in conditions], axis=1)  # (row, condition)
+        parts, part_of = np.unique(stands, axis=0, return_inverse=True)
+        more = batch.persons(part_of.ravel().astype(np.int64), len(parts))
+        known, place = np.unique(np.vstack([known, parts]), axis=0, return_inverse=True)
+        sums = np.zeros(len(known), np.int64)
+        np.add.at(sums, place.ravel(), np.concatenate([persons, more]))
+        persons = sums
+    return known, persons
 
 
 def _frequent(counts: Mapping[Predicate, int]) -> list[Condition]:

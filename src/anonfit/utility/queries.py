@@ -19,7 +19,7 @@ from anonfit.query_logs.tallies import Ask
 from anonfit.recoding.building import cells_of_codes
 from anonfit.recoding.recoding import Recoding
 from anonfit.tables.codebook import code_column
-from anonfit.tables.domains import OrderedDomain
+from anonfit.tables.domains import Domain, OrderedDomain
 from anonfit.tables.schema import Column, Role
 from anonfit.utility.imprecision import Answers, answer
 from anonfit.utility.query_estimates import Estimator, Table
@@ -48,6 +48,7 @@ def query_table(
     counts: NDArray[Any] | None,
     persons: Callable[[NDArray[np.int64], int], NDArray[np.int64]],
     k: int,
+    domains: Sequence[Domain] | None = None,
 ) -> Table:
     """The rows that a recoding was made of, as queries are run over them.
 
@@ -59,12 +60,14 @@ def query_table(
         counts: (row,) how many persons each stands for; None: one.
         persons: From the group of each row and the number of groups, how many persons each group has.
         k: The demand, by which rare names are one.
+        domains: Of the quasi-identifiers, where these rows are some of those that the recoding was made of.
     """
-    domains = [
-        code_column(column, frame[column.name], persons=persons, k=k).domain
-        for column in columns
-        if column.role == Role.QUASI_IDENTIFIER
-    ]
+    if domains is None:
+        domains = [
+            code_column(column, frame[column.name], persons=persons, k=k).domain
+            for column in columns
+            if column.role == Role.QUASI_IDENTIFIER
+        ]
     whole = None if counts is None else counts.astype(np.int64)
     return Table(recoding, kinds_of(columns, frame), domains, frame, nodes, whole)
 

@@ -30,7 +30,6 @@ ASKED: dict[str, dict[str, Any]] = {
     "observed": {"regions": "observed", "consent": True, "identifiers": ["who"]},
     "original": {"order": "original", "consent": True, "identifiers": ["who"]},
     "explore": {"criterion": "explore", "identifiers": ["who"]},
-    "query_log": {"identifiers": ["who"], "query_log": "queries.sql"},
 }
 
 
