@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from anonfit.algorithms.grouped import no_rows
 from anonfit.algorithms.mondrian import persons_of
 from anonfit.made import batches_of
-from anonfit.pipeline_spark import frames_here
 from anonfit.progress import Stage
 from anonfit.query_logs.raw_rows import Batch, RawRows
 from anonfit.spec import Spec
@@ -25,10 +24,10 @@ __all__ = ["with_log_outside"]
 
 
 def with_log_outside(
-    spec: Spec, schema: Schema, engine: Engine, source: Any, scan: pl.LazyFrame | None, stage: Stage
+    spec: Spec, schema: Schema, engine: Engine, scan: pl.LazyFrame, stage: Stage
 ) -> tuple[Spec, tuple[Asked, ...]]:
     """The spec with what its log teaches, and the questions of the log, those of most queries first; `scan` has the
-    engine's rows, or else `source`.
+    engine's rows.
     """
     if spec.workload.query_log is None:
         return spec, ()
@@ -41,8 +40,7 @@ def with_log_outside(
 
     def read(names: Sequence[str]) -> Iterator[Batch]:
         wanted = list(names) if count is None or count in names else [*names, count]
-        frames = frames_here(spec, schema, source) if scan is None else batches_of(scan.select(wanted))
-        for frame in frames:
+        for frame in batches_of(scan.select(wanted)):
             persons = persons_of(len(frame), None if count is None else frame[count], None)
             yield Batch(frame, persons.of_groups)
 

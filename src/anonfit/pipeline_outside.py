@@ -137,7 +137,7 @@ def make_outside(
         source = rows_that_stay(source, options, folder) if engine == "spark" else source
         with opened(engine, spec, schema, source, options, folder, threads) as (rows_of, left_out, scan):
             _check_raw(rows_of, schema)
-            spec, asked = with_log_outside(spec, schema, rows_of, source, scan, stage)
+            spec, asked = with_log_outside(spec, schema, rows_of, scan, stage)
             result, written = _grown(rows_of, spec, schema, folder, threads, stage, stopping)
         rows = RowCounts(rows_of.read, rows_of.read - rows_of.rows, 0, dropped_persons=left_out)
         made = _made(spec, schema, source, result, written, rows, rows_of.name, reason, scan)
@@ -188,9 +188,9 @@ def _grown(
 @contextmanager
 def opened(
     name: str, spec: Spec, schema: Schema, source: Any, options: ReadOptions, folder: Path, threads: int | None
-) -> Iterator[tuple[DuckDBEngine | SparkEngine, int, pl.LazyFrame | None]]:
+) -> Iterator[tuple[DuckDBEngine | SparkEngine, int, pl.LazyFrame]]:
     """An engine with the source's rows that the missing policy lets through, how many persons it leaves out, and those
-    rows some at a time, if they can be had so.
+    rows some at a time.
     """
     if name == "spark":
         with spark_engine(spec, schema, source, options, folder) as (found, scan):
@@ -255,7 +255,7 @@ def _made(
     rows: RowCounts,
     engine: str,
     reason: str | None,
-    scan: pl.LazyFrame | None,
+    scan: pl.LazyFrame,
 ) -> Made:
     recoding = result.recoding
     raw: Later[pl.DataFrame] = Later(lambda: rows_here(spec, schema, source))
@@ -283,11 +283,8 @@ def _made(
 
 
 def _answers(made: Made, asked: AskedSelections) -> SelectionAnswers:
-    """How well the selections can be answered; rows are read some at a time, where they can be had so."""
+    """How well the selections can be answered; rows are read some at a time."""
     from anonfit.algorithms.grouped_selections import answer_batches
 
     count = next((column.name for column in made.schema.of_role(Role.COUNT)), None)
-    if made.scan is None:
-        assert made.source is not None
-        return answer_batches(asked, made.recoding, [made.source], count)
     return answer_batches(asked, made.recoding, raw_batches(made), count)

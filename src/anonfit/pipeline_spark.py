@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
     from anonfit.engines.spark.engine import SparkEngine
 
-__all__ = ["frames_here", "rows_here", "rows_that_stay", "spark_engine"]
+__all__ = ["rows_here", "rows_that_stay", "spark_engine"]
 
 
 def rows_that_stay(source: Any, options: ReadOptions, folder: Path) -> Any:
@@ -45,23 +44,15 @@ def rows_that_stay(source: Any, options: ReadOptions, folder: Path) -> Any:
 def rows_here(spec: Spec, schema: Schema, source: Any) -> pl.DataFrame:
     """The rows of a source that could be released, in memory: what the audit compares with."""
     if isinstance(source, HeldRows):
-        return without_missing(spec, schema, source.frame())
+        return without_missing(spec, schema, source.scan().collect())
     return read_rows(spec, schema, source)
-
-
-def frames_here(spec: Spec, schema: Schema, source: HeldRows) -> Iterator[pl.DataFrame]:
-    """The rows of a source that could be released, some at a time."""
-    for path in source.files:
-        yield without_missing(spec, schema, replace(source, files=(path,)).frame())
 
 
 @contextmanager
 def spark_engine(
     spec: Spec, schema: Schema, source: Any, options: ReadOptions, folder: Path
-) -> Iterator[tuple[SparkEngine, pl.LazyFrame | None]]:
-    """An engine with the source's rows that the missing policy lets through, and these rows some at a time, if they are
-    in files.
-    """
+) -> Iterator[tuple[SparkEngine, pl.LazyFrame]]:
+    """An engine with the source's rows that the missing policy lets through, and these rows some at a time."""
     from anonfit.engines.spark.engine import SparkEngine
 
     names = complete_names(spec, schema)
@@ -88,12 +79,12 @@ def spark_engine(
 
 def _rows(
     source: Any, options: ReadOptions, dropping: list[str], folder: Path
-) -> tuple[Any, Mapping[str, pl.DataType], pl.LazyFrame | None]:
-    """The source as a DataFrame of Spark in the form in which columns are held, their types, and its files' rows."""
+) -> tuple[Any, Mapping[str, pl.DataType], pl.LazyFrame]:
+    """The source as a DataFrame of Spark in the form in which columns are held, their types, and its rows."""
     from anonfit.engines.spark.session import session
 
     if isinstance(source, HeldRows):
-        return source.rows(), source.types, None
+        return source.rows(), source.types, source.scan().drop_nulls(dropping) if dropping else source.scan()
     spark = session()
     found = ingest(source, options, folder)
     texts = {} if found.cleaned else dict.fromkeys(options.clean, options.missing)

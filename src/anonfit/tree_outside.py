@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from anonfit.binding import complete_names, reading_of, tree_of
-from anonfit.engines.contract import Engine
 from anonfit.engines.spilling import spill_folder
 from anonfit.errors import DataError
 from anonfit.made import RowCounts
@@ -51,19 +50,14 @@ def grow_outside(spec: Spec, source: Any, *, engine: str, stage: Stage = silent)
             if held.rows == 0:
                 raise DataError(NOTHING_LEFT)
             built, _, _ = make_tree_outside(held, schema, asked, stage=stage)
-            rows, times = _different(held, scan, complete_names(spec, schema))
+            rows, times = _different(scan, complete_names(spec, schema))
             told = RowCounts(held.read, held.read - held.rows, 0, dropped_persons=left_out)
     return TreeOutside(schema, built.tree, told, rows, times)
 
 
-def _different(engine: Engine, scan: pl.LazyFrame | None, names: list[str]) -> tuple[pl.DataFrame, str]:
+def _different(scan: pl.LazyFrame, names: list[str]) -> tuple[pl.DataFrame, str]:
     """The different rows of some columns, and the name of the column that says how often each is there. They are
-    counted without the engine, where the rows can be had without it: the audit compares with them.
+    counted without the engine: the audit compares with them.
     """
-    import polars as pl
-
     times = "times" + max(names, key=len)  # longer than any name that is there
-    if scan is None:
-        found, numbers = engine.distinct(names)
-        return found.with_columns(pl.Series(times, numbers)), times
     return scan.group_by(names).len(times).collect(engine="streaming"), times

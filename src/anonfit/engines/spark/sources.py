@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anonfit.engines.spark.rows import Clean, Load, Read, Then, held_name
+from anonfit.engines.spark.rows import CHUNK, Clean, Load, Read, Then, held_name
 from anonfit.engines.spark.session import quiet, session, told
 from anonfit.engines.spark.storage import is_storable, restored, spark_type, stored_type
 from anonfit.errors import EngineError, SpecError
@@ -65,15 +65,36 @@ class HeldRows:
         names = tuple(held_name(place) for place in range(len(storable(self.types))))
         return _read(self.spark, self.files, names, Clean({}), _words(self.types, storable(self.types)))
 
-    def frame(self) -> pl.DataFrame:
-        """The rows, here, as they were."""
+    def scan(self) -> pl.LazyFrame:
+        """The rows as they were, read here some at a time."""
+        import polars as pl
+        from polars.io.plugins import register_io_source
+
+        held = {name: held_name(place) for place, name in enumerate(storable(self.types))}
+
+        def frames(
+            with_columns: list[str] | None, predicate: Any, n_rows: int | None, _batch_size: int | None
+        ) -> Iterator[pl.DataFrame]:
+            names = list(held) if with_columns is None else with_columns
+            left = n_rows
+            for frame in self._frames([held[name] for name in names]):
+                found = pl.DataFrame([restored(frame[held[name]], self.types[name]).alias(name) for name in names])
+                found = found if predicate is None else found.filter(predicate)
+                found = found if left is None else found.head(left)
+                yield found
+                if left is not None and (left := left - len(found)) <= 0:
+                    return
+
+        return register_io_source(frames, schema=pl.Schema({name: self.types[name] for name in held}))
+
+    def _frames(self, names: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """Some columns as they are held."""
         import polars as pl
 
-        names = storable(self.types)
-        held = [held_name(place) for place in range(len(names))]
-        found = pl.concat([pl.read_parquet(path, columns=held, glob=False) for path in self.files])
-        columns = zip(held, names, strict=True)
-        return pl.DataFrame([restored(found[one], self.types[name]).alias(name) for one, name in columns])
+        for path in self.files:
+            rows = pl.scan_parquet(path, glob=False).select(names)
+            for first in range(0, rows.select(pl.len()).collect().item(), CHUNK):
+                yield rows.slice(first, CHUNK).collect()
 
 
 @quiet()
