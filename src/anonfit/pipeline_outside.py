@@ -194,13 +194,25 @@ def opened(
     """
     if name == "spark":
         with spark_engine(spec, schema, source, options, folder) as (found, scan):
+            _check_rows(found, spec, schema)
             yield found, found.persons_left_out, scan
         return
     from anonfit.engines.duckdb.connection import connect
 
     memory = spec.engine.memory or max(available_memory() // 2, LEAST_MEMORY)
     with connect(folder / "duckdb", memory=memory, threads=thread_count(threads)) as connection:
-        yield _engine(spec, schema, source, options, connection, folder)
+        engine, scan = _engine(spec, schema, source, options, connection, folder)
+        _check_rows(engine, spec, schema)
+        count = next((column.name for column in schema.of_role(Role.COUNT)), None)
+        yield engine, engine.left_out(count), scan
+
+
+def _check_rows(engine: DuckDBEngine | SparkEngine, spec: Spec, schema: Schema) -> None:
+    """Refuse a table without rows, and missing values where the policy says so."""
+    if engine.read == 0:
+        raise DataError("the table has no rows; there is nothing to release.")
+    if spec.data.missing_policy == "error" and (gaps := engine.missing(complete_names(spec, schema))):
+        raise DataError(missing_refused(gaps))
 
 
 def spill_place(spec: Spec) -> Path | None:
@@ -210,23 +222,15 @@ def spill_place(spec: Spec) -> Path | None:
 
 def _engine(
     spec: Spec, schema: Schema, source: Any, options: ReadOptions, connection: Connection, folder: Path
-) -> tuple[DuckDBEngine, int, pl.LazyFrame]:
-    """The engine with the source's rows that the missing policy lets through, how many persons it leaves out, and the
-    rows as a lazy frame.
-    """
+) -> tuple[DuckDBEngine, pl.LazyFrame]:
+    """The engine with the source's rows that the missing policy lets through, and these as a lazy frame."""
     from anonfit.engines.duckdb.engine import DuckDBEngine
 
     found = ingest(source, options, folder)
-    names = complete_names(spec, schema)
     texts = {} if found.cleaned else dict.fromkeys(options.clean, options.missing)
-    dropping = names if spec.data.missing_policy == "drop" else []
+    dropping = complete_names(spec, schema) if spec.data.missing_policy == "drop" else []
     engine = DuckDBEngine(connection, found.files, found.schema, missing_texts=texts, without_missing=dropping)
-    if engine.read == 0:
-        raise DataError("the table has no rows; there is nothing to release.")
-    if spec.data.missing_policy == "error" and (gaps := engine.missing(names)):
-        raise DataError(missing_refused(gaps))
-    count = next((column.name for column in schema.of_role(Role.COUNT)), None)
-    return engine, engine.left_out(count), scan_of(found, missing_texts=texts, without_missing=dropping)
+    return engine, scan_of(found, missing_texts=texts, without_missing=dropping)
 
 
 def _check_raw(engine: DuckDBEngine | SparkEngine, schema: Schema) -> None:

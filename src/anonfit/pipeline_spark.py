@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any
 from anonfit.binding import (
     asked_raw,
     complete_names,
-    missing_refused,
     read_rows,
     without_missing,
     workload_of,
 )
 from anonfit.engines.spark.sources import HeldRows, from_files, hold
-from anonfit.errors import DataError
 from anonfit.spec import Spec
 from anonfit.tables.ingesting import ingest, scan_of
 from anonfit.tables.reading import ReadOptions
@@ -55,8 +53,7 @@ def spark_engine(
     """An engine with the source's rows that the missing policy lets through, and these rows some at a time."""
     from anonfit.engines.spark.engine import SparkEngine
 
-    names = complete_names(spec, schema)
-    dropping = names if spec.data.missing_policy == "drop" else []
+    dropping = complete_names(spec, schema) if spec.data.missing_policy == "drop" else []
     rows, types, scan = _rows(source, options, dropping, folder)
     count = next((column.name for column in schema.of_role(Role.COUNT)), None)
     engine = SparkEngine(
@@ -68,10 +65,6 @@ def spark_engine(
         persons=count,
     )
     try:
-        if engine.read == 0:
-            raise DataError("the table has no rows; there is nothing to release.")
-        if spec.data.missing_policy == "error" and (gaps := engine.missing(names)):
-            raise DataError(missing_refused(gaps))
         yield engine, scan
     finally:
         engine.close()

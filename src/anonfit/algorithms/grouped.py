@@ -97,10 +97,6 @@ class GroupedTable:
             persons = rows * each.astype(np.int64)
         return Groups(frame, rows, persons)
 
-    def forget(self, name: str) -> None:
-        """Let the values of a column go."""
-        self.known.pop(name, None)
-
     def total(self) -> int:
         """How many persons the table is about."""
         return self.engine.rows if self.count is None else int(self.groups(self.count).persons.sum())
