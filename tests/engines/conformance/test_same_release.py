@@ -124,6 +124,16 @@ def test_random_requests_in_spark(tmp_path):
         assert {case[name] for case in released} == set(FACTORS[name])
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("words", [{"insensitive": ["two"]}, {"algorithm": "tree", "targets": ["two"]}])
+def test_missing_values_are_refused_alike(words, engine):
+    frame = pl.DataFrame({"age": [1, 2, None, 4] * 5, "two": list("xyxy") * 5})
+    spec = spec_of_keywords(frame, {"quasi_identifiers": ["age"], "k": 2, "missing_policy": "error", **words})
+    expected, found = _made(spec, "memory"), _made(spec, engine)
+    assert "missing values in 'age'" in str(expected)
+    assert (type(found), str(found)) == (type(expected), str(expected))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_thousands_of_random_requests(engine, tmp_path):
