@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,15 +13,14 @@ from anonfit.interrupting import stoppable
 from anonfit.large_tables import released_table
 from anonfit.pipeline import Made, RowCounts, extend, make, schema_of
 from anonfit.progress import Stage, silent
-from anonfit.publishing import audit_made, public_report, publish_made, require_passed
-from anonfit.recoding.columns import NominalCells, OrdinalCells
+from anonfit.publishing import audit_made, loaded_spec, public_report, publish_made, require_passed
 from anonfit.recoding.recoding import Recoding, Unseen
 from anonfit.release.folder import check_free, copy_release
-from anonfit.release.loading import Loaded, load_folder
+from anonfit.release.loading import load_folder
 from anonfit.report.curve import read_ks
 from anonfit.spec import SelectionSpec, Spec, TargetSpec
 from anonfit.spec_keywords import spec_of_keywords
-from anonfit.spec_reading import public_spec, read_spec
+from anonfit.spec_reading import read_spec
 from anonfit.tables.frames import like
 
 if TYPE_CHECKING:
@@ -373,20 +371,7 @@ def load(path: str | Path) -> Release:
         The release, with its data as a polars frame.
     """
     loaded = load_folder(Path(path))
-    spec = public_spec(_tables_of(loaded))
+    spec = loaded_spec(loaded)
     rows = RowCounts(len(loaded.table), 0, 0)
     made = Made(spec, schema_of(spec, list(spec.columns)), loaded.table, loaded.recoding, rows)
     return Release(loaded.table, loaded.recoding, loaded.report, made, Path(path).absolute())
-
-
-def _tables_of(loaded: Loaded) -> dict[str, Any]:
-    """The spec of a loaded release: the public one, with what the recoding knows of the columns."""
-    tables = copy.deepcopy(dict(loaded.manifest["spec"]))
-    for column in loaded.recoding.columns:
-        declared = tables["columns"][column.name]
-        declared.pop("split", None)
-        if isinstance(column, OrdinalCells):
-            declared |= {"type": "ordinal", "order": list(column.order)}
-        elif isinstance(column, NominalCells):
-            declared.setdefault("type", str(column.type))
-    return tables

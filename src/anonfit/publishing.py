@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import shutil
@@ -16,29 +17,39 @@ from typing import TYPE_CHECKING, Any
 
 from anonfit.errors import AnonfitError, AuditFailed, ReleaseError
 from anonfit.evidence import audit_made, both_reports, manifest_spec, public_report, require_passed
+from anonfit.files import file_hash, workplace, write_new
 from anonfit.pipeline import Made
 from anonfit.progress import Stage, silent
+from anonfit.recoding.columns import NominalCells, OrdinalCells
 from anonfit.release.folder import (
     FORMAT,
+    RECORD,
     VERSION,
     check_free,
     data_name,
-    file_hash,
     publish,
-    workplace,
-    write_private,
     write_table,
 )
+from anonfit.release.loading import Loaded, load_folder
 from anonfit.report.disclosure import disclosed
 from anonfit.report.page import internal_page, report_page
 from anonfit.spec import Spec
+from anonfit.spec_reading import public_spec
 from anonfit.spec_writing import spec_tables
 from anonfit.warming import prepare
 
 if TYPE_CHECKING:
     from anonfit.auditing import Audit
 
-__all__ = ["audit_made", "package_versions", "public_report", "publish_made", "require_passed", "source_hash"]
+__all__ = [
+    "audit_made",
+    "loaded_spec",
+    "package_versions",
+    "public_report",
+    "publish_made",
+    "require_passed",
+    "source_hash",
+]
 
 PACKAGES = ("anonfit", "polars", "numba", "numpy")
 INTERNAL = ("selections", "initial_risk", "attack", "predictions", "comparison", "curve", "queries", "rules")
@@ -128,7 +139,7 @@ def _internal(made: Made, audit: Audit, target: Path, source: dict[str, str] | N
     `report` is the internal one.
     """
     record = {
-        "format": "anonfit internal record",
+        "format": RECORD,
         "version": 1,
         "release": target.name,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -165,14 +176,14 @@ def publish_made(
     target = Path(target).absolute()
     kind = kind or made.spec.output.format
     check_free(target, replace=replace)
-    with workplace(target) as folder:
+    with workplace(target) as place:
+        folder = place / "release"
+        folder.mkdir()
         stage("Writing data")
         data = folder / data_name(kind)
         # Hashing needs a core for a while, and writing leaves one free.
         with ThreadPoolExecutor(1) as pool:
-            recoding = pool.submit(
-                lambda: (folder / "recoding.json").write_text(made.recoding.to_json(), encoding="utf-8")
-            )
+            recoding = pool.submit(lambda: write_new(folder / "recoding.json", made.recoding.to_json()))
             source = pool.submit(source_hash, made.spec)
             _write(made, data, kind)
             recoding.result()
@@ -184,13 +195,38 @@ def publish_made(
             stage("Reporting")
             report, owners = both_reports(made, audit, ks=ks)
             owners["exploration"] = made.exploration
-            (folder / "report.json").write_text(
-                json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
-            )
-            (folder / "report.html").write_text(report_page(report), encoding="utf-8")
+            write_new(folder / "report.json", json.dumps(report, indent=1, ensure_ascii=False) + "\n")
+            write_new(folder / "report.html", report_page(report))
             data_hash, input_hash = written.result(), source.result()
         internal = _internal(made, audit, target, input_hash, owners)
-        publish(folder, target, _manifest(made, report, kind), {data.name: data_hash})
-        write_private(target.with_name(f"{target.name}.internal.json"), internal)
-        write_private(target.with_name(f"{target.name}.internal.html"), internal_page(owners))
+        publish(
+            folder,
+            target,
+            _manifest(made, report, kind),
+            load=_loaded,
+            records={"internal.json": internal, "internal.html": internal_page(owners)},
+            hashes={data.name: data_hash},
+            replace=replace,
+        )
     return report
+
+
+def _loaded(folder: Path) -> None:
+    """Load what was written, as others will; its rows were read by the audit."""
+    try:
+        loaded_spec(load_folder(folder, rows=False))
+    except AnonfitError as error:
+        raise AuditFailed(f"what was written cannot be loaded, so nothing is published: {error}") from None
+
+
+def loaded_spec(loaded: Loaded) -> Spec:
+    """The spec of a loaded release: the public one, with what the recoding knows of the columns."""
+    tables = copy.deepcopy(dict(loaded.manifest["spec"]))
+    for column in loaded.recoding.columns:
+        declared = tables["columns"][column.name]
+        declared.pop("split", None)
+        if isinstance(column, OrdinalCells):
+            declared |= {"type": "ordinal", "order": list(column.order)}
+        elif isinstance(column, NominalCells):
+            declared.setdefault("type", str(column.type))
+    return public_spec(tables)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from anonfit.errors import RequestError
+from anonfit.files import whole_file
 from anonfit.progress import Stage, silent
 from anonfit.release.folder import check_free, write_table
 from anonfit.spec import Spec
@@ -79,13 +80,14 @@ def load_tree(path: str | Path) -> ReleasedTree:
     return load_tree_folder(Path(path))[0]
 
 
-def predict_file(tree: ReleasedTree, data: str | Path, out: str | Path) -> int:
+def predict_file(tree: ReleasedTree, data: str | Path, out: str | Path, *, replace: bool = True) -> int:
     """Write the rows of a file with one more column, the class that a tree predicts; returns how many they are.
 
     Args:
         tree: The tree.
         data: A table with the tree's columns.
         out: The file to write: .csv, .parquet or .arrow.
+        replace: Whether one that is already there may be replaced.
 
     Returns:
         The number of rows.
@@ -100,5 +102,7 @@ def predict_file(tree: ReleasedTree, data: str | Path, out: str | Path) -> int:
     name = f"predicted_{tree.target}"
     while name in frame.columns:
         name += "_"
-    write_table(frame.with_columns(pl.Series(name, tree.predict(frame))), Path(out), kind)
+    predicted = frame.with_columns(pl.Series(name, tree.predict(frame)))
+    with whole_file(Path(out), replace=replace) as new:
+        write_table(predicted, new, kind)
     return len(frame)

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonfit.errors import AnonfitError, AuditFailed, DataError, ReleaseError, SpecError
+from anonfit.files import workplace, write_new
 from anonfit.pipeline import RowCounts, read_source, source_of, tree_of, without_missing
 from anonfit.pipeline_outside import engine_for
 from anonfit.progress import Stage, silent
 from anonfit.publishing import package_versions, source_hash
-from anonfit.release.folder import VERSION, check_free, publish, read_manifest, workplace, write_private
+from anonfit.release.folder import RECORD, VERSION, check_free, publish, read_manifest
 from anonfit.report.disclosure import disclosed
 from anonfit.report.tree_picture import drawn_svg
 from anonfit.report.tree_text import drawn_text
@@ -166,7 +167,7 @@ def _manifest(made: MadeTree, report: dict[str, Any]) -> dict[str, Any]:
 def _internal(made: MadeTree, audit: TreeAudit, target: Path) -> str:
     """The record for the owner of the data: all of the spec, the input's hash, and figures that are not public."""
     record = {
-        "format": "anonfit internal record",
+        "format": RECORD,
         "version": 1,
         "release": target.name,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -183,25 +184,34 @@ def publish_tree(made: MadeTree, target: Path, *, replace: bool = False, stage: 
     """Write, audit and publish the folder of a tree, and the internal record beside it; returns the public audit."""
     target = Path(target).absolute()
     check_free(target, replace=replace)
-    with workplace(target) as folder:
+    with workplace(target) as place:
+        folder = place / "release"
+        folder.mkdir()
         stage("Writing the tree")
         model = folder / MODEL
-        model.write_text(made.tree.to_model_json(), encoding="utf-8")
+        write_new(model, made.tree.to_model_json())
         stage("Auditing")
         audit = audit_made_tree(made, model)
         _require_passed(audit)
         stage("Drawing")
         written = read_model(model)  # what is drawn is what was written
-        (folder / TEXT).write_text(drawn_text(written), encoding="utf-8")
-        (folder / PICTURE).write_text(drawn_svg(written), encoding="utf-8")
+        write_new(folder / TEXT, drawn_text(written))
+        write_new(folder / PICTURE, drawn_svg(written))
         k, rows = made.spec.privacy.k, made.rows
         dropped = disclosed(rows.dropped, rows.dropped_persons, k)
         report = tree_content(TreeFacts(written, _asked(made), rows.read, dropped, audit.public_figures(k)))
-        (folder / AUDIT).write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        internal = _internal(made, audit, target)
-        publish(folder, target, _manifest(made, report), {})
-        write_private(target.with_name(f"{target.name}.internal.json"), internal)
+        write_new(folder / AUDIT, json.dumps(report, indent=1, ensure_ascii=False) + "\n")
+        records = {"internal.json": _internal(made, audit, target)}
+        publish(folder, target, _manifest(made, report), load=_loaded, records=records, replace=replace)
     return report
+
+
+def _loaded(folder: Path) -> None:
+    """Load what was written, as others will."""
+    try:
+        load_tree_folder(folder)
+    except AnonfitError as error:
+        raise AuditFailed(f"what was written cannot be loaded, so nothing is published: {error}") from None
 
 
 def load_tree_folder(path: Path) -> tuple[ReleasedTree, dict[str, Any] | None]:

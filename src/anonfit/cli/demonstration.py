@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from anonfit.cli.releasing import summary
 from anonfit.cli.showing import console, print_json, stages, table
 from anonfit.errors import Infeasible, ReleaseError
+from anonfit.files import write_file
 
 if TYPE_CHECKING:
     import polars as pl
@@ -70,18 +71,26 @@ QUASI_IDENTIFIERS = ("age", "sex", "postcode", "nationality", "admission", "leng
 TARGET = "outcome"
 
 
+def _is_demo(spec: Path) -> bool:
+    """Whether a spec is the demo's, so that what is beside it was made up."""
+    try:
+        return spec.read_text(encoding="utf-8").startswith(SPEC.splitlines()[0])
+    except (OSError, ValueError):
+        return False
+
+
 def _make(folder: Path, rows: int, seed: int, k: int) -> pl.DataFrame:
     """Write the made-up table, its taxonomies and the spec."""
     from anonfit.experiments.population import hospital, hospital_taxonomies
 
-    if folder.exists() and not (folder / "spec.toml").is_file() and (not folder.is_dir() or any(folder.iterdir())):
+    if folder.exists() and not _is_demo(folder / "spec.toml") and (not folder.is_dir() or any(folder.iterdir())):
         raise ReleaseError(f"{folder} holds other things than a demo; choose another --out.")
     folder.mkdir(parents=True, exist_ok=True)
     patients = hospital(rows, seed)
-    patients.write_csv(folder / "patients.csv")
+    write_file(folder / "patients.csv", patients.write_csv())
     for name, tree in hospital_taxonomies().items():
-        (folder / f"{name}.json").write_text(json.dumps(tree, indent=1, ensure_ascii=False), encoding="utf-8")
-    (folder / "spec.toml").write_text(SPEC.format(k=k), encoding="utf-8")
+        write_file(folder / f"{name}.json", json.dumps(tree, indent=1, ensure_ascii=False))
+    write_file(folder / "spec.toml", SPEC.format(k=k))
     return patients
 
 

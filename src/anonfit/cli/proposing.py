@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from anonfit.cli.showing import console, print_json, stages, table
 from anonfit.errors import RequestError
+from anonfit.files import write_file
 
 if TYPE_CHECKING:
     import polars as pl
@@ -50,7 +51,7 @@ def propose_spec(data: Path, out: Path | None, *, k: int, replace: bool, as_json
         taxonomies = _masks(frame, proposal, target.parent)
     source = data.resolve()
     name = source.relative_to(target.resolve().parent) if source.is_relative_to(target.resolve().parent) else source
-    target.write_text(proposal_toml(proposal, source=str(name), taxonomies=taxonomies), encoding="utf-8")
+    write_file(target, proposal_toml(proposal, source=str(name), taxonomies=taxonomies), replace=replace)
     _show(proposal, target, taxonomies, as_json=as_json)
 
 

@@ -110,7 +110,7 @@ def use_tree(
             if file.exists() and not replace:
                 raise ReleaseError(f"{file} is already there; choose another name, or allow to replace it (--replace).")
             stage("Predicting")
-            rows = predict_file(tree, data, file)
+            rows = predict_file(tree, data, file, replace=replace)
     if data is None:
         _show_tree(tree, as_json=as_json)
     elif as_json:

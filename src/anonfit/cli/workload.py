@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from anonfit.cli.showing import console, print_json, stages, table
 from anonfit.errors import RequestError
+from anonfit.files import write_file
 
 if TYPE_CHECKING:
     from anonfit.query_logs.learning import Learned
@@ -53,7 +54,7 @@ def learn_workload(
         stage("Reading the log")
         learned = learn_from_log(spec, log, schema.columns, rows_of_frame(frame, persons_in(schema, frame).of_groups))
     text = learned_text(spec, log, learned, original=path.read_text(encoding="utf-8"), folder=target.resolve().parent)
-    target.write_text(text, encoding="utf-8")
+    write_file(target, text, replace=replace)
     if as_json:
         print_json(_as_json(learned, target))
     else:

@@ -13,6 +13,7 @@ from anonfit.comparing.differences import differences
 from anonfit.comparing.figures import Compared, figures
 from anonfit.comparing.together import Side, together
 from anonfit.errors import ReleaseError, RequestError, listed
+from anonfit.files import write_file
 from anonfit.progress import Stage, silent
 from anonfit.utility.extents import common_extents, unnamed_values
 
@@ -59,7 +60,7 @@ class Comparison:
         """
         path = Path(path)
         check_page(path, replace=replace)
-        path.write_text(self.to_html(), encoding="utf-8")
+        write_file(path, self.to_html(), replace=replace)
         return path
 
 

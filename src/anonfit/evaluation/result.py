@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from anonfit.errors import RequestError, did_you_mean
 from anonfit.evaluation.methods import BASELINES, ORIGINAL, REMOVED
 from anonfit.evaluation.statistics import paired_test
+from anonfit.files import write_file
 
 if TYPE_CHECKING:
     import polars as pl
@@ -181,7 +182,7 @@ class Evaluation:
         path = Path(folder)
         path.mkdir(parents=True, exist_ok=True)
         for name, frame in (("results", self.frame), ("figures", self.figures), ("summary", self.summary())):
-            frame.write_csv(path / f"{name}.csv")
+            write_file(path / f"{name}.csv", frame.write_csv())
         return path
 
 

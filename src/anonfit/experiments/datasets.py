@@ -15,6 +15,7 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 from anonfit.errors import DataError, RequestError
+from anonfit.files import whole_file
 from anonfit.progress import Stage, silent
 
 __all__ = ["ACS", "ADULT", "ARCHIVE", "CMC", "CRX", "FETCHED", "GERMAN", "Source", "fetch", "is_there", "require"]
@@ -120,9 +121,8 @@ def fetch(
                 f"{source.sha256[:12]}…): nothing was kept. Fetch {path.name} from another copy and put it at {path}."
             )
         path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f"{path.name}.part")
-        part.write_bytes(content)
-        part.replace(path)
+        with whole_file(path) as new:
+            new.write_bytes(content)
         found.append(path)
     return found
 

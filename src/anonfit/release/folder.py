@@ -1,22 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder of a release: written beside its place under another name, and renamed when all of it, manifest last, is
-there.
+"""The folder of a release: written beside its place under another name, loaded as others will, and renamed when all of
+it is there, with the internal records of it.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-import secrets
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonfit.errors import ReleaseError
-from anonfit.processes import is_running
+from anonfit.files import file_hash, give_names, sync, taken, workplace, write_new
 
 if TYPE_CHECKING:
     import polars as pl
@@ -27,19 +23,20 @@ __all__ = [
     "check_free",
     "copy_release",
     "data_name",
-    "file_hash",
     "publish",
     "read_manifest",
-    "sweep",
-    "workplace",
-    "write_private",
+    "records_of",
     "write_table",
 ]
 
 FORMAT = "anonfit release"
 VERSION = 1
+KINDS = (FORMAT, "anonfit tree release")
 MANIFEST = "manifest.json"
-MARK = ".anonfit-"
+RECORD = "anonfit internal record"
+INTERNAL = ("internal.json", "internal.html")
+"""The endings of the internal records beside a release, for the owner of the data."""
+PAGE = "internal report</title>"
 
 
 def data_name(kind: str) -> str:
@@ -65,85 +62,75 @@ def write_table(table: pl.DataFrame, path: Path, kind: str) -> None:
         ) from None
 
 
-def file_hash(path: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def records_of(target: Path) -> dict[str, Path]:
+    """Where the internal records of a release are."""
+    return {ending: target.with_name(f"{target.name}.{ending}") for ending in INTERNAL}
 
 
 def check_free(target: Path, *, replace: bool) -> None:
-    """Refuse a place where something else is; a release may be replaced if that is asked."""
-    if not target.exists():
-        if not target.parent.is_dir():
-            raise ReleaseError(f"{target.parent}: there is no such folder to write the release into.")
-        return
-    if not replace:
-        raise ReleaseError(
-            f"{target} is already there; choose another place, or allow to replace it (--replace, replace=True)."
-        )
-    if target.is_symlink() or not (target / MANIFEST).is_file():
-        raise ReleaseError(f"{target} is not a release, so it is not replaced; choose another place.")
+    """Refuse a place where something else is; a release and its records may be replaced if that is asked."""
+    if not target.parent.is_dir():
+        raise ReleaseError(f"{target.parent}: there is no such folder to write the release into.")
+    for place in (target, *records_of(target).values()):
+        if not (place.exists() or place.is_symlink()):
+            continue
+        if not replace:
+            raise ReleaseError(taken(place))
+        if place.is_symlink() or not (_is_release(place) if place == target else _is_record(place)):
+            what = "a release" if place == target else "an internal record of one"
+            raise ReleaseError(f"{place} is not {what}, so it is not replaced; choose another place.")
 
 
-def sweep(target: Path) -> None:
-    """Remove what runs that were killed left beside a release's place."""
-    for folder in target.parent.glob(f".{_escaped(target.name)}{MARK}*"):
-        process = folder.name.rpartition(MARK)[2].partition("-")[0]
-        if process.isdigit() and (int(process) == os.getpid() or not is_running(int(process))):
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _escaped(name: str) -> str:
-    """A name in which no sign is special to a pattern."""
-    return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in name)
-
-
-@contextmanager
-def workplace(target: Path) -> Iterator[Path]:
-    """A folder beside the target that only we can read; removed at the end unless it was published."""
-    sweep(target)
-    folder = target.parent / f".{target.name}{MARK}{os.getpid()}-{secrets.token_hex(4)}"
+def _is_release(folder: Path) -> bool:
+    """Whether a folder is one that we made: others have a manifest, too."""
     try:
-        folder.mkdir(mode=0o700)
-    except OSError as error:
-        raise ReleaseError(f"{target.parent}: the release cannot be written there ({error.strerror}).") from None
+        return json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["format"] in KINDS
+    except (OSError, ValueError, TypeError, KeyError):
+        return False
+
+
+def _is_record(path: Path) -> bool:
+    """Whether a file begins as the records that we write."""
     try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        with path.open(encoding="utf-8") as file:
+            begin = file.read(1 << 10)
+    except (OSError, ValueError):
+        return False
+    return (f'"format": "{RECORD}"' if path.suffix == ".json" else PAGE) in begin
 
 
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+def publish(
+    folder: Path,
+    target: Path,
+    manifest: Mapping[str, Any],
+    *,
+    load: Callable[[Path], object],
+    records: Mapping[str, str],
+    hashes: Mapping[str, str] | None = None,
+    replace: bool = False,
+) -> None:
+    """Write the manifest of a release in a working folder, with the hashes of all files (some are known), load it as
+    others will, and give it and its internal records their names.
+    """
+    known = hashes or {}
+    files = {path.name: known.get(path.name) or file_hash(path) for path in sorted(folder.iterdir())}
+    text = json.dumps({**manifest, "files": files}, indent=1, ensure_ascii=False) + "\n"
+    write_new(folder / MANIFEST, text)
+    load(folder)
+    for ending, record in records.items():
+        write_new(folder.with_name(ending), record)
+    _give_name(folder, target, replace=replace)
 
 
-def publish(folder: Path, target: Path, manifest: dict[str, Any], hashes: dict[str, str]) -> None:
-    """Write the manifest, with the hashes of all files (some are known), and give the folder its name."""
-    files = {path.name: hashes.get(path.name) or file_hash(path) for path in sorted(folder.iterdir())}
-    manifest = manifest | {"files": files}
-    text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
-    (folder / MANIFEST).write_text(text, encoding="utf-8")
-    _give_name(folder, target)
-
-
-def _give_name(folder: Path, target: Path) -> None:
-    """Make a finished folder the release, in one step."""
+def _give_name(folder: Path, target: Path, *, replace: bool) -> None:
+    """Make a finished folder the release; the records of one that it replaces go with that one."""
     for path in folder.iterdir():
         path.chmod(0o644)
-        _sync(path)
-    _sync(folder)
-    old = None
-    if target.exists():
-        old = target.parent / f".{target.name}{MARK}{os.getpid()}-{secrets.token_hex(4)}"
-        target.rename(old)
-    folder.rename(target)
-    target.chmod(0o755)
-    if old is not None:
-        shutil.rmtree(old, ignore_errors=True)
+        sync(path)
+    folder.chmod(0o755)  # the folder around it is private
+    sync(folder)
+    check_free(target, replace=replace)
+    give_names(folder.parent, records_of(target) | {folder.name: target}, replace=replace)
 
 
 def copy_release(source: Path, target: Path, *, replace: bool) -> None:
@@ -151,19 +138,13 @@ def copy_release(source: Path, target: Path, *, replace: bool) -> None:
     target = target.absolute()
     read_manifest(source)
     check_free(target, replace=replace)
-    with workplace(target) as folder:
+    with workplace(target) as place:
+        folder = place / "release"
+        folder.mkdir()
         for path in source.iterdir():
             shutil.copyfile(path, folder / path.name)
         read_manifest(folder)
-        _give_name(folder, target)
-
-
-def write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner can read."""
-    path.unlink(missing_ok=True)
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(text)
+        _give_name(folder, target, replace=replace)
 
 
 def read_manifest(folder: Path, expected: str = FORMAT) -> dict[str, Any]:

@@ -29,7 +29,7 @@ class Loaded:
     manifest: Mapping[str, Any]
 
 
-def _table(folder: Path, manifest: Mapping[str, Any]) -> pl.DataFrame:
+def _table(folder: Path, manifest: Mapping[str, Any], rows: int | None) -> pl.DataFrame:
     import polars as pl
 
     path = folder / str(manifest["data"]["file"])
@@ -40,19 +40,20 @@ def _table(folder: Path, manifest: Mapping[str, Any]) -> pl.DataFrame:
                 path,
                 schema_overrides=dict.fromkeys(manifest["data"]["texts"], pl.String),
                 infer_schema_length=None,
+                n_rows=rows,
             )
-        return pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_ipc(path)
+        return pl.read_parquet(path, n_rows=rows) if path.suffix == ".parquet" else pl.read_ipc(path, n_rows=rows)
     except pl.exceptions.PolarsError:
         raise ReleaseError(f"{path} cannot be read; make the release again.") from None
 
 
-def load_folder(folder: Path) -> Loaded:
-    """Data, recoding, report and manifest of a release folder."""
+def load_folder(folder: Path, *, rows: bool = True) -> Loaded:
+    """Data, recoding, report and manifest of a release folder; without `rows` only the columns of the data."""
     manifest = read_manifest(folder)
     try:
         recoding = Recoding.from_json((folder / "recoding.json").read_text(encoding="utf-8"))
         report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
-        table = _table(folder, manifest)
+        table = _table(folder, manifest, None if rows else 0)
     except (KeyError, TypeError, FileNotFoundError, ValueError):
         raise ReleaseError(
             f"{folder}: the manifest does not describe a whole release; make the release again."

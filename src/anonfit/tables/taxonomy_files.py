@@ -12,7 +12,8 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from anonfit.errors import DataError, TaxonomyError
+from anonfit.errors import DataError, ReleaseError, TaxonomyError
+from anonfit.files import whole_file
 from anonfit.tables.taxonomy import ROOT, Taxonomy, taxonomy_error
 
 __all__ = ["read_taxonomy", "write_taxonomy"]
@@ -66,13 +67,16 @@ def write_taxonomy(taxonomy: Taxonomy, path: str | Path) -> None:
         if layout.parse(text, "") != taxonomy:
             raise taxonomy_error("it would read back as another tree.")
         # A mark of its own keeps a first name that begins with the byte order mark whole.
-        path.write_bytes(text.encode("utf-8-sig" if text.startswith("\ufeff") else "utf-8"))
+        content = text.encode("utf-8-sig" if text.startswith("\ufeff") else "utf-8")
     except TaxonomyError as error:
         raise TaxonomyError(f"{path}: the {path.suffix} format cannot hold it: {error}") from error
     except UnicodeEncodeError as error:
         raise DataError(f"{path}: a name of the taxonomy is not Unicode text; rename it.") from error
-    except OSError as error:
-        raise DataError(f"{path}: the taxonomy cannot be written ({error.strerror}); check the folder.") from error
+    try:
+        with whole_file(path) as new:
+            new.write_bytes(content)
+    except ReleaseError as error:
+        raise DataError(f"the taxonomy cannot be written: {error}") from None
 
 
 def _parse_arx(text: str, column: str) -> Taxonomy:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from anonfit.errors import MissingPackage
 from anonfit.experiments.reproduction.comparing import mean_and_error
+from anonfit.files import whole_file
 
 __all__ = ["Figure", "Line", "Panel", "draw", "require_drawing"]
 
@@ -109,8 +110,10 @@ def draw(figure: Figure, folder: Path, name: str) -> tuple[Path, Path]:
         canvas.suptitle(figure.title, fontsize=11)
         _legend(canvas, axes[0])
         paths = folder / f"{name}.png", folder / f"{name}.svg"
-        canvas.savefig(paths[0], dpi=110, metadata={"Software": None})
-        canvas.savefig(paths[1], metadata={"Date": None})
+        with whole_file(paths[0]) as new:
+            canvas.savefig(new, dpi=110, metadata={"Software": None})
+        with whole_file(paths[1]) as new:
+            canvas.savefig(new, metadata={"Date": None})
     return paths
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from anonfit.errors import RequestError
 from anonfit.experiments.reproduction.catalogue import EXPERIMENTS
 from anonfit.experiments.reproduction.writing import FIGURE, TABLE, VERDICT, extent
+from anonfit.files import write_file
 
 if TYPE_CHECKING:
     import polars as pl
@@ -66,7 +67,7 @@ def write_page(out: Path, docs: Path, *, quick: bool) -> Path:
     for one in found:
         parts.extend(_section(one, folder / one["name"]))
     page = docs / "reproduction.md"
-    page.write_text("\n".join(parts) + "\n", encoding="utf-8")
+    write_file(page, "\n".join(parts) + "\n")
     return page
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from anonfit.experiments.reproduction.frame import Measured
+from anonfit.files import write_file
 
 __all__ = ["VERSION", "Store"]
 
@@ -39,9 +40,7 @@ class Store:
         """Keep what a part gave; a file is whole or not there."""
         path = self._path(key)
         path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(".part")
-        part.write_text(json.dumps({"key": _plain(key), "gave": gave}, ensure_ascii=False), encoding="utf-8")
-        part.replace(path)
+        write_file(path, json.dumps({"key": _plain(key), "gave": gave}, ensure_ascii=False))
 
     def _path(self, key: Mapping[str, Any]) -> Path:
         text = json.dumps(

@@ -11,6 +11,7 @@ from typing import Any
 
 from anonfit.experiments.reproduction.figures import draw
 from anonfit.experiments.reproduction.frame import Experiment, Result, Settings
+from anonfit.files import write_file
 
 __all__ = ["SUMMARY", "extent", "summary_row", "write_result", "write_summary"]
 
@@ -38,7 +39,7 @@ def write_result(experiment: Experiment, result: Result, settings: Settings, out
     folder = out / extent(quick=settings.quick) / experiment.name
     folder.mkdir(parents=True, exist_ok=True)
     draw(result.figure, folder, FIGURE)
-    result.table.write_csv(folder / TABLE)
+    write_file(folder / TABLE, result.table.write_csv())
     found = {
         "name": experiment.name,
         "title": experiment.title,
@@ -57,7 +58,7 @@ def write_result(experiment: Experiment, result: Result, settings: Settings, out
         "notes": list(result.notes),
         "versions": _versions(),
     }
-    (folder / VERDICT).write_text(json.dumps(found, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    write_file(folder / VERDICT, json.dumps(found, ensure_ascii=False, indent=1) + "\n")
     return found
 
 
@@ -101,7 +102,7 @@ def write_summary(verdicts: Sequence[Mapping[str, Any]], out: Path, *, quick: bo
 
     folder = out / extent(quick=quick)
     path = folder / f"{SUMMARY}.csv"
-    pl.DataFrame([summary_row(found) for found in verdicts]).write_csv(path)
+    write_file(path, pl.DataFrame([summary_row(found) for found in verdicts]).write_csv())
     text = json.dumps(list(verdicts), ensure_ascii=False, indent=1)
-    path.with_suffix(".json").write_text(text + "\n", encoding="utf-8")
+    write_file(path.with_suffix(".json"), text + "\n")
     return path
