@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pickle
 import shutil
 import stat
 import tempfile
@@ -90,14 +91,70 @@ def inner(function: Function) -> Function:
 def _compiled(function: Function, signature: str | None, **options: bool) -> Function:
     import numba
 
+    decorate: Any = numba.njit
+    compiled = decorate(nogil=True, error_model="numpy", **options)(function)
     config: Any = numba.config
     found = config.CACHE_DIR
     folder = cache_folder(function.__module__.split(".")[1])
-    # numba asks for the folder while it decorates; other users of numba in this process keep their own.
+    # numba asks for the folder when a cache is made; other users of numba in this process keep their own.
     config.CACHE_DIR = str(folder or "")
     try:
-        decorate: Any = numba.njit
-        compiled = decorate(signature, nogil=True, cache=folder is not None, error_model="numpy", **options)(function)
+        # A folder that cannot be used after all, and machine code that cannot be kept, are no reason to fail.
+        with suppress(RuntimeError, OSError):
+            if folder is not None and compiled is not function:
+                compiled._cache = _kept_code()(function)
     finally:
         config.CACHE_DIR = found
+    if signature is not None and compiled is not function:
+        compiled.compile(signature)
+        compiled.disable_compile()
     return cast("Function", compiled)
+
+
+@cache
+def _kept_code() -> Any:
+    """numba's cache of a function's machine code, in which what is damaged is forgotten and compiled again."""
+    from numba.core.caching import FunctionCache, IndexDataCacheFile
+
+    class CheckedFile(IndexDataCacheFile):  # type: ignore[misc]
+        """Machine code behind its hash: damaged code would be run."""
+
+        def _save_data(self, name: str, data: Any) -> None:
+            dumped = self._dump(data)
+            with self._open_for_write(self._data_path(name)) as file:
+                file.write(hashlib.sha256(dumped).digest() + dumped)
+
+        def _load_data(self, name: str) -> Any:
+            content = Path(self._data_path(name)).read_bytes()
+            if hashlib.sha256(content[32:]).digest() != content[:32]:
+                raise ValueError("damaged machine code")
+            return pickle.loads(content[32:])  # noqa: S301 - only we can write the folder
+
+    class KeptCode(FunctionCache):  # type: ignore[misc]
+        """As numba's, but that it never fails."""
+
+        def __init__(self, function: Any) -> None:
+            super().__init__(function)
+            base, stamp = self._impl.filename_base, self._impl.locator.get_source_stamp()
+            self._cache_file = CheckedFile(self._cache_path, base, stamp)
+
+        def load_overload(self, signature: Any, context: Any) -> Any:
+            try:
+                return super().load_overload(signature, context)
+            except Exception:  # whatever reading damaged files gives
+                self._forget()
+                return None
+
+        def save_overload(self, signature: Any, data: Any) -> None:
+            try:
+                super().save_overload(signature, data)
+            except Warning:
+                raise
+            except Exception:  # a full disk, or a damaged index
+                self._forget()
+
+        def _forget(self) -> None:
+            with suppress(OSError):
+                Path(self._cache_file._index_path).unlink()
+
+    return KeptCode
