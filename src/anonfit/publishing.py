@@ -14,6 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anonfit.engines.sinking import write_table
 from anonfit.errors import AnonfitError, AuditFailed, ReleaseError
 from anonfit.evidence import audit_made, both_reports, manifest_spec, public_report, require_passed
 from anonfit.pipeline import Made
@@ -27,7 +28,6 @@ from anonfit.release.folder import (
     publish,
     workplace,
     write_private,
-    write_table,
 )
 from anonfit.report.disclosure import disclosed
 from anonfit.report.page import internal_page, report_page

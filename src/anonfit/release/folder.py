@@ -13,13 +13,10 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from anonfit.errors import ReleaseError
 from anonfit.processes import is_running
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = [
     "FORMAT",
@@ -33,7 +30,6 @@ __all__ = [
     "sweep",
     "workplace",
     "write_private",
-    "write_table",
 ]
 
 FORMAT = "anonfit release"
@@ -45,24 +41,6 @@ MARK = ".anonfit-"
 def data_name(kind: str) -> str:
     """The name of the data file."""
     return f"data.{kind}"
-
-
-def write_table(table: pl.DataFrame, path: Path, kind: str) -> None:
-    """Write the released table."""
-    import polars as pl
-
-    try:
-        if kind == "csv":
-            table.write_csv(path)
-        elif kind == "parquet":
-            table.write_parquet(path)
-        else:
-            table.with_columns(pl.col(pl.Enum).cast(pl.Categorical)).write_ipc(path, compression="zstd")
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise ReleaseError(
-            f"the data file could not be written ({type(error).__name__}): is the disk full, or the format unfit "
-            "for a column?"
-        ) from None
 
 
 def file_hash(path: Path) -> str:
