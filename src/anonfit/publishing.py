@@ -15,6 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anonfit.engines.sinking import write_table
 from anonfit.errors import AnonfitError, AuditFailed, ReleaseError
 from anonfit.evidence import audit_made, both_reports, manifest_spec, public_report, require_passed
 from anonfit.files import file_hash, workplace, write_new
@@ -28,7 +29,6 @@ from anonfit.release.folder import (
     check_free,
     data_name,
     publish,
-    write_table,
 )
 from anonfit.release.loading import Loaded, load_folder
 from anonfit.report.disclosure import disclosed

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from anonfit.engines.sinking import write_table
 from anonfit.errors import RequestError
 from anonfit.files import whole_file
 from anonfit.progress import Stage, silent
-from anonfit.release.folder import check_free, write_table
+from anonfit.release.folder import check_free
 from anonfit.spec import Spec
 from anonfit.spec_reading import read_tables, spec_of, with_settings
 from anonfit.tables.reading import ReadOptions, read_table

@@ -168,7 +168,7 @@ class Written:
             return pl.scan_parquet(self.path, glob=False)
         if self.kind == "csv":
             return pl.scan_csv(self.path, schema=pl.Schema(self.schema), glob=False)
-        return pl.scan_ipc(self.path, glob=False).cast(dict(self.schema))  # type: ignore[arg-type]
+        return pl.scan_ipc(self.path, glob=False)
 
 
 class Counting(Protocol):

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonfit.errors import ReleaseError
+from anonfit.tables.frames import rebuilt
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["sink"]
+__all__ = ["sink", "write_table"]
 
 
 def sink(
@@ -36,16 +37,26 @@ def sink(
         assert n_rows is None
         for ranks, raw in parts():
             of_region = regions[ranks.to_numpy().astype(np.int64)]
-            yield pl.DataFrame([raw[name] if name in raw else of_region[name] for name in with_columns or names])
+            frame = pl.DataFrame([raw[name] if name in raw else of_region[name] for name in with_columns or names])
+            yield rebuilt(frame)
 
-    source = register_io_source(frames, schema=pl.Schema(schema))
+    write_table(register_io_source(frames, schema=pl.Schema(schema)), path, kind)
+
+
+def write_table(table: pl.DataFrame | pl.LazyFrame, path: Path, kind: str) -> None:
+    """Write a table as a file of a format. Arrow's older form of texts has no room for other texts than those of the
+    rows, so that the audit can tell from lengths alone that there are none.
+    """
+    import polars as pl
+
+    rows = table.lazy()
     try:
         if kind == "csv":
-            source.sink_csv(path)
+            rows.sink_csv(path)
         elif kind == "parquet":
-            source.sink_parquet(path)
+            rows.sink_parquet(path)
         else:
-            source.with_columns(pl.col(pl.Enum).cast(pl.Categorical)).sink_ipc(path, compression="zstd")
+            rows.sink_ipc(path, compression="zstd", compat_level=pl.CompatLevel.oldest())
     except (pl.exceptions.PolarsError, OSError) as error:
         raise ReleaseError(
             f"the data file could not be written ({type(error).__name__}): is the disk full, or the format unfit "

@@ -19,7 +19,11 @@ def plain(dtype: pl.DataType) -> pl.DataType:
 
 
 def released(dtype: pl.DataType) -> pl.DataType:
-    """The type of a raw column in the release: an Enum would bring all its categories into the file."""
+    """The type of a raw column in the release: an Enum would bring all its categories into the file, and categories
+    that have a name would bring that.
+    """
     import polars as pl
 
-    return pl.String() if isinstance(dtype, pl.Enum) else dtype
+    if isinstance(dtype, pl.Enum):
+        return pl.String()
+    return pl.Categorical() if isinstance(dtype, pl.Categorical) else dtype

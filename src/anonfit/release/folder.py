@@ -9,13 +9,10 @@ import json
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from anonfit.errors import ReleaseError
 from anonfit.files import file_hash, give_names, sync, taken, workplace, write_new
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = [
     "FORMAT",
@@ -26,7 +23,6 @@ __all__ = [
     "publish",
     "read_manifest",
     "records_of",
-    "write_table",
 ]
 
 FORMAT = "anonfit release"
@@ -42,24 +38,6 @@ PAGE = "internal report</title>"
 def data_name(kind: str) -> str:
     """The name of the data file."""
     return f"data.{kind}"
-
-
-def write_table(table: pl.DataFrame, path: Path, kind: str) -> None:
-    """Write the released table."""
-    import polars as pl
-
-    try:
-        if kind == "csv":
-            table.write_csv(path)
-        elif kind == "parquet":
-            table.write_parquet(path)
-        else:
-            table.with_columns(pl.col(pl.Enum).cast(pl.Categorical)).write_ipc(path, compression="zstd")
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise ReleaseError(
-            f"the data file could not be written ({type(error).__name__}): is the disk full, or the format unfit "
-            "for a column?"
-        ) from None
 
 
 def records_of(target: Path) -> dict[str, Path]:

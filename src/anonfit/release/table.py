@@ -16,6 +16,7 @@ from anonfit.algorithms.mondrian import Anonymized
 from anonfit.recoding.values import Values, region_values
 from anonfit.release.observed import observed_labels
 from anonfit.release.sorting import sort_keys
+from anonfit.tables.frames import rebuilt
 from anonfit.threads import thread_count
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def released_table(
     begins = _begins(result.nodes)
     used, groups = _used(result.nodes[begins], result.recoding.node_count)
     numbers = result.numbers
-    if len(numbers) < len(frame):
+    if len(numbers) < len(frame) or order == "original":
         kept = np.sort(numbers)
         frame, numbers = frame[kept], np.searchsorted(kept, numbers).astype(np.uint32)
     written = (
@@ -122,4 +123,4 @@ def released_table(
         for name in names
         for column in ([regions[part.name] for part in written[name]] if name in written else [raw[name]])
     ]
-    return pl.DataFrame(columns)
+    return rebuilt(pl.DataFrame(columns))

@@ -15,7 +15,7 @@ from anonfit.tables.spark_frames import is_spark, spark_rows
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["categorized", "from_frame", "like"]
+__all__ = ["categorized", "from_frame", "like", "rebuilt"]
 
 SEED = 0
 CHUNK = 1 << 15
@@ -108,6 +108,34 @@ def like(source: Any, frame: pl.DataFrame, *, index: bool = True) -> Any:
     except ModuleNotFoundError:
         raise MissingPackage("pyarrow", kind if kind == "pandas" else "arrow", f"A {kind} frame") from None
     return frame
+
+
+def rebuilt(frame: pl.DataFrame) -> pl.DataFrame:
+    """The same values in buffers that hold nothing else.
+
+    Rows that are chosen or sorted share the texts of the table they come from, in its order and with those of rows that
+    were left out, and a missing value may have a value beneath it: who saves such a frame saves all of that.
+    """
+    return frame.select([_rebuilt(column) for column in frame])
+
+
+def _rebuilt(column: pl.Series) -> pl.Expr:
+    """A column anew; what has neither texts nor missing values was copied when rows were chosen."""
+    import polars as pl
+
+    found, dtype = pl.col(column.name), column.dtype
+    if isinstance(dtype, pl.String):
+        return pl.concat_str([found, pl.lit("")]).alias(column.name)
+    if isinstance(dtype, pl.Binary):
+        return found.bin.encode("hex").str.decode("hex")
+    if isinstance(dtype, pl.Categorical):
+        # Categories that somebody named are written with that name.
+        return found if dtype == pl.Categorical() else found.cast(pl.String).cast(pl.Categorical())
+    if not column.null_count() or isinstance(dtype, pl.Enum | pl.Null):
+        return found
+    plain = found.to_physical() if dtype.is_temporal() else found
+    filled = plain.fill_null(value=False) if dtype == pl.Boolean else plain.fill_null(0)
+    return pl.when(found.is_not_null()).then(filled).cast(dtype).alias(column.name)
 
 
 def categorized(texts: pl.Series) -> tuple[pl.Series, NDArray[np.uint32]]:
