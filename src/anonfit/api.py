@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anonfit.errors import RequestError, did_you_mean
+from anonfit.errors import ReleaseError, RequestError, SpecError, did_you_mean, listed
 from anonfit.interrupting import stoppable
 from anonfit.large_tables import released_table
 from anonfit.pipeline import Made, RowCounts, extend, make, schema_of
@@ -23,7 +23,9 @@ from anonfit.report.curve import read_ks
 from anonfit.spec import SelectionSpec, Spec, TargetSpec
 from anonfit.spec_keywords import spec_of_keywords
 from anonfit.spec_reading import public_spec, read_spec
+from anonfit.strict_json import Damaged, Part
 from anonfit.tables.frames import like
+from anonfit.tables.schema import Role
 
 if TYPE_CHECKING:
     import polars as pl
@@ -373,7 +375,12 @@ def load(path: str | Path) -> Release:
         The release, with its data as a polars frame.
     """
     loaded = load_folder(Path(path))
-    spec = public_spec(_tables_of(loaded))
+    try:
+        spec = public_spec(_tables_of(loaded))
+    except (Damaged, SpecError) as error:
+        raise ReleaseError(f"{path}: the manifest does not describe the release: {error}") from None
+    if lost := set(spec.of_role(Role.QUASI_IDENTIFIER)) - set(loaded.recoding.quasi_identifiers):
+        raise ReleaseError(f"{path}: the recoding says nothing of {listed(sorted(lost))}; make the release again.")
     rows = RowCounts(len(loaded.table), 0, 0)
     made = Made(spec, schema_of(spec, list(spec.columns)), loaded.table, loaded.recoding, rows)
     return Release(loaded.table, loaded.recoding, loaded.report, made, Path(path).absolute())
@@ -381,12 +388,15 @@ def load(path: str | Path) -> Release:
 
 def _tables_of(loaded: Loaded) -> dict[str, Any]:
     """The spec of a loaded release: the public one, with what the recoding knows of the columns."""
-    tables = copy.deepcopy(dict(loaded.manifest["spec"]))
+    tables: dict[str, Any] = copy.deepcopy(loaded.manifest["spec"])
+    declared = Part(tables, "spec").named().get("columns", Part({}, "spec.columns")).named()
     for column in loaded.recoding.columns:
-        declared = tables["columns"][column.name]
-        declared.pop("split", None)
+        if column.name not in declared:
+            raise Damaged(f"its spec has no column '{column.name}', which the recoding has.")
+        told = declared[column.name].plain()
+        told.pop("split", None)
         if isinstance(column, OrdinalCells):
-            declared |= {"type": "ordinal", "order": list(column.order)}
+            told |= {"type": "ordinal", "order": list(column.order)}
         elif isinstance(column, NominalCells):
-            declared.setdefault("type", str(column.type))
+            told.setdefault("type", str(column.type))
     return tables
