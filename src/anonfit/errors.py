@@ -21,6 +21,7 @@ record's values; only values of a domain (a taxonomy, an order) are named, becau
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
@@ -43,10 +44,17 @@ __all__ = [
 ]
 
 
+_ENDLESS = re.compile(r"\S{1000,}")
+
+
 class AnonfitError(Exception):
     """Base of all errors raised on purpose."""
 
     exit_status = 2
+
+    def __init__(self, message: str = "") -> None:
+        # A file may hold a name of a million signs; a message that quotes it has some of them.
+        super().__init__(_ENDLESS.sub(lambda found: found[0][:200] + "…", message))
 
 
 class RequestError(AnonfitError):

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonfit.engines.sinking import write_table
-from anonfit.errors import AnonfitError, AuditFailed, ReleaseError
+from anonfit.errors import AnonfitError, AuditFailed, ReleaseError, SpecError, listed
 from anonfit.evidence import audit_made, both_reports, manifest_spec, public_report, require_passed
 from anonfit.files import file_hash, workplace, write_new
 from anonfit.pipeline import Made
@@ -36,6 +36,8 @@ from anonfit.report.page import internal_page, report_page
 from anonfit.spec import Spec
 from anonfit.spec_reading import public_spec
 from anonfit.spec_writing import spec_tables
+from anonfit.strict_json import Damaged, Part
+from anonfit.tables.schema import Role
 from anonfit.warming import prepare
 
 if TYPE_CHECKING:
@@ -221,12 +223,26 @@ def _loaded(folder: Path) -> None:
 
 def loaded_spec(loaded: Loaded) -> Spec:
     """The spec of a loaded release: the public one, with what the recoding knows of the columns."""
-    tables = copy.deepcopy(dict(loaded.manifest["spec"]))
+    try:
+        spec = public_spec(_tables_of(loaded))
+    except (Damaged, SpecError) as error:
+        raise ReleaseError(f"the manifest does not describe the release: {error}") from None
+    if lost := set(spec.of_role(Role.QUASI_IDENTIFIER)) - set(loaded.recoding.quasi_identifiers):
+        raise ReleaseError(f"the recoding says nothing of {listed(sorted(lost))}; make the release again.")
+    return spec
+
+
+def _tables_of(loaded: Loaded) -> dict[str, Any]:
+    """The tables of the public spec, with what the recoding knows of the columns."""
+    tables: dict[str, Any] = copy.deepcopy(dict(loaded.manifest["spec"]))
+    declared = Part(tables, "spec").named().get("columns", Part({}, "spec.columns")).named()
     for column in loaded.recoding.columns:
-        declared = tables["columns"][column.name]
-        declared.pop("split", None)
+        if column.name not in declared:
+            raise Damaged(f"its spec has no column '{column.name}', which the recoding has.")
+        told = declared[column.name].plain()
+        told.pop("split", None)
         if isinstance(column, OrdinalCells):
-            declared |= {"type": "ordinal", "order": list(column.order)}
+            told |= {"type": "ordinal", "order": list(column.order)}
         elif isinstance(column, NominalCells):
-            declared.setdefault("type", str(column.type))
-    return public_spec(tables)
+            told.setdefault("type", str(column.type))
+    return tables

@@ -28,11 +28,19 @@ from anonfit.spec_faults import ABOVE_ZERO, AT_LEAST_ZERO, FRACTION, SHARE, Faul
 from anonfit.spec_refining import NONE, check_refining, read_criterion, read_quasi_identifiers, read_start
 from anonfit.spec_trees import POPULATIONS, VARIANTS, check_tree, read_max_spans, read_pruning
 from anonfit.spec_workload import check_workload, read_workload
+from anonfit.strict_json import Damaged, Part, read_text
 from anonfit.tables.cuts import CutPoints
 from anonfit.tables.schema import Role
 
 __all__ = ["parse_spec", "public_spec", "read_spec", "spec_of", "with_settings"]
 
+PUBLIC = ("version", "data", "columns", "privacy", "output")
+PUBLIC_TOO = ("workload", "method")
+HIDDEN = {"data": ("source", "table", "query"), "workload": ("query_log",), "method": ("start",)}
+"""Settings that lead to other files: nobody who reads a release is led to them."""
+MOST_SELECTIONS = 1_000_000
+DEEPEST_SETTING = 10
+"""Names in the key of a setting."""
 SECTIONS = ("version", "data", "columns", "privacy", "workload", "method", "engine", "output")
 CRITERIA = ("auto", "median", "infogain", "lsd", "selection", "weighted", "clustering", "explore")
 
@@ -203,12 +211,24 @@ def public_spec(tables: Mapping[str, Any]) -> Spec:
     Its selections are only counted there, so each is one that says nothing; and what a distance is measured on stands
     with the demand instead of the column.
     """
-    privacy, workload, method = (dict(tables.get(name, {})) for name in ("privacy", "workload", "method"))
-    columns = {name: dict(column) for name, column in tables.get("columns", {}).items()}
-    privacy["diversity"] = [_to_column(dict(demand), columns) for demand in privacy.get("diversity", ())]
-    selections = workload.pop("selections", 0)
-    if not isinstance(selections, int) or selections < 0:
-        raise SpecError(["workload.selections of a release is the number of selections; the manifest is damaged."])
+    try:
+        return _public_spec(Part(tables, "spec").table(PUBLIC, PUBLIC_TOO))
+    except Damaged as error:
+        raise SpecError([f"{error}; the manifest is damaged."]) from None
+
+
+def _public_spec(sections: dict[str, Part]) -> Spec:
+    for name, hidden in HIDDEN.items():
+        if name in sections and (told := [key for key in hidden if key in sections[name].named()]):
+            raise sections[name].refused(f"has {listed(told)}, which no manifest tells")
+    tables = {name: part.value for name, part in sections.items()}
+    privacy, workload, method = (
+        dict(sections[name].plain()) if name in sections else {} for name in ("privacy", *PUBLIC_TOO)
+    )
+    columns = {name: _public_column(part) for name, part in sections["columns"].named().items()}
+    demands = Part(privacy.get("diversity", []), "spec.privacy.diversity")
+    privacy["diversity"] = [_to_column(demand, columns) for demand in demands.items()]
+    selections = Part(workload.pop("selections", 0), "spec.workload.selections").whole(0, MOST_SELECTIONS)
     by_selection = selections > 0 and method.get("criterion") == "selection"
     if by_selection:
         del method["criterion"]
@@ -221,36 +241,43 @@ def public_spec(tables: Mapping[str, Any]) -> Spec:
     )
 
 
-def _to_column(demand: dict[str, Any], columns: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def _public_column(part: Part) -> dict[str, Any]:
+    found = part.table(("role",), ("type", "split", "date_format", "release", "order"))
+    return {name: entry.value for name, entry in found.items()}
+
+
+def _to_column(demand: Part, columns: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """A demand without the taxonomy or order of its column, which is given them."""
-    column = columns.get(demand.get("column", ""), {})
-    if "taxonomy" in demand:
-        column["taxonomy"] = demand.pop("taxonomy")
-    if "order" in demand:
-        column |= {"type": "ordinal", "order": demand.pop("order")}
-    return demand
+    found = demand.named()
+    column = columns.get(found["column"].text() if "column" in found else "", {})
+    if "taxonomy" in found:
+        column["taxonomy"] = found.pop("taxonomy").plain()
+    if "order" in found:
+        column |= {"type": "ordinal", "order": found.pop("order").texts()}
+    return {name: part.value for name, part in found.items()}
 
 
 def parse_spec(text: str, *, folder: Path | None = None) -> Spec:
     """The spec of a TOML text."""
+    return spec_of(parse_toml(text, "the spec"), folder=folder)
+
+
+def parse_toml(text: str, what: str) -> dict[str, Any]:
+    """The tables of a TOML text; `what` is what a message calls it."""
     try:
-        tables = tomllib.loads(text)
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise SpecError([f"the spec is not TOML: {error}."]) from None
-    return spec_of(tables, folder=folder)
+        fault = str(error)
+    except RecursionError:
+        fault = "it is nested too deeply"
+    except ValueError:  # what TOML allows and Python cannot hold, such as a number of thousands of digits
+        fault = "it holds a number or date that is beyond all bounds"
+    raise SpecError([f"{what} is not TOML: {fault}."])
 
 
 def read_tables(path: str | Path) -> dict[str, Any]:
     """The tables of a spec file, not yet checked."""
-    file = Path(path)
-    try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise RequestError(f"{file}: there is no such spec file.") from None
-    except (IsADirectoryError, PermissionError, UnicodeDecodeError) as error:
-        raise RequestError(f"{file} cannot be read as a spec: {type(error).__name__}.") from None
-    except tomllib.TOMLDecodeError as error:
-        raise SpecError([f"{file} is not TOML: {error}."]) from None
+    return parse_toml(read_text(Path(path), "spec file", RequestError, megabytes=16), str(path))
 
 
 def with_settings(tables: Mapping[str, Any], settings: Iterable[str]) -> dict[str, Any]:
@@ -260,13 +287,20 @@ def with_settings(tables: Mapping[str, Any], settings: Iterable[str]) -> dict[st
         key, equals, text = setting.partition("=")
         names = _names_of(key)
         if not equals or not names:
-            raise RequestError(f"--set {setting!r}: write a key and a value, for example --set privacy.k=20.")
-        try:
-            value = tomllib.loads(f"value = {text}")["value"]
-        except tomllib.TOMLDecodeError:
-            value = text
-        found = _put(found, names, value, setting)
+            raise RequestError(f"--set {setting!r:.100}: write a key and a value, for example --set privacy.k=20.")
+        if len(names) > DEEPEST_SETTING:
+            raise RequestError(f"--set {setting!r:.100}: no setting is that deep.")
+        found = _put(found, names, _value_of(text), setting)
     return found
+
+
+def _value_of(text: str) -> Any:
+    """A value as TOML reads it, if the text is one value and nothing more; else the text."""
+    try:
+        found = parse_toml(f"value = {text}", "the value")
+    except SpecError:
+        return text
+    return found["value"] if list(found) == ["value"] else text
 
 
 def _put(place: Any, names: list[str], value: Any, setting: str, at: str = "") -> Any:
@@ -276,7 +310,7 @@ def _put(place: Any, names: list[str], value: Any, setting: str, at: str = "") -
     name, rest = names[0], names[1:]
     inside = f"{at}.{name}" if at else name
     if isinstance(place, list):
-        if not name.isdecimal() or int(name) >= len(place):
+        if not name.isdecimal() or len(name) > 9 or int(name) >= len(place):
             raise RequestError(f"--set {setting!r}: {at} is a list of {len(place)}; its entries are {at}.0 and so on.")
         number = int(name)
         return [*place[:number], _put(place[number], rest, value, setting, inside), *place[number + 1 :]]
@@ -288,11 +322,13 @@ def _put(place: Any, names: list[str], value: Any, setting: str, at: str = "") -
 def _names_of(key: str) -> list[str]:
     """The names of a dotted key, as TOML reads it: those in quotes may hold dots. None if it is no key."""
     try:
-        found: Any = tomllib.loads(f"{key} = 0")
-    except tomllib.TOMLDecodeError:
+        found: Any = parse_toml(f"{key} = 0", "the key")
+    except SpecError:
         return []
     names = []
     while isinstance(found, dict):
+        if len(found) != 1:
+            return []
         names.append(next(iter(found)))
         found = found[names[-1]]
     return names

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +23,7 @@ from anonfit.report.tree_text import drawn_text
 from anonfit.report.trees import TreeFacts, tree_content
 from anonfit.spec import Spec
 from anonfit.spec_writing import diversity_table, public_tables, spec_tables
+from anonfit.strict_json import Damaged, Part, parse_json, read_text
 from anonfit.tables.schema import Schema
 from anonfit.tree_outside import NOTHING_LEFT, grow_outside
 from anonfit.trees.classes import Classes, classes_of_target
@@ -214,11 +216,13 @@ def _loaded(folder: Path) -> None:
         raise AuditFailed(f"what was written cannot be loaded, so nothing is published: {error}") from None
 
 
-def load_tree_folder(path: Path) -> tuple[ReleasedTree, dict[str, Any] | None]:
+def load_tree_folder(path: Path) -> tuple[ReleasedTree, Mapping[str, Any] | None]:
     """The tree of a folder that is whole and unchanged, and its public audit; or of a model file by itself."""
     if not path.is_dir():
         return read_model(path), None
-    manifest = read_manifest(path, FORMAT)
-    if not {MODEL, AUDIT} <= set(manifest["files"]):
-        raise ReleaseError(f"{path}: the manifest does not describe a whole tree; make it again.")
-    return read_model(path / MODEL), json.loads((path / AUDIT).read_text(encoding="utf-8"))
+    read_manifest(path, FORMAT)
+    try:
+        audit = Part(parse_json(read_text(path / AUDIT, "audit", ReleaseError, megabytes=64))).plain()
+    except Damaged as error:
+        raise ReleaseError(f"{path / AUDIT} is damaged: {error}; make the tree again.") from None
+    return read_model(path / MODEL), audit

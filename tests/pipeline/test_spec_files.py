@@ -33,7 +33,7 @@ def test_a_spec_file_is_read_with_its_folder(tmp_path: Path) -> None:
     [
         ("absent.toml", None, "no such spec file"),
         ("bad.toml", b"version = ", "is not TOML"),
-        ("latin.toml", "k = 'ä'".encode("latin-1"), "cannot be read as a spec"),
+        ("latin.toml", "k = 'ä'".encode("latin-1"), "byte 5 is not UTF-8"),
     ],
 )
 def test_files_that_are_no_specs_are_refused(tmp_path: Path, name: str, content: bytes | None, sentence: str) -> None:

@@ -203,7 +203,7 @@ def test_only_top_down_refinement_starts_from_a_recoding() -> None:
         released(algorithm="mondrian", start=Recoding.from_json(coarse()))
     with pytest.raises(SpecError, match=r"method.start must be the path"):
         released(start=3)
-    with pytest.raises(RequestError, match="cannot be read as a recoding"):
+    with pytest.raises(RequestError, match="no such recoding"):
         released(start="nowhere.json")
 
 

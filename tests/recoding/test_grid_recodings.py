@@ -180,12 +180,12 @@ def test_who_edits_the_file_joins_parts_and_tells_them_apart() -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda tables: tables["parts"].update(age=[0, 1, 2]), "one entry per"),
-        (lambda tables: tables["parts"].update(age=[0, 1, 0, 2]), "not runs"),
-        (lambda tables: tables["parts"].update(age=[0, 1, -1, -1]), "only nominal"),
-        (lambda tables: tables["parts"].update(town=[0, 1, -2, 3]), "below -1"),
+        (lambda tables: tables["parts"].update(age=[0, 1, 2]), "in place of 4"),
+        (lambda tables: tables["parts"].update(age=[0, 1, 0, 2]), "no run of cells"),
+        (lambda tables: tables["parts"].update(age=[0, 1, -1, -1]), "only those of nominal"),
+        (lambda tables: tables["parts"].update(town=[0, 1, -2, 3]), "from -1 to"),
         (lambda tables: tables["parts"].update(town=[0, 1, True, 3]), "whole numbers"),
-        (lambda tables: tables["parts"].pop("town"), "not those of its columns"),
+        (lambda tables: tables["parts"].pop("town"), "has no 'town'"),
         (lambda tables: tables.pop("parts"), "damaged"),
         (lambda tables: tables.update(version=3), "version 3"),
         (lambda tables: tables.update(version=1), "damaged"),

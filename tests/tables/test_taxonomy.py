@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import json
 from typing import Any
 
 import pytest
@@ -133,14 +134,21 @@ def test_single_name_is_root_and_leaf() -> None:
     assert (single.leaves, single.height, single.to_tree()) == (("all",), 0, {"name": "all"})
 
 
-def test_deep_chain_does_not_exhaust_the_stack() -> None:
-    tree: dict[str, Any] = {"name": "5000"}
-    for level in range(4999, -1, -1):
+def chain(levels: int) -> dict[str, Any]:
+    tree: dict[str, Any] = {"name": str(levels)}
+    for level in range(levels - 1, -1, -1):
         tree = {"name": str(level), "children": [tree]}
-    deep = Taxonomy.from_tree(tree)
-    assert deep.height == 5000
-    assert Taxonomy.from_tree(deep.to_tree()) == deep
-    assert deep.lowest_cover(0, 0) == 5000
+    return tree
+
+
+def test_a_chain_is_as_deep_as_can_be_stored_and_no_deeper() -> None:
+    deep = Taxonomy.from_tree(chain(200))
+    assert deep.height == 200
+    assert Taxonomy.from_tree(json.loads(json.dumps(deep.to_tree()))) == deep
+    assert deep.lowest_cover(0, 0) == 200
+    for levels in (201, 100_000):
+        with pytest.raises(TaxonomyError, match=f"it is {levels} levels deep; at most 200"):
+            Taxonomy.from_tree(chain(levels))
 
 
 def test_flat_taxonomy_puts_every_value_under_the_root() -> None:

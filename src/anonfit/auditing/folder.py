@@ -5,20 +5,19 @@ that the manifest was written for."""
 from __future__ import annotations
 
 import hashlib
-import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from anonfit.auditing.result import Finding
-from anonfit.auditing.settings import Settings
+from anonfit.auditing.settings import Settings, object_of, text_of
 from anonfit.errors import ReleaseError
 
 __all__ = ["Folder", "check_files", "open_folder"]
 
-_FEWER = re.compile(r"fewer than (\d+)", re.ASCII)
+_FEWER = re.compile(r"fewer than (\d{1,18})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ def open_folder(folder: Path) -> Folder:
         )
     data, rows, files = manifest.part("data"), manifest.part("rows"), manifest.part("files")
     name = data.get("file", str)
-    if Path(name).name != name or not (folder / name).is_file():
+    if Path(name).name != name or not (folder / name).is_file() or (folder / name).is_symlink():
         raise ReleaseError(f"The data file that the manifest of '{folder.name}' names is not in the folder.")
     return Folder(
         folder,
@@ -62,18 +61,25 @@ def open_folder(folder: Path) -> Folder:
         texts=data.texts("texts", ()),
         released=(rows.get("released", int), data.get("rows", int)),
         withheld=_withheld(rows),
-        files={name: files.get(name, str).lower() for name in files.entries},
+        files={name: files.get(name, str).lower() for name in _inside(files.entries)},
     )
+
+
+def _inside(names: Iterable[str]) -> Iterable[str]:
+    """Names of files, none of which leads out of the folder."""
+    for name in names:
+        if Path(name).name != name or "\0" in name:
+            raise ReleaseError("The manifest lists a file that is not in the folder.")
+        yield name
 
 
 def _json(folder: Path, name: str) -> dict[str, Any]:
     try:
-        found = json.loads((folder / name).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        if (folder / name).is_symlink():
+            raise ValueError("leads out of the folder")
+        return object_of(text_of(folder / name))
+    except (OSError, ValueError):
         raise ReleaseError(f"'{folder.name}' is no release folder: its {name} is missing or cannot be read.") from None
-    if not isinstance(found, dict):
-        raise ReleaseError(f"'{folder.name}' is no release folder: its {name} is not an object.")
-    return found
 
 
 def _withheld(rows: Settings) -> int | range:
@@ -110,7 +116,7 @@ def check_files(folder: Folder) -> list[Finding]:
 
 
 def _digest(path: Path) -> str | None:
-    if not path.is_file():
+    if not path.is_file() or path.is_symlink():
         return None
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -21,6 +20,7 @@ from anonfit.auditing.meanings import Meaning, read_meaning
 from anonfit.auditing.placing import placed_on_line
 from anonfit.auditing.region_cells import cell_count
 from anonfit.auditing.region_tree import RegionNodes, read_nodes
+from anonfit.auditing.settings import Settings, object_of, text_of
 from anonfit.errors import ReleaseError, listed
 
 __all__ = ["SavedTree", "read_saved_tree", "saved_tree_of"]
@@ -28,6 +28,7 @@ __all__ = ["SavedTree", "read_saved_tree", "saved_tree_of"]
 FORMAT = "anonfit tree"
 VERSION = 1
 MODEL = "model.json"
+MOST = 1 << 53  # persons of a bin
 ENTRIES = {
     "format",
     "version",
@@ -76,47 +77,55 @@ def saved_tree_of(model: Any) -> SavedTree | None:
 def _from_path(path: Path) -> SavedTree:
     file = path / MODEL if path.is_dir() else path
     try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        return read_saved_tree(text_of(file), str(file))
+    except (OSError, ValueError) as error:
         raise ReleaseError(f"{file} cannot be read as a tree: {type(error).__name__}.") from None
-    return read_saved_tree(text, str(file))
 
 
 def read_saved_tree(text: str, label: str) -> SavedTree:
     """The tree of a text of model.json."""
     try:
-        found = json.loads(text)
-    except json.JSONDecodeError:
+        entries = object_of(text)
+    except ValueError:
         raise ReleaseError(f"{label} is not JSON; it was cut short or edited by hand.") from None
-    if not isinstance(found, dict) or found.get("format") != FORMAT or found.get("version") != VERSION:
+    if entries.get("format") != FORMAT or entries.get("version") != VERSION:
         raise ReleaseError(f"{label} is no tree of anonfit: its format is not '{FORMAT}' version {VERSION}.")
-    if strange := sorted(set(found) - ENTRIES):
+    if strange := sorted(set(entries) - ENTRIES):
         raise ReleaseError(f"{label} holds what no tree of anonfit holds: {listed(strange)}; make the tree again.")
-    try:
-        meanings = {entry["name"]: read_meaning(entry["name"], entry) for entry in found["columns"]}
-        tree = _tree(found["nodes"], meanings)
-        leaves = len(tree.leaves)
-        bins, predicts = found.get("bins"), [int(one) for one in found["predicts"]]
-        classes = tuple(found["classes"])
-        whole = len(predicts) == leaves and all(0 <= one < len(classes) for one in predicts)
-        whole &= bins is None or [len(one) for one in bins] == [len(classes)] * leaves
-        whole &= bins is None or all(type(one) in (int, float) and one >= 0 for leaf in bins for one in leaf)
-        whole &= found["populations"] in ("exact", "relative", "majority")
-        saved = SavedTree(
-            tree,
-            tuple(found["public"]),
-            str(found["target"]),
-            classes,
-            bool(found["class_is_public"]),
-            str(found["populations"]),
-            bins,
-            predicts,
-        )
-    except (KeyError, TypeError, ValueError, IndexError):
-        raise ReleaseError(f"{label} is damaged; make the tree again.") from None
-    if not whole or not set(saved.public) <= set(meanings) or (saved.bins is None) != (saved.populations == "majority"):
+    found = Settings(entries, label, ReleaseError)
+    columns = found.parts("columns")
+    meanings = {column.get("name", str): read_meaning(column.get("name", str), column.entries) for column in columns}
+    tree = _tree(found.get("nodes", dict), meanings)
+    saved = SavedTree(
+        tree,
+        found.texts("public"),
+        found.get("target", str),
+        tuple(found.get("classes", list)),
+        found.get("class_is_public", bool),
+        found.word("populations", ("exact", "relative", "majority")),
+        found.get("bins", list, None),
+        found.get("predicts", list),
+    )
+    if len(meanings) < len(columns) or not set(saved.public) <= set(meanings) or not _whole(saved):
         raise ReleaseError(f"{label} is damaged; make the tree again.")
     return saved
+
+
+def _whole(saved: SavedTree) -> bool:
+    """Whether every leaf has a class, and bins where the release says so."""
+    leaves, classes = len(saved.tree.leaves), len(saved.classes)
+    if not all(isinstance(one, (str, int, float)) for one in saved.classes) or len(saved.predicts) != leaves:
+        return False
+    if not all(type(one) is int and 0 <= one < classes for one in saved.predicts):
+        return False
+    if saved.bins is None or saved.populations == "majority":
+        return saved.bins is None and saved.populations == "majority"
+    rows = all(isinstance(leaf, list) and len(leaf) == classes for leaf in saved.bins)
+    return (
+        rows
+        and len(saved.bins) == leaves
+        and all(type(one) in (int, float) and 0 <= one < MOST for leaf in saved.bins for one in leaf)
+    )
 
 
 def _tree(nodes: object, meanings: Mapping[str, Meaning]) -> ModelTree:

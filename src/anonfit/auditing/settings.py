@@ -1,20 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Settings out of JSON: one that is missing, unknown or of another kind than it must be is an error, never ignored.
-`promises.py`, `recoded.py` and `folder.py` read manifest.json and recoding.json with it."""
+`promises.py`, `recoded.py`, `folder.py` and `saved_trees.py` read manifest.json, recoding.json and model.json with
+it."""
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from anonfit.errors import RequestError, did_you_mean
 
-__all__ = ["NEEDED", "Settings"]
+__all__ = ["NEEDED", "Settings", "object_of", "text_of"]
 
 NEEDED: Any = object()
 """The default of a setting that must be written."""
 
+_MOST_BYTES = 1 << 29
+_MOST_DIGITS = 300
 _WORDS = {
     bool: "true or false",
     int: "a whole number",
@@ -23,6 +29,55 @@ _WORDS = {
     list: "a list",
     dict: "an object",
 }
+
+
+def text_of(file: Path) -> str:
+    """The text of a file of a bounded size; anything else is a ValueError or an OSError."""
+    if not file.is_file():
+        raise ValueError("not a file")
+    with file.open("rb") as stream:
+        content = stream.read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        raise ValueError("too large")
+    return content.decode("utf-8")
+
+
+def object_of(text: str) -> dict[str, Any]:
+    """The object of a JSON text in which no key stands twice and every number is finite; anything else is a
+    ValueError.
+    """
+    try:
+        found = json.loads(
+            text, object_pairs_hook=_once, parse_constant=_no_number, parse_float=_finite, parse_int=_whole
+        )
+        json.dumps(found, ensure_ascii=False).encode() if "\\u" in text else None  # half a sign is no Unicode
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    if not isinstance(found, dict):
+        raise ValueError("not an object")
+    return found
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key twice")
+    return found
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text[:20]} is no number")
+
+
+def _finite(text: str) -> float:
+    found = float(text)
+    return found if math.isfinite(found) else _no_number(text)
+
+
+def _whole(text: str) -> int:
+    if len(text) > _MOST_DIGITS:
+        _no_number(text)
+    return int(text)
 
 
 @dataclass(frozen=True, slots=True)

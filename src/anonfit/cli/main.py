@@ -5,7 +5,6 @@ them.
 
 from __future__ import annotations
 
-import json
 import logging
 import signal
 import sys
@@ -99,11 +98,12 @@ def run(
 ) -> None:
     """Make a release and publish it once audited."""
     from anonfit.cli.releasing import run_spec
+    from anonfit.spec_writing import toml_value
 
-    chosen = [*(settings or []), *([f'engine.name="{engine}"'] if engine else [])]
-    chosen += [f'engine.memory="{memory}"'] if memory else []
+    chosen = [*(settings or []), *([f"engine.name={toml_value(engine)}"] if engine else [])]
+    chosen += [f"engine.memory={toml_value(memory)}"] if memory else []
     if start is not None:
-        chosen.append(f"method.start={json.dumps(str(start.absolute()))}")
+        chosen.append(f"method.start={toml_value(str(start.absolute()))}")
     run_spec(
         spec, out, settings=chosen, curve=_whole_numbers("curve", curve), replace=replace, as_json=as_json, steps=steps
     )

@@ -18,11 +18,12 @@ from anonfit.errors import AnonfitError, RecodingError, RequestError
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
 from anonfit.recoding.grid import Grid, GridColumn, grid_column
 from anonfit.recoding.recoding import Recoding
-from anonfit.tables.scales import Scale, parse_cut
+from anonfit.strict_json import Damaged, Part, parse_json, read_text
+from anonfit.tables.scales import Cut, Scale, parse_cut
 from anonfit.tables.schema import ColumnType
 from anonfit.tables.taxonomy import Taxonomy
 
-__all__ = ["FORMAT", "VERSION", "from_json", "read_recoding", "to_json"]
+__all__ = ["FORMAT", "VERSION", "from_json", "read_recoding", "recoding_of", "to_json"]
 
 FORMAT = "anonfit recoding"
 VERSION = 1
@@ -31,6 +32,8 @@ GRID_VERSION = 2
 """Of a grid: in place of nodes it has the part of every cell of every column."""
 NOT_DISCLOSED = -1
 """What stands for the part of a cell that is not disclosed."""
+MOST = 2**31 - 1
+"""The largest number of a cell or part."""
 
 
 def _column_json(column: RecodedColumn) -> dict[str, Any]:
@@ -86,97 +89,110 @@ def _tree_lists(recoding: Recoding) -> dict[str, Any]:
     }
 
 
-def _require(holds: bool, fault: str) -> None:
-    if not holds:
-        raise ValueError(fault)
+def _column(entry: Part) -> RecodedColumn:
+    kind = entry.named().get("type", Part(None, f"{entry.place}.type")).word(ColumnType)
+    dated = ("date_format",) if kind == ColumnType.DATE else ()
+    if kind == ColumnType.ORDINAL:
+        found = entry.table(("name", "type", "missing", "order"))
+        order = tuple(found["order"].texts())
+        if not order:
+            raise found["order"].refused("is empty")
+        return OrdinalCells(found["name"].text(), order, found["missing"].flag())
+    if "taxonomy" not in entry.named():
+        return _ordered(entry.table(("name", "type", "scale", "missing", "domain", "cuts", *dated)), ColumnType(kind))
+    found = entry.table(("name", "type", "missing", "other", "taxonomy", *dated))
+    name = found["name"].text()
+    taxonomy = Taxonomy.from_tree(found["taxonomy"].value, column=name)
+    other = found["other"].value
+    if other is not None and found["other"].text() not in taxonomy.leaf_position:
+        raise found["other"].refused("is no leaf of the taxonomy")
+    return NominalCells(name, taxonomy, found["missing"].flag(), other, ColumnType(kind), _date_format(found))
 
 
-def _column(entry: dict[str, Any]) -> RecodedColumn:
-    name, kind, has_missing = entry["name"], entry["type"], entry["missing"]
-    _require(
-        isinstance(name, str) and isinstance(has_missing, bool), "a column's name or 'missing' is of the wrong kind"
-    )
-    date_format = entry["date_format"] if kind == "date" else None
-    _require(date_format is None or isinstance(date_format, str), f"column '{name}': its date format is no text")
-    if kind == "ordinal":
-        order = tuple(entry["order"])
-        _require(
-            all(isinstance(word, str) for word in order), f"column '{name}': its order holds other things than words"
-        )
-        _require(0 < len(set(order)) == len(order), f"column '{name}': its order is empty or has a word twice")
-        return OrdinalCells(name, order, has_missing)
-    if "taxonomy" in entry:
-        taxonomy = Taxonomy.from_tree(entry["taxonomy"], column=name)
-        other = entry["other"]
-        _require(other is None or other in taxonomy.leaf_position, f"column '{name}': its unnamed leaf is no leaf")
-        return NominalCells(name, taxonomy, has_missing, other, ColumnType(kind), date_format)
-    scale = Scale(entry["scale"])
-    _require((kind == "continuous") == (scale == Scale.NUMBER), f"column '{name}': its type and scale differ")
-    cuts = tuple(parse_cut(cut, scale) for cut in entry["cuts"])
-    domain = tuple(parse_cut(end, scale) for end in entry["domain"] or ())
-    _require(len(domain) in (0, 2), f"column '{name}': a domain has two ends")
-    ends = (*domain[:1], *cuts, *domain[1:])
-    ascending = all(low < high for low, high in pairwise(ends))  # type: ignore[operator]
-    _require(ascending, f"column '{name}': its cuts are not in ascending order within its domain")
-    return OrderedCells(name, ColumnType(kind), scale, cuts, has_missing, domain, date_format)
+def _date_format(found: dict[str, Part]) -> str | None:
+    given = found.get("date_format")
+    return None if given is None or given.value is None else given.text()
 
 
-def _array(entries: Any, length: int, name: str) -> NDArray[np.int32]:
-    _require(set(map(type, entries)) <= {int}, f"list '{name}' holds other things than whole numbers")
-    found = np.array(entries, dtype=np.int32)
-    _require(found.shape == (length,), f"list '{name}' has not one entry per node or cell")
-    return found
+def _ordered(found: dict[str, Part], kind: ColumnType) -> OrderedCells:
+    name, scale = found["name"].text(), Scale(found["scale"].word(Scale))
+    if (kind == ColumnType.CONTINUOUS) != (scale == Scale.NUMBER) or kind == ColumnType.NOMINAL:
+        raise found["type"].refused(f"is '{kind}', which its scale is not")
+    cuts = tuple(_cut(cut, scale) for cut in found["cuts"].items())
+    domain = () if found["domain"].value is None else tuple(_cut(end, scale) for end in found["domain"].items())
+    if len(domain) not in (0, 2):
+        raise found["domain"].refused("has not two ends")
+    # The domain is closed: a cut may be its upper end, and leaves that one value above it.
+    ascending = all(low < high for low, high in pairwise((*domain[:1], *cuts)))  # type: ignore[operator]
+    below = not domain or (domain[0] < domain[1] and (not cuts or cuts[-1] <= domain[1]))  # type: ignore[operator]
+    if not ascending or not below:
+        raise found["cuts"].refused("are not in ascending order within the domain")
+    return OrderedCells(name, kind, scale, cuts, found["missing"].flag(), domain, _date_format(found))
 
 
-def _sets(entries: Any) -> tuple[NDArray[np.int32], ...]:
+def _cut(part: Part, scale: Scale) -> Cut:
+    try:
+        return parse_cut(part.value, scale)
+    except (ValueError, OverflowError):
+        raise part.refused(f"is no {scale}") from None
+
+
+def _array(part: Part, length: int, least: int, most: int) -> NDArray[np.int32]:
+    return np.array(part.wholes(length, least, most), dtype=np.int32)
+
+
+def _sets(part: Part) -> tuple[NDArray[np.int32], ...]:
     """The cells of each set; all are read as one list, since there may be many."""
-    _require(
-        isinstance(entries, list) and set(map(type, entries)) <= {list}, "list 'sets' holds other things than lists"
-    )
-    lengths = [len(cells) for cells in entries]
-    cells = _array(list(chain.from_iterable(entries)), sum(lengths), "sets")
+    entries = part.items()
+    if any(type(entry.value) is not list for entry in entries):
+        raise part.refused("holds other things than lists")
+    lengths = [len(entry.value) for entry in entries]
+    every = Part(list(chain.from_iterable(entry.value for entry in entries)), part.place)
+    cells = _array(every, sum(lengths), 0, MOST)
     ends = np.cumsum(lengths, dtype=np.int64).tolist()
     return tuple(cells[end - length : end] for end, length in zip(ends, lengths, strict=True))
 
 
-def _tree(entry: dict[str, Any], columns: tuple[RecodedColumn, ...]) -> Tree:
-    length = len(entry["column"])
-    column, children = _array(entry["column"], length, "column"), _array(entry["children"], length, "children")
-    set_of = _array(entry["set"], length, "set") if entry["set"] else np.full(length, -1, np.int32)
+def _tree(part: Part, columns: tuple[RecodedColumn, ...]) -> Tree:
+    entry = part.table(("column", "children", "start", "set", "sets"))
+    length = len(entry["column"].items())
+    column = _array(entry["column"], length, LEAF, len(columns) - 1)
+    children = _array(entry["children"], length, 0, length)
     sets = _sets(entry["sets"])
-    tree = Tree(column, children, _array(entry["start"], length, "start"), np.full(length, -1, np.int32), set_of, sets)
+    set_of = np.full(length, -1, np.int32)
+    if entry["set"].value != []:
+        set_of = _array(entry["set"], length, -1, len(sets) - 1)
+    start = _array(entry["start"], length, 0, MOST)
+    tree = Tree(column, children, start, np.full(length, -1, np.int32), set_of, sets)
     is_leaf = column == LEAF
     holds = (
         length > 0
         and 1 + int(children.sum(dtype=np.int64)) == length
-        and bool((children >= 0).all())
         and bool(((children > 0) == ~is_leaf).all())
-        and bool((column[~is_leaf] >= 0).all())
-        and bool((column < len(columns)).all())
         and bool((tree.first_child[~is_leaf] > np.flatnonzero(~is_leaf)).all())
-        and bool((set_of >= -1).all() and (set_of < len(sets)).all())
         and bool((children[set_of >= 0] == 2).all())
     )
-    _require(holds, "its nodes are not a tree")
+    if not holds:
+        raise part.refused("are not a tree")
     _check_sets(tree, columns)
     return tree
 
 
-def _grid(entry: dict[str, Any], columns: tuple[RecodedColumn, ...]) -> Grid:
-    names = [column.name for column in columns]
-    _require(isinstance(entry, dict) and list(entry) == names, "its parts are not those of its columns, in their order")
+def _grid(part: Part, columns: tuple[RecodedColumn, ...]) -> Grid:
+    entry = part.table([column.name for column in columns])
+    if list(entry) != [column.name for column in columns]:
+        raise part.refused("are not those of its columns, in their order")
     return Grid(tuple(_grid_column(entry[column.name], column) for column in columns))
 
 
-def _grid_column(entries: Any, column: RecodedColumn) -> GridColumn:
+def _grid_column(part: Part, column: RecodedColumn) -> GridColumn:
     """The parts of a column, under any numbers: who edits the file need not number them anew."""
-    where = f"the parts of column '{column.name}'"
-    part_of = _array(entries, column.size, where)
-    _require(bool((part_of >= NOT_DISCLOSED).all()), f"{where} have a number below {NOT_DISCLOSED}")
-    found = grid_column(part_of, NOT_DISCLOSED)
+    found = grid_column(_array(part, column.size, NOT_DISCLOSED, MOST), NOT_DISCLOSED)
     if not isinstance(column, NominalCells):
-        _require(found.rest < 0, f"{where}: only nominal values can be suppressed")
-        _require(bool((np.diff(found.part_of) >= 0).all()), f"{where} are not runs of its cells")
+        if found.rest >= 0:
+            raise part.refused("suppresses some cells, which only those of nominal columns can be")
+        if (np.diff(found.part_of) < 0).any():
+            raise part.refused("has a part that is no run of cells")
     return found
 
 
@@ -184,21 +200,21 @@ def _check_sets(tree: Tree, columns: tuple[RecodedColumn, ...]) -> None:
     """A set divides a nominal column, and holds cells of it and of no other."""
     divided = np.flatnonzero(tree.set_of >= 0)
     for index in np.unique(tree.column[divided]).tolist():
-        _require(
-            isinstance(columns[index], NominalCells),
-            f"a set divides column '{columns[index].name}', whose cells are in order",
-        )
+        if not isinstance(columns[index], NominalCells):
+            raise Damaged(f"a set divides column '{columns[index].name}', whose cells are in order")
     lengths = np.fromiter(map(len, tree.sets), np.int64, len(tree.sets))
     cells = np.concatenate([np.zeros(0, np.int32), *tree.sets])
     sizes = np.array([column.size for column in columns], np.int64)
-    limit = np.full(len(tree.sets), np.iinfo(np.int32).max, np.int64)
+    limit = np.full(len(tree.sets), MOST, np.int64)
     np.minimum.at(limit, tree.set_of[divided], sizes[tree.column[divided]])
-    known = (cells >= 0) & (cells < np.repeat(limit, lengths))
-    _require(bool(known.all()), "a set holds cells that its column has not")
+    if (cells >= np.repeat(limit, lengths)).any():
+        raise Damaged("a set holds cells that its column has not")
 
 
 def _check_tiling(recoding: Recoding) -> None:
-    """Every child must take a part of its parent's run, in ascending order: then the regions tile the domain."""
+    """The parts of a node must all have cells, and the first of a split by runs those from its parent's first on:
+    then the regions tile the domain. A later part may begin at a cell that sets above it have taken away.
+    """
     tree, boxes = recoding.tree, recoding.boxes
     parent = np.repeat(np.arange(len(tree.column)), tree.children)
     below = np.arange(1, len(tree.column))
@@ -206,46 +222,46 @@ def _check_tiling(recoding: Recoding) -> None:
     first, last = boxes.first[below, column], boxes.last[below, column]
     by_run = tree.set_of[parent] < 0
     is_first = np.append(True, parent[1:] != parent[:-1]) if len(parent) else np.zeros(0, bool)
-    begins = np.where(is_first, boxes.first[parent, column], tree.start[below])
-    if not ((first <= last) & ((first == begins) | ~by_run)).all():
-        raise ValueError("its regions do not tile the domain")
+    begins = first == boxes.first[parent, column]
+    if not ((first <= last) & (begins | ~by_run | ~is_first)).all():
+        raise Damaged("its regions do not tile the domain")
 
 
 def read_recoding(path: str | Path) -> Recoding:
     """The recoding of a file."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise RequestError(f"{path} cannot be read as a recoding: {type(error).__name__}.") from None
-    return from_json(text)
+    return from_json(read_text(Path(path), "recoding", RequestError, megabytes=512))
 
 
 def from_json(text: str) -> Recoding:
     """Read recoding.json; anything that is not a whole recoding of a known version is an error."""
     try:
-        found = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise RecodingError(
-            f"the recoding is not JSON (line {error.lineno}); it was cut short or edited by hand."
-        ) from None
+        found = parse_json(text)
+    except Damaged as error:
+        raise RecodingError(f"the recoding is damaged: {error}; it was cut short or edited by hand.") from None
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise RecodingError(f"this is no recoding: its format is not '{FORMAT}'.")
     version = found.get("version")
-    if version not in (VERSION, GRID_VERSION):
+    if version not in (VERSION, GRID_VERSION) or type(version) is not int:
         raise RecodingError(
-            f"the recoding has version {version!r}; this anonfit reads versions {VERSION} and {GRID_VERSION}. Install "
-            "the anonfit that wrote it."
+            f"the recoding has version {version!r:.20}; this anonfit reads versions {VERSION} and {GRID_VERSION}. "
+            "Install the anonfit that wrote it."
         )
     try:
-        columns = tuple(_column(entry) for entry in found["columns"])
-        names = [column.name for column in columns]
-        _require(len(set(names)) == len(names), "a column stands in it twice")
-        if version == GRID_VERSION:
-            return Recoding(columns, _grid(found["parts"], columns))
-        recoding = Recoding(columns, _tree(found["nodes"], columns))
-        _check_tiling(recoding)
-    except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
-        raise RecodingError(f"the recoding is damaged: {error}.") from None
-    except AnonfitError as error:
-        raise RecodingError(f"the recoding is damaged: {error}") from None
+        is_grid = version == GRID_VERSION
+        shape = "parts" if is_grid else "nodes"
+        entries = Part(found).table(("format", "version", "columns", shape))
+        return recoding_of(entries["columns"], entries[shape], is_grid=is_grid)
+    except (Damaged, AnonfitError) as error:
+        raise RecodingError(f"the recoding is damaged: {str(error).removesuffix('.')}.") from None
+
+
+def recoding_of(columns: Part, shape: Part, *, is_grid: bool = False) -> Recoding:
+    """The recoding of its columns and the nodes of its tree, or the parts of a grid."""
+    read = tuple(_column(entry) for entry in columns.items())
+    if len({column.name for column in read}) < len(read):
+        raise columns.refused("has a name twice")
+    if is_grid:
+        return Recoding(read, _grid(shape, read))
+    recoding = Recoding(read, _tree(shape, read))
+    _check_tiling(recoding)
     return recoding

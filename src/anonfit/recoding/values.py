@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anonfit.errors import RequestError
 from anonfit.recoding.boxes import Parts
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
 from anonfit.recoding.recoding import Recoding
@@ -77,6 +78,7 @@ def _bounds(column: RecodedColumn, parts: Parts) -> list[pl.Series]:
     if isinstance(column, NominalCells):
         return _labels(column, parts)
     assert isinstance(column, OrderedCells | OrdinalCells)
+    _require_clear_bounds(column, parts)
     scale = column.scale if isinstance(column, OrderedCells) else Scale.NUMBER
     dtype = _dtype(column) if isinstance(column, OrderedCells) else pl.String
 
@@ -93,6 +95,17 @@ def _bounds(column: RecodedColumn, parts: Parts) -> list[pl.Series]:
     if column.has_missing:
         found.append(_each(f"{column.name}_missing", parts, _missing_word, pl.String))
     return found
+
+
+def _require_clear_bounds(column: RecodedColumn, parts: Parts) -> None:
+    """Refuse bounds that two different intervals would have: up to a cut, and up to and with a domain's end there."""
+    is_cut = isinstance(column, OrderedCells) and column.domain and column.domain[1:] == column.cuts[-1:]
+    reaches = (parts.last == column.size - 1) & (parts.first < column.size - 1)
+    if is_cut and reaches.any():
+        raise RequestError(
+            f"column '{column.name}': bounds cannot say which intervals hold the end of its declared domain, since a "
+            "cut is there, too; release labels, or declare a domain that ends above its values."
+        )
 
 
 def _missing_word(part: Sequence[int]) -> str:

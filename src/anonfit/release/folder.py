@@ -13,6 +13,7 @@ from typing import Any
 
 from anonfit.errors import ReleaseError
 from anonfit.files import file_hash, give_names, sync, taken, workplace, write_new
+from anonfit.strict_json import Damaged, Part, parse_json, read_text
 
 __all__ = [
     "FORMAT",
@@ -33,6 +34,8 @@ RECORD = "anonfit internal record"
 INTERNAL = ("internal.json", "internal.html")
 """The endings of the internal records beside a release, for the owner of the data."""
 PAGE = "internal report</title>"
+FILE_KINDS = ("csv", "parquet", "arrow")
+TREE_FILES = ("model.json", "tree.txt", "tree.svg", "audit.json")
 
 
 def data_name(kind: str) -> str:
@@ -134,16 +137,54 @@ def read_manifest(folder: Path, expected: str = FORMAT) -> dict[str, Any]:
         raise ReleaseError(
             f"{folder} is not a release: it has no {MANIFEST}; it may have been cut short while it was written."
         )
+    _check_entries(folder)
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-        files, found_format, version = dict(manifest["files"]), manifest["format"], manifest["version"]
-    except (ValueError, KeyError, TypeError):
-        raise ReleaseError(f"{path} is damaged; make the release again.") from None
-    if found_format != expected or version != VERSION:
-        raise ReleaseError(
-            f"{folder} has format '{found_format}' version {version!r}; here anonfit reads '{expected}' version "
-            f"{VERSION}."
-        )
+        manifest = parse_json(read_text(path, "manifest", ReleaseError, megabytes=64))
+        entries = Part(manifest).named()
+        found_format, version = entries.get("format", Part(None)).value, entries.get("version", Part(None)).value
+        if found_format != expected or version != VERSION or type(version) is not int:
+            raise ReleaseError(
+                f"{folder} has format {found_format!r:.40} version {version!r:.20}; here anonfit reads '{expected}' "
+                f"version {VERSION}."
+            )
+        files = {name: part.text() for name, part in _described(Part(manifest), expected)["files"].named().items()}
+    except Damaged as error:
+        raise ReleaseError(f"{path} is damaged: {error}; make the release again.") from None
+    _check_files(folder, files)
+    return manifest  # type: ignore[no-any-return]
+
+
+def _described(manifest: Part, expected: str) -> dict[str, Part]:
+    """The entries of a manifest, all of them known and of the right kind."""
+    of_table = ("data", "rows") if expected == FORMAT else ()
+    found = manifest.table(
+        ("format", "version", "anonfit", "packages", "engine", "algorithm", "spec", "audit", "files", *of_table)
+    )
+    for name in ("anonfit", "engine", "algorithm"):
+        found[name].text()
+    for name in ("packages", "spec", "audit", "files", *of_table):
+        found[name].plain()
+    if expected != FORMAT:
+        found["files"].table(TREE_FILES)
+    else:
+        data = found["data"].table(("file", "rows", "columns", "texts"))
+        kind = data["file"].word([data_name(kind) for kind in FILE_KINDS])
+        data["rows"].whole(0, 2**63 - 1)
+        if not set(data["texts"].texts()) <= set(data["columns"].texts()):
+            raise data["texts"].refused("names columns that the data has not")
+        found["files"].table((kind, "recoding.json", "report.json", "report.html"))
+    return found
+
+
+def _check_entries(folder: Path) -> None:
+    """A release is made of files: a link would lead out of it, a pipe would never end."""
+    for path in folder.iterdir():
+        if path.is_symlink() or not path.is_file():
+            raise ReleaseError(f"{path} is not a file of the release itself, but a folder, link or device.")
+
+
+def _check_files(folder: Path, files: dict[str, str]) -> None:
+    """The files of a folder are those of its manifest, unchanged."""
     present = {entry.name for entry in folder.iterdir()} - {MANIFEST}
     if present != set(files):
         differing = ", ".join(sorted(present ^ set(files)))
@@ -156,4 +197,3 @@ def read_manifest(folder: Path, expected: str = FORMAT) -> dict[str, Any]:
             raise ReleaseError(
                 f"{folder / name} was changed after the release was made: its hash is not the manifest's."
             )
-    return manifest  # type: ignore[no-any-return]

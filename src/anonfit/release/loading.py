@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from anonfit.errors import ReleaseError
 from anonfit.recoding.recoding import Recoding
+from anonfit.recoding.storage import read_recoding
 from anonfit.release.folder import read_manifest
+from anonfit.strict_json import Damaged, Part, parse_json, read_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,30 +33,48 @@ class Loaded:
 def _table(folder: Path, manifest: Mapping[str, Any], rows: int | None) -> pl.DataFrame:
     import polars as pl
 
-    path = folder / str(manifest["data"]["file"])
+    stated = manifest["data"]
+    path = folder / stated["file"]
     try:
         if path.suffix == ".csv":
             # Types are inferred of what was no text: texts stay texts even where all look like numbers.
-            return pl.read_csv(
+            table = pl.read_csv(
                 path,
-                schema_overrides=dict.fromkeys(manifest["data"]["texts"], pl.String),
+                schema_overrides=dict.fromkeys(stated["texts"], pl.String),
                 infer_schema_length=None,
                 n_rows=rows,
+                glob=False,
             )
-        return pl.read_parquet(path, n_rows=rows) if path.suffix == ".parquet" else pl.read_ipc(path, n_rows=rows)
-    except pl.exceptions.PolarsError:
+        elif path.suffix == ".parquet":
+            table = pl.read_parquet(path, n_rows=rows, glob=False)
+        else:
+            table = pl.read_ipc(path, n_rows=rows)
+    except (pl.exceptions.PolarsError, OSError):
         raise ReleaseError(f"{path} cannot be read; make the release again.") from None
+    if table.columns != stated["columns"] or len(table) != (stated["rows"] if rows is None else rows):
+        raise ReleaseError(f"{path} has other columns or rows than the manifest says; make the release again.")
+    return table
+
+
+def _report(folder: Path) -> Mapping[str, Any]:
+    """The report; what others go by in it is of the right kind."""
+    path = folder / "report.json"
+    try:
+        report = Part(parse_json(read_text(path, "report", ReleaseError, megabytes=64)))
+        entries = report.named()
+        if entries.get("format", Part(None)).value != "anonfit report":
+            raise report.refused("is no report of a release")
+        asked = entries["asked"].named() if "asked" in entries else {}
+        for target in asked["targets"].items() if "targets" in asked else ():
+            said = target.table(("column", "kind", "used"), target.named())
+            said["column"].text(), said["kind"].text(), said["used"].flag()
+    except Damaged as error:
+        raise ReleaseError(f"{path} is damaged: {error}; make the release again.") from None
+    return report.plain()
 
 
 def load_folder(folder: Path, *, rows: bool = True) -> Loaded:
     """Data, recoding, report and manifest of a release folder; without `rows` only the columns of the data."""
     manifest = read_manifest(folder)
-    try:
-        recoding = Recoding.from_json((folder / "recoding.json").read_text(encoding="utf-8"))
-        report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
-        table = _table(folder, manifest, None if rows else 0)
-    except (KeyError, TypeError, FileNotFoundError, ValueError):
-        raise ReleaseError(
-            f"{folder}: the manifest does not describe a whole release; make the release again."
-        ) from None
-    return Loaded(table, recoding, report, manifest)
+    recoding = read_recoding(folder / "recoding.json")
+    return Loaded(_table(folder, manifest, None if rows else 0), recoding, _report(folder), manifest)

@@ -122,7 +122,8 @@ def cut_text(cut: Cut) -> str:
 def parse_cut(value: object, scale: Scale) -> Cut:
     """A declared or stored value as a cut: checks that it is of the scale."""
     if scale == Scale.NUMBER:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
+        # As a float it must be finite: a whole number of hundreds of digits is none (OverflowError).
+        if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(float(value)):
             raise ValueError(f"{value!r} is not a number")
         return value
     if isinstance(value, date) and not isinstance(value, datetime):

@@ -18,6 +18,8 @@ from anonfit.errors import TaxonomyError, listed
 __all__ = ["ROOT", "Taxonomy", "taxonomy_error"]
 
 ROOT = "*"
+DEEPEST = 200
+"""Steps from the root to the deepest leaf."""
 
 
 @dataclass(frozen=True)
@@ -219,6 +221,7 @@ def _check_paths(names: list[str], parents: list[int], ends: list[int], column: 
 def _assembled(names: list[str], parents: list[int], column: str) -> Taxonomy:
     """The taxonomy of nodes in any order in which parents come before children; siblings keep their order."""
     _check_names(names, parents, column)
+    _check_depth(parents, column)
     count = len(names)
     sizes = [1] * count
     for node in range(count - 1, 0, -1):
@@ -246,6 +249,18 @@ def _leaf_runs(sizes: list[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     for size in sizes:
         before.append(before[-1] + (size == 1))
     return tuple(before[:-1]), tuple(before[node + size] - 1 for node, size in enumerate(sizes))
+
+
+def _check_depth(parents: list[int], column: str) -> None:
+    """Refuse a taxonomy that could not be written into recoding.json: nested values are not read to any depth."""
+    depths = [0] * len(parents)
+    for node, parent in enumerate(parents):
+        if parent >= 0:
+            depths[node] = depths[parent] + 1
+    if max(depths) > DEEPEST:
+        raise taxonomy_error(
+            f"it is {max(depths)} levels deep; at most {DEEPEST} can be stored. Leave some out.", column
+        )
 
 
 def _check_names(names: list[str], parents: list[int], column: str) -> None:

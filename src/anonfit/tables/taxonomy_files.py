@@ -6,7 +6,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any
 
 from anonfit.errors import DataError, ReleaseError, TaxonomyError
 from anonfit.files import whole_file
+from anonfit.strict_json import Damaged, Part, parse_json, read_text
 from anonfit.tables.taxonomy import ROOT, Taxonomy, taxonomy_error
 
 __all__ = ["read_taxonomy", "write_taxonomy"]
@@ -41,12 +42,7 @@ def read_taxonomy(path: str | Path, *, column: str = "") -> Taxonomy:
     """
     path = Path(path)
     parse = _format(path).parse
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: byte {error.start} is not UTF-8; save the taxonomy as UTF-8.") from error
-    except OSError as error:
-        raise DataError(f"{path}: the taxonomy cannot be read ({error.strerror}); check the path.") from error
+    text = read_text(path, "taxonomy", DataError, megabytes=64)
     try:
         return parse(text, column)
     except TaxonomyError as error:
@@ -158,26 +154,15 @@ def _render_arx(taxonomy: Taxonomy) -> str:
 def _parse_json(text: str, column: str) -> Taxonomy:
     """The taxonomy of a tree of names, in the form of `from_tree` or the compact one."""
     try:
-        tree = json.loads(text, object_pairs_hook=lambda pairs: _object(pairs, column))
-    except json.JSONDecodeError as error:
-        raise taxonomy_error(f"line {error.lineno} is not JSON ({error.msg}); mend it.", column) from error
-    except RecursionError as error:
-        raise taxonomy_error("its JSON is nested too deeply; use a .txt or .csv file.", column) from error
+        tree = parse_json(text)
+    except Damaged as error:
+        raise taxonomy_error(f"{error}; mend it.", column) from None
     if isinstance(tree, dict) and isinstance(tree.get("name"), str):
         return Taxonomy.from_tree(tree, column=column)
     if not isinstance(tree, dict) or len(tree) != 1:
         form = '{"name": root, "children": [...]} or {root: {child: {...}, ...}}'
         raise taxonomy_error(f"its JSON is not a tree under one root; write {form}.", column)
     return Taxonomy.from_tree(_spelled_out(tree, column), column=column)
-
-
-def _object(pairs: Sequence[tuple[str, Any]], column: str) -> dict[str, Any]:
-    """A JSON object, which must not hold a key twice: the first would be lost."""
-    items = dict(pairs)
-    if len(items) < len(pairs):
-        repeated = next(key for place, (key, _) in enumerate(pairs) if key in dict(pairs[:place]))
-        raise taxonomy_error(f"the key {repeated!r} is twice in one JSON object; keep one.", column)
-    return items
 
 
 def _spelled_out(compact: dict[str, Any], column: str) -> dict[str, Any]:
@@ -203,10 +188,7 @@ def _spelled_out(compact: dict[str, Any], column: str) -> dict[str, Any]:
 
 def _render_json(taxonomy: Taxonomy) -> str:
     """The tree of `to_tree`, indented."""
-    try:
-        return json.dumps(taxonomy.to_tree(), ensure_ascii=False, indent=1) + "\n"
-    except RecursionError as error:
-        raise taxonomy_error("it is too deep for JSON; use a .txt or .csv file.") from error
+    return json.dumps(taxonomy.to_tree(), ensure_ascii=False, indent=1) + "\n"
 
 
 def _parse_indented(text: str, column: str) -> Taxonomy:
@@ -255,10 +237,10 @@ def _unquoted(text: str, number: int, column: str) -> str:
     if not text.startswith('"'):
         return text
     try:
-        return str(json.loads(text))
-    except json.JSONDecodeError as error:
-        found = f"line {number} begins with a quote but is not a JSON string ({error.msg})"
-        raise taxonomy_error(f"{found}; write the whole name as one.", column) from error
+        return Part(parse_json(text), f"line {number}").text()
+    except Damaged as error:
+        found = f"line {number} begins with a quote but is not a JSON string ({error})"
+        raise taxonomy_error(f"{found}; write the whole name as one.", column) from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,22 +5,35 @@ version; no observed values but the classes, and names that k persons share or t
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anonfit.errors import AnonfitError, ReleaseError
-from anonfit.recoding.recoding import Recoding
-from anonfit.recoding.storage import FORMAT as RECODING
-from anonfit.recoding.storage import VERSION as RECODING_VERSION
+from anonfit.recoding.storage import recoding_of
+from anonfit.strict_json import Damaged, Part, parse_json, read_text
 from anonfit.trees.released import Populations, ReleasedTree
+from anonfit.trees.tree import ClassName
 
 __all__ = ["FORMAT", "VERSION", "from_json", "read_model", "to_json"]
 
 FORMAT = "anonfit tree"
 VERSION = 1
+ENTRIES = (
+    "format",
+    "version",
+    "target",
+    "classes",
+    "class_is_public",
+    "public",
+    "populations",
+    "columns",
+    "nodes",
+    "predicts",
+)
+MOST_PERSONS = 2**53
 
 
 def to_json(tree: ReleasedTree) -> str:
@@ -54,78 +67,78 @@ def _short(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
-def _require(holds: bool, fault: str) -> None:
-    if not holds:
-        raise ValueError(fault)
-
-
 def from_json(text: str) -> ReleasedTree:
     """Read model.json; anything that is not a whole tree of a known version is an error."""
     try:
-        found = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ReleaseError(f"the tree is not JSON (line {error.lineno}); it was cut short or edited by hand.") from None
+        found = parse_json(text)
+    except Damaged as error:
+        raise ReleaseError(f"the tree is damaged: {error}; it was cut short or edited by hand.") from None
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise ReleaseError(f"this is no tree: its format is not '{FORMAT}'.")
-    if found.get("version") != VERSION:
+    version = found.get("version")
+    if version != VERSION or type(version) is not int:
         raise ReleaseError(
-            f"the tree has version {found.get('version')!r}; this anonfit reads version {VERSION}. Install the anonfit "
-            "that wrote it."
+            f"the tree has version {version!r:.20}; this anonfit reads version {VERSION}. Install the anonfit that "
+            "wrote it."
         )
     try:
-        return _read(found)
-    except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
-        raise ReleaseError(f"the tree is damaged: {error}.") from None
-    except AnonfitError as error:
-        raise ReleaseError(f"the tree is damaged: {error}") from None
+        return _read(Part(found))
+    except (Damaged, AnonfitError) as error:
+        raise ReleaseError(f"the tree is damaged: {str(error).removesuffix('.')}.") from None
 
 
-def _read(found: dict[str, Any]) -> ReleasedTree:
-    parts = {"format": RECODING, "version": RECODING_VERSION, "columns": found["columns"], "nodes": found["nodes"]}
-    tiling = Recoding.from_json(json.dumps(parts))
-    classes = found["classes"]
-    known = all(isinstance(one, str | int | float | bool) for one in classes)
-    _require(isinstance(classes, list) and len(classes) > 0 and known, "its classes are no list of names")
-    public = found["public"]
-    _require(
-        isinstance(public, list) and set(public) <= set(tiling.quasi_identifiers), "its public columns are not its own"
-    )
-    _require(isinstance(found["target"], str) and isinstance(found["class_is_public"], bool), "its class is not said")
-    populations = Populations(found["populations"])
-    predicts = np.array(found["predicts"], np.int64)
-    _require(predicts.shape == (tiling.regions,), "it does not say what every leaf predicts")
-    _require(bool(((predicts >= 0) & (predicts < len(classes))).all()), "it predicts classes that there are not")
+def _read(model: Part) -> ReleasedTree:
+    found = model.table(ENTRIES, ("bins",))
+    tiling = recoding_of(found["columns"], found["nodes"])
+    public = tuple(found["public"].texts())
+    if not set(public) <= set(tiling.quasi_identifiers):
+        raise found["public"].refused("names columns that the tree has not")
+    classes = tuple(_class_name(entry) for entry in found["classes"].items())
+    if not classes or len({(type(one), one) for one in classes}) < len(classes):
+        raise found["classes"].refused("is empty or has a class twice")
+    populations = Populations(found["populations"].word(Populations))
+    predicts = np.array(found["predicts"].wholes(tiling.regions, 0, len(classes) - 1), np.int64)
     return ReleasedTree(
         tiling,
-        tuple(public),
-        found["target"],
-        tuple(classes),
-        found["class_is_public"],
+        public,
+        found["target"].text(),
+        classes,
+        found["class_is_public"].flag(),
         populations,
-        _bins(found, populations, (tiling.regions, len(classes))),
+        _bins(model, populations, (tiling.regions, len(classes))),
         predicts,
     )
 
 
-def _bins(found: dict[str, Any], populations: Populations, shape: tuple[int, int]) -> Any:
+def _class_name(part: Part) -> ClassName:
+    if not isinstance(part.value, str | int | float | bool) or (type(part.value) is int and abs(part.value) >= 2**63):
+        raise part.refused("is not the name of a class")
+    return part.value
+
+
+def _bins(model: Part, populations: Populations, shape: tuple[int, int]) -> NDArray[np.float64] | None:
     """What is told of the bins; nothing where only the most frequent class is told."""
+    part = model.named().get("bins", Part(None, "bins"))
     if populations == Populations.MAJORITY:
-        _require("bins" not in found, "it has bins, though only the most frequent class is told")
+        if "bins" in model.named():
+            raise part.refused("are there, though only the most frequent class is told")
         return None
-    entries = found["bins"]
     kinds = {int} if populations == Populations.EXACT else {int, float}
-    _require({type(one) for leaf in entries for one in leaf} <= kinds, "its bins hold other things than numbers")
-    bins = np.array(entries, np.float64)
-    _require(bins.shape == shape, "it has not one bin for every leaf and class")
-    _require(bool((bins >= 0).all()) and math.isfinite(float(bins.sum())), "its bins hold no persons or shares")
-    _require(bool(bins.sum() > 0), "its bins are empty")
+    most = MOST_PERSONS if populations == Populations.EXACT else 1
+    leaves = part.items()
+    if len(leaves) != shape[0]:
+        raise part.refused("are not one for every leaf")
+    for leaf in leaves:
+        entries = leaf.items()
+        good = len(entries) == shape[1] and all(type(one.value) in kinds and 0 <= one.value <= most for one in entries)
+        if not good:
+            raise leaf.refused(f"is not a number from 0 to {most} for every class")
+    bins = np.array(part.value, np.float64)
+    if not bins.any():
+        raise part.refused("are empty")
     return bins
 
 
 def read_model(path: Path) -> ReleasedTree:
     """The tree of a file."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ReleaseError(f"{path} cannot be read as a tree: {type(error).__name__}.") from None
-    return from_json(text)
+    return from_json(read_text(path, "tree", ReleaseError, megabytes=256))

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files that anybody may have written, read within bounds: text of a limited size, JSON without traps, and one way to
+say what a value must be. Whatever is otherwise is refused with a sentence that names the place.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from anonfit.errors import RequestError, did_you_mean, listed
+
+__all__ = ["Damaged", "Part", "parse_json", "read_text"]
+
+MEGABYTE = 1 << 20
+_HALF_SIGN = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+class Damaged(ValueError):
+    """What stands in a file is not what must stand there."""
+
+
+def read_text(path: Path, what: str, error: type[RequestError], *, megabytes: int) -> str:
+    """The text of a file of a limited size; `what` is what a message calls it."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(megabytes * MEGABYTE + 1)
+    except FileNotFoundError:
+        raise error(f"{path}: there is no such {what}.") from None
+    except (OSError, ValueError) as fault:
+        raise error(f"{path} cannot be read as a {what}: {type(fault).__name__}.") from None
+    if len(content) > megabytes * MEGABYTE:
+        raise error(f"{path} has more than {megabytes} megabytes, too many for a {what}.")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as fault:
+        raise error(f"{path}: byte {fault.start} is not UTF-8; save the {what} as UTF-8.") from None
+
+
+def parse_json(text: str) -> Any:
+    """The value of a JSON text in which no key stands twice and every number is finite."""
+    try:
+        found = json.loads(
+            text, object_pairs_hook=_object, parse_constant=_not_a_number, parse_float=_finite, parse_int=_whole
+        )
+        if _HALF_SIGN.search(text):
+            json.dumps(found, ensure_ascii=False).encode()
+    except json.JSONDecodeError as fault:
+        raise Damaged(f"line {fault.lineno} is not JSON ({fault.msg})") from None
+    except UnicodeEncodeError:
+        raise Damaged("a text holds half of a character, which is no Unicode") from None
+    except RecursionError:
+        raise Damaged("it is nested too deeply") from None
+    return found
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for place, name in enumerate(names) if name in names[:place])
+        raise Damaged(f"the key {_shown(twice)} is twice in one JSON object; keep one")
+    return found
+
+
+def _not_a_number(text: str) -> float:
+    raise Damaged(f"{text} is no number")
+
+
+def _finite(text: str) -> float:
+    found = float(text)
+    if not math.isfinite(found):
+        raise Damaged("a number is too large")
+    return found
+
+
+def _whole(text: str) -> int:
+    if len(text) > 300:
+        raise Damaged("a number has more than 300 digits")
+    return int(text)
+
+
+def _shown(value: object) -> str:
+    """A value as a message shows it, cut if it is long."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "…"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A value of a file and the place it stands in: each method gives it as what it must be, or refuses it."""
+
+    value: Any
+    place: str = ""
+    """Empty for the whole file."""
+
+    def refused(self, fault: str) -> Damaged:
+        """The error that says what is wrong at this place."""
+        return Damaged(f"{self.place or 'it'} {fault}")
+
+    def _of(self, kind: type, says: str) -> Any:
+        if type(self.value) is not kind:
+            raise self.refused(f"is not {says}; found {_shown(self.value)}")
+        return self.value
+
+    def named(self) -> dict[str, Part]:
+        """The entries of a table whose keys are names."""
+        place = f"{self.place}." if self.place else ""
+        return {name: Part(entry, f"{place}{name[:100]}") for name, entry in self._of(dict, "a table").items()}
+
+    def table(self, needed: Iterable[str], optional: Iterable[str] = ()) -> dict[str, Part]:
+        """The entries of a table that has all of the needed keys, and no others than these and the optional ones."""
+        found, needed = self.named(), list(needed)
+        if absent := [key for key in needed if key not in found]:
+            raise self.refused(f"has no {listed(absent)}")
+        known = [*needed, *optional]
+        if strange := [key for key in found if key not in known]:
+            raise self.refused(
+                f"has the unknown key {_shown(strange[0])}: {did_you_mean(strange[0][:100], known)}"[:-1]
+            )
+        return found
+
+    def items(self) -> list[Part]:
+        """The entries of a list."""
+        return [Part(entry, f"{self.place}[{index}]") for index, entry in enumerate(self._of(list, "a list"))]
+
+    def text(self) -> str:
+        """A text."""
+        found: str = self._of(str, "a text")
+        return found
+
+    def texts(self) -> list[str]:
+        """A list of different texts."""
+        found = [entry.text() for entry in self.items()]
+        if len(set(found)) < len(found):
+            raise self.refused("has a text twice")
+        return found
+
+    def word(self, words: Iterable[str]) -> str:
+        """One of some words."""
+        known = list(words)
+        if self.text() not in known:
+            raise self.refused(f"is {_shown(self.value)}: {did_you_mean(self.text()[:100], known)}"[:-1])
+        return self.text()
+
+    def flag(self) -> bool:
+        """True or false."""
+        found: bool = self._of(bool, "true or false")
+        return found
+
+    def whole(self, least: int, most: int) -> int:
+        """A whole number within bounds, both included."""
+        found: int = self._of(int, "a whole number")
+        if not least <= found <= most:
+            raise self.refused(f"is {_shown(found)}, not a whole number from {least} to {most}")
+        return found
+
+    def wholes(self, length: int, least: int, most: int) -> list[int]:
+        """A list of so many whole numbers within bounds, read as a whole: it may be long."""
+        found: list[int] = self._of(list, "a list")
+        if len(found) != length:
+            raise self.refused(f"has {len(found)} entries in place of {length}")
+        if set(map(type, found)) - {int} or not (
+            least <= min(found, default=least) and max(found, default=most) <= most
+        ):
+            raise self.refused(f"holds other things than whole numbers from {least} to {most}")
+        return found
+
+    def plain(self) -> dict[str, Any]:
+        """A table that is handed on as it is."""
+        found: dict[str, Any] = self._of(dict, "a table")
+        return found
