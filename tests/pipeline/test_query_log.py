@@ -31,6 +31,8 @@ hours = { role = "quasi-identifier", type = "continuous" }
 town.role = "quasi-identifier"
 [columns.ill]
 role = "sensitive"
+diversity = "none"
+reason = "made-up people"
 [columns.pay]
 role = "target"
 [workload]

@@ -54,11 +54,18 @@ COLUMNS: dict[str, Any] = {
 }
 
 
+SENSITIVE = ("diagnosis", "income")
+
+
 @pytest.mark.parametrize("number", range(len(BLOCKS)))
 def test_every_example_of_the_reference_is_read(number: int) -> None:
     tables = tomllib.loads(BLOCKS[number])
     whole = {"version": 1, "columns": COLUMNS, **tables}
     whole["privacy"] = {"k": 10} | tables.get("privacy", {})
+    if "columns" not in tables:
+        whole["privacy"].setdefault(
+            "diversity", [{"column": name, "model": "distinct-l", "l": 2} for name in SENSITIVE]
+        )
     if "weight_rule" in tables.get("method", {}):
         whole["workload"] = {"weights": {"age": 2.0}}
     assert spec_of(whole).privacy.k == 10

@@ -100,8 +100,8 @@ def run(
     """Make a release and publish it once audited."""
     from anonfit.cli.releasing import run_spec
 
-    chosen = [*(settings or []), *([f'engine.name="{engine}"'] if engine else [])]
-    chosen += [f'engine.memory="{memory}"'] if memory else []
+    given = {"engine.name": engine, "engine.memory": memory}
+    chosen = [*(settings or []), *(f"{name}={json.dumps(word)}" for name, word in given.items() if word)]
     if start is not None:
         chosen.append(f"method.start={json.dumps(str(start.absolute()))}")
     run_spec(
@@ -121,16 +121,29 @@ def apply(
     recoding: Annotated[
         Path | None, typer.Option(help="An edited recoding.json, in place of the release's own.")
     ] = None,
+    suppression_limit: Annotated[
+        float | None,
+        typer.Option(help="The share of rows that may be withheld, such as 0.05; the release's own if not given."),
+    ] = None,
     replace: Replace = False,
     as_json: Json = False,
 ) -> None:
     """Release new data by an earlier release's recoding.
 
-    Regions in which the new data has fewer than k persons are withheld.
+    Regions in which the new data has fewer than k persons are withheld; exit status 1 if that is more than allowed.
     """
     from anonfit.cli.releasing import apply_release
 
-    apply_release(release, data, out, unseen=unseen, replace=replace, as_json=as_json, recoding=recoding)
+    apply_release(
+        release,
+        data,
+        out,
+        unseen=unseen,
+        replace=replace,
+        as_json=as_json,
+        recoding=recoding,
+        suppression_limit=suppression_limit,
+    )
 
 
 @app.command(
@@ -281,7 +294,7 @@ def tree(
     from anonfit.cli.trees import tree_of_spec, use_tree
 
     if saved is not None or predict is not None:
-        use_tree(spec, saved, predict, out, replace=replace, as_json=as_json)
+        use_tree(spec, saved, predict, out, settings=settings or [], replace=replace, as_json=as_json)
     else:
         tree_of_spec(spec, out, settings=settings or [], replace=replace, as_json=as_json)
 

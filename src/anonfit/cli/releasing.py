@@ -135,6 +135,7 @@ def apply_release(
     replace: bool,
     as_json: bool,
     recoding: Path | None = None,
+    suppression_limit: float | None = None,
 ) -> None:
     """Release new data by an earlier release's recoding, or an edited one."""
     with stages(as_json=as_json) as stage:
@@ -145,6 +146,12 @@ def apply_release(
         folder = out or Path(f"{data.name.split('.')[0]}-release")
         edited = None if recoding is None else read_recoding(recoding)
         extended = load(release).publish_extension(
-            data, folder, unseen=unseen, recoding=edited, replace=replace, stage=stage
+            data,
+            folder,
+            unseen=unseen,
+            recoding=edited,
+            suppression_limit=suppression_limit,
+            replace=replace,
+            stage=stage,
         )
     show_release(extended.report, folder, as_json=as_json)
