@@ -98,10 +98,12 @@ def _check_column(where: str, column: ColumnSpec, faults: Faults, *, is_tested: 
     is_sensitive, is_generalized = column.role == Role.SENSITIVE, column.role == Role.QUASI_IDENTIFIER or is_tested
     if not is_generalized:
         refused = ("domain", "split") if is_sensitive else ("order", "domain", "taxonomy", "split")
-        if not column.role.is_released_raw or column.role in (Role.COUNT, Role.SAMPLE_WEIGHT):
-            refused = (*refused, "type", "date_format")
-            if column.release:
-                faults.add(f"{where}: release = true has nothing to allow; its role is '{column.role}'.")
+        is_left_out = column.role in (Role.IDENTIFIER, Role.ENTITY)
+        unused = ("type", "date_format", *(["release"] if is_left_out else []))
+        if column.role in (Role.IDENTIFIER, Role.ENTITY, Role.COUNT, Role.SAMPLE_WEIGHT):
+            for key in unused:
+                if getattr(column, key):
+                    faults.add(f"{where}: {key} says nothing of a column whose role is '{column.role}'; remove it.")
         if given := [key for key in refused if getattr(column, key)]:
             faults.add(f"{where}: {listed(given)} can be set for a quasi-identifier only; its role is '{column.role}'.")
     if is_sensitive or is_generalized:

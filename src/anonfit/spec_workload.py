@@ -225,7 +225,7 @@ def _check_method(spec: Spec, faults: Faults) -> None:
         )
     if spec.privacy.max_confidence < 1 and method.algorithm != "tree":
         _check_capped(spec, some_target, faults)
-    if method.weight_rule is not None and not has_weights:
+    if method.weight_rule not in (None, "first") and not has_weights:
         faults.add(f"method.weight_rule = '{method.weight_rule}' needs weights: write them in [workload.weights].")
     is_known = not faults.within("method.weight_rule")
     if method.alpha != MethodSpec().alpha and method.weight_rule not in ("blend", "combined") and is_known:

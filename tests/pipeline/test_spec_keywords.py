@@ -238,7 +238,8 @@ def test_numbers_and_truths_of_numpy_are_those_of_python(monkeypatch: pytest.Mon
         "weights": {"age": np.int64(2)},
         "domains": {"age": np.array([0, 120])},
         "targets": [
-            {"column": "o", "weight": np.float64(0.5), "classes": np.array([1.5, 2.5]), "scale": np.bool_(False)}
+            {"column": "o", "weight": np.float64(0.5), "classes": np.array([1.5, 2.5])},
+            {"column": "cost", "scale": np.bool_(False)},
         ],
         "sensitive": {"pay": {"model": "beta-likeness", "beta": np.float64(2.0), "enhanced": np.bool_(True)}},
         "selections": [{"where": "age > 5", "weight": np.int32(2)}],
@@ -253,7 +254,7 @@ def test_numbers_and_truths_of_numpy_are_those_of_python(monkeypatch: pytest.Mon
         "min_gain": 0.5,
         "weights": {"age": 2},
         "domains": {"age": [0, 120]},
-        "targets": [{"column": "o", "weight": 0.5, "classes": [1.5, 2.5], "scale": False}],
+        "targets": [{"column": "o", "weight": 0.5, "classes": [1.5, 2.5]}, {"column": "cost", "scale": False}],
         "sensitive": {"pay": {"model": "beta-likeness", "beta": 2.0, "enhanced": True}},
         "selections": [{"where": "age > 5", "weight": 2}],
         "split_on": ["age"],

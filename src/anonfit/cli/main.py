@@ -65,13 +65,19 @@ def init(
     data: Annotated[Path, typer.Argument(help="The table: .csv(.gz|.zst), .parquet or .arrow.")],
     out: Annotated[Path | None, typer.Option(help="The spec to write; spec.toml beside the data if not given.")] = None,
     k: Annotated[int, typer.Option(help="The k to count rows against and to propose.", min=1)] = 10,
+    accept: Annotated[
+        bool, typer.Option("--accept", help="Take the proposals as they are, unseen; releases tell that.")
+    ] = False,
     replace: Annotated[bool, typer.Option("--replace", help="Overwrite a spec that is already there.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Look at a table and propose a spec, with reasons."""
+    """Look at a table and propose a spec, with reasons.
+
+    What is left to decide stands in the spec under the key decide: run refuses it until these lines are removed.
+    """
     from anonfit.cli.proposing import propose_spec
 
-    propose_spec(data, out, k=k, replace=replace, as_json=as_json)
+    propose_spec(data, out, k=k, accept=accept, replace=replace, as_json=as_json)
 
 
 @app.command(epilog="Example: anonfit run spec.toml --out release --set privacy.k=20")
