@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from anonfit.errors import RequestError, did_you_mean
 from anonfit.interrupting import stoppable
 from anonfit.large_tables import released_table
-from anonfit.pipeline import Made, RowCounts, extend, make, schema_of
+from anonfit.made import Later
+from anonfit.pipeline import Made, RowCounts, demands_of, extend, make, schema_of
 from anonfit.progress import Stage, silent
 from anonfit.publishing import audit_made, public_report, publish_made, require_passed
 from anonfit.recoding.columns import NominalCells, OrdinalCells
@@ -42,14 +43,20 @@ ROWS_AT_ONCE = 1 << 17
 class Release:
     """An anonymous table with the recoding that made it and the evidence for it.
 
-    `data` is a frame of the kind that came in (polars for files), with a fresh index; `report` is the public report.
+    `data` is a frame of the kind that came in (polars for files), with a fresh index.
     """
 
     data: Any
     recoding: Recoding
-    report: Mapping[str, Any]
+    _report: Mapping[str, Any] | Later[Mapping[str, Any]]
     _made: Made
     _folder: Path | None = None
+    _curve: Sequence[int] = ()
+
+    @property
+    def report(self) -> Mapping[str, Any]:
+        """The public report, as it is saved with the release; measured when it is first asked for."""
+        return self._report.get() if isinstance(self._report, Later) else self._report
 
     @property
     def refinements(self) -> Mapping[str, Any] | None:
@@ -60,12 +67,11 @@ class Release:
 
     def __repr__(self) -> str:
         """What it is, without a row of it: a notebook or a log may show it."""
-        asked = self.report["asked"]
-        rows, names = self.report["rows"]["released"], asked["quasi_identifiers"]
-        if several := asked.get("several_quasi_identifiers"):
-            told = "; ".join(f"k={one['k']} of {', '.join(one['columns'])}" for one in several)
+        rows, names = self._made.released, list(self.recoding.quasi_identifiers)
+        if several := demands_of(self._made.spec).quasi_identifiers:
+            told = "; ".join(f"k={one.k} of {', '.join(one.columns)}" for one in several)
             return f"Release({told}; rows={rows})"
-        return f"Release(k={asked['k']}, rows={rows}, quasi_identifiers={names})"
+        return f"Release(k={self._made.spec.privacy.k}, rows={rows}, quasi_identifiers={names})"
 
     def save(self, path: str | Path, *, format: str | None = None, replace: bool = False) -> Path:  # noqa: A002 - the contract's word
         """Write the release folder; the written file is audited before the folder gets its name.
@@ -86,7 +92,7 @@ class Release:
                 raise RequestError("a loaded release keeps its format; make the release again in another one.")
             copy_release(self._folder, Path(path), replace=replace)
             return Path(path)
-        publish_made(self._made, Path(path), kind=format, replace=replace)
+        publish_made(self._made, Path(path), kind=format, replace=replace, ks=self._curve)
         return Path(path)
 
     def to_table(self, address: str, table: str, *, replace: bool = False) -> None:
@@ -159,8 +165,12 @@ class Release:
         taken = recoding or self.recoding
         if taken.quasi_identifiers != self.recoding.quasi_identifiers:
             raise RequestError("the recoding given is one of other quasi-identifiers than the release has.")
-        targets = self.report["asked"].get("targets", ())
-        steered = {target["column"]: target["kind"] == "number" for target in targets if target["used"]}
+        steered = self._made.steered
+        if self._folder is not None:
+            targets = self.report["asked"].get("targets", ())
+            steered = {target["column"]: target["kind"] == "number" for target in targets if target["used"]}
+        elif steered is None:  # refining and trees know classes only
+            steered = {target.column: False for target in self._made.spec.targets}
         spec = self._made.spec if limit is None else _limited(self._made.spec, limit)
         return extend(spec, taken, data, unseen=Unseen(unseen), steered=steered, stage=stage)
 
@@ -176,7 +186,10 @@ def _released(made: Made, source: Any) -> Release:
     """A release whose table has been audited as it stands in memory."""
     audit = audit_made(made, released_table(made))
     require_passed(audit)
-    return Release(_data(made, source), made.recoding, public_report(made, audit), made)
+    report: Later[Mapping[str, Any]] = Later(lambda: public_report(made, audit))
+    if made.scan is not None:
+        report.get()  # rows that are not held here may be others tomorrow
+    return Release(_data(made, source), made.recoding, report, made)
 
 
 def _frames(made: Made) -> Iterator[pl.DataFrame]:
@@ -387,7 +400,7 @@ def run(
     ks = read_ks(curve) if curve else ()
     made = make(spec, stage=stage, stopping=stoppable)
     report = publish_made(made, Path(out), replace=replace, ks=ks, stage=stage)
-    return Release(_data(made, spec.data.source), made.recoding, report, made)
+    return Release(_data(made, spec.data.source), made.recoding, report, made, _curve=ks)
 
 
 def load(path: str | Path) -> Release:

@@ -28,6 +28,7 @@ def summary(report: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         "smallest_group": audit["sizes"]["smallest"],
         **({"quasi_identifiers": several} if several else {}),
         "passed": audit["passed"],
+        "not_asked": report["verdict"]["not_asked"],
         "report": str(folder / "report.html"),
         "internal_record": str(folder.with_name(f"{folder.name}.internal.json")),
         "internal_report": str(folder.with_name(f"{folder.name}.internal.html")),
@@ -64,6 +65,8 @@ def show_release(
         "  The audit of the written file accepted it. Not covered: background knowledge, other releases, what a "
         "group has in common."
     )
+    for text in report["verdict"]["not_asked"]:
+        screen.print(Text(f"  not asked: {text}", style="yellow"), soft_wrap=True)
     for (key, word), text in CONSENTED.items():
         if report["asked"].get(key) == word:
             screen.print(Text(f"  given away by consent: {text}", style="yellow"), soft_wrap=True)
