@@ -5,13 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import replace as replace_part
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonfit.errors import RequestError, did_you_mean
 from anonfit.interrupting import stoppable
 from anonfit.large_tables import released_table
-from anonfit.pipeline import Made, RowCounts, extend, make, schema_of
+from anonfit.made import Later
+from anonfit.pipeline import Made, RowCounts, demands_of, extend, make, schema_of
 from anonfit.progress import Stage, silent
 from anonfit.publishing import audit_made, loaded_spec, public_report, publish_made, require_passed
 from anonfit.recoding.recoding import Recoding, Unseen
@@ -19,7 +21,8 @@ from anonfit.release.folder import check_free, copy_release
 from anonfit.release.loading import load_folder
 from anonfit.report.curve import read_ks
 from anonfit.spec import SelectionSpec, Spec, TargetSpec
-from anonfit.spec_keywords import spec_of_keywords
+from anonfit.spec_faults import FRACTION
+from anonfit.spec_keywords import refuse_keywords, spec_of_keywords
 from anonfit.spec_reading import read_spec
 from anonfit.tables.frames import like
 
@@ -38,14 +41,20 @@ ROWS_AT_ONCE = 1 << 17
 class Release:
     """An anonymous table with the recoding that made it and the evidence for it.
 
-    `data` is a frame of the kind that came in (polars for files), with a fresh index; `report` is the public report.
+    `data` is a frame of the kind that came in (polars for files), with a fresh index.
     """
 
     data: Any
     recoding: Recoding
-    report: Mapping[str, Any]
+    _report: Mapping[str, Any] | Later[Mapping[str, Any]]
     _made: Made
     _folder: Path | None = None
+    _curve: Sequence[int] = ()
+
+    @property
+    def report(self) -> Mapping[str, Any]:
+        """The public report, as it is saved with the release; measured when it is first asked for."""
+        return self._report.get() if isinstance(self._report, Later) else self._report
 
     @property
     def refinements(self) -> Mapping[str, Any] | None:
@@ -56,12 +65,11 @@ class Release:
 
     def __repr__(self) -> str:
         """What it is, without a row of it: a notebook or a log may show it."""
-        asked = self.report["asked"]
-        rows, names = self.report["rows"]["released"], asked["quasi_identifiers"]
-        if several := asked.get("several_quasi_identifiers"):
-            told = "; ".join(f"k={one['k']} of {', '.join(one['columns'])}" for one in several)
+        rows, names = self._made.released, list(self.recoding.quasi_identifiers)
+        if several := demands_of(self._made.spec).quasi_identifiers:
+            told = "; ".join(f"k={one.k} of {', '.join(one.columns)}" for one in several)
             return f"Release({told}; rows={rows})"
-        return f"Release(k={asked['k']}, rows={rows}, quasi_identifiers={names})"
+        return f"Release(k={self._made.spec.privacy.k}, rows={rows}, quasi_identifiers={names})"
 
     def save(self, path: str | Path, *, format: str | None = None, replace: bool = False) -> Path:  # noqa: A002 - the contract's word
         """Write the release folder; the written file is audited before the folder gets its name.
@@ -82,7 +90,7 @@ class Release:
                 raise RequestError("a loaded release keeps its format; make the release again in another one.")
             copy_release(self._folder, Path(path), replace=replace)
             return Path(path)
-        publish_made(self._made, Path(path), kind=format, replace=replace)
+        publish_made(self._made, Path(path), kind=format, replace=replace, ks=self._curve)
         return Path(path)
 
     def to_table(self, address: str, table: str, *, replace: bool = False) -> None:
@@ -97,18 +105,26 @@ class Release:
 
         write_to_database(address, table, _frames(self._made), self._made.dtypes, replace=replace)
 
-    def extend(self, data: Any, *, unseen: str = "suppress", recoding: Recoding | None = None) -> Release:
+    def extend(
+        self,
+        data: Any,
+        *,
+        unseen: str = "suppress",
+        recoding: Recoding | None = None,
+        suppression_limit: float | None = None,
+    ) -> Release:
         """A release of new data by the same recoding: audited, with regions below the demand withheld.
 
         Args:
             data: A path or frame with the columns of the original table.
             unseen: `suppress` withholds rows with a category that the recoding does not know; `error` refuses them.
             recoding: An edited recoding of the same quasi-identifiers, in place of the release's own.
+            suppression_limit: The share of the new rows that may be withheld; that of this release if not given.
 
         Returns:
             Another release.
         """
-        return _released(self._extended(data, unseen, recoding=recoding), data)
+        return _released(self._extended(data, unseen, recoding=recoding, limit=suppression_limit), data)
 
     def publish_extension(
         self,
@@ -117,6 +133,7 @@ class Release:
         *,
         unseen: str = "suppress",
         recoding: Recoding | None = None,
+        suppression_limit: float | None = None,
         replace: bool = False,
         stage: Stage = silent,
     ) -> Release:
@@ -127,32 +144,50 @@ class Release:
             out: The folder to make.
             unseen: As for `extend`.
             recoding: As for `extend`.
+            suppression_limit: As for `extend`.
             replace: Whether a release that is already there may be replaced.
             stage: Told each stage as it begins.
 
         Returns:
             The release of the new data.
         """
-        made = self._extended(data, unseen, stage, recoding=recoding)
+        made = self._extended(data, unseen, stage, recoding=recoding, limit=suppression_limit)
         report = publish_made(made, Path(out), replace=replace, stage=stage)
         return Release(like(data, made.table, index=False), made.recoding, report, made)
 
-    def _extended(self, data: Any, unseen: str, stage: Stage = silent, *, recoding: Recoding | None = None) -> Made:
+    def _extended(
+        self, data: Any, unseen: str, stage: Stage = silent, *, recoding: Recoding | None, limit: float | None
+    ) -> Made:
         if unseen not in ("suppress", "error"):
             raise RequestError(f"unseen = '{unseen}' is not known here; {did_you_mean(unseen, ('suppress', 'error'))}")
         taken = recoding or self.recoding
         if taken.quasi_identifiers != self.recoding.quasi_identifiers:
             raise RequestError("the recoding given is one of other quasi-identifiers than the release has.")
-        targets = self.report["asked"].get("targets", ())
-        steered = {target["column"]: target["kind"] == "number" for target in targets if target["used"]}
-        return extend(self._made.spec, taken, data, unseen=Unseen(unseen), steered=steered, stage=stage)
+        steered = self._made.steered
+        if self._folder is not None:
+            targets = self.report["asked"].get("targets", ())
+            steered = {target["column"]: target["kind"] == "number" for target in targets if target["used"]}
+        elif steered is None:  # refining and trees know classes only
+            steered = {target.column: False for target in self._made.spec.targets}
+        spec = self._made.spec if limit is None else _limited(self._made.spec, limit)
+        return extend(spec, taken, data, unseen=Unseen(unseen), steered=steered, stage=stage)
+
+
+def _limited(spec: Spec, limit: float) -> Spec:
+    """A spec with another limit on the rows that may be withheld."""
+    if not FRACTION.have(limit):
+        raise RequestError(f"suppression_limit must be {FRACTION.says} (0.05 is 5 %); found {limit!r}.")
+    return replace_part(spec, privacy=replace_part(spec.privacy, suppression_limit=float(limit)))
 
 
 def _released(made: Made, source: Any) -> Release:
     """A release whose table has been audited as it stands in memory."""
     audit = audit_made(made, released_table(made))
     require_passed(audit)
-    return Release(_data(made, source), made.recoding, public_report(made, audit), made)
+    report: Later[Mapping[str, Any]] = Later(lambda: public_report(made, audit))
+    if made.scan is not None:
+        report.get()  # rows that are not held here may be others tomorrow
+    return Release(_data(made, source), made.recoding, report, made)
 
 
 def _frames(made: Made) -> Iterator[pl.DataFrame]:
@@ -173,7 +208,7 @@ def anonymize(
     quasi_identifiers: Sequence[str] = (),
     k: int | None = None,
     targets: Sequence[str | Mapping[str, Any] | TargetSpec] = (),
-    sensitive: Sequence[str] | Mapping[str, Mapping[str, Any] | Sequence[Mapping[str, Any]] | None] = (),
+    sensitive: Mapping[str, Mapping[str, Any] | Sequence[Mapping[str, Any]]] | None = None,
     identifiers: Sequence[str] = (),
     insensitive: Sequence[str] = (),
     entity: str | None = None,
@@ -187,6 +222,7 @@ def anonymize(
     splits: Mapping[str, str] | None = None,
     date_formats: Mapping[str, str] | None = None,
     release: Sequence[str] = (),
+    suppression_limit: float = 0.0,
     max_confidence: float = 1.0,
     selections: Sequence[str | Mapping[str, Any] | SelectionSpec] = (),
     weights: Mapping[str, float] | None = None,
@@ -202,7 +238,7 @@ def anonymize(
     criterion: str = "auto",
     candidates: str = "boundary",
     split_on: Sequence[str] = (),
-    weight_rule: str = "first",
+    weight_rule: str | None = None,
     alpha: float = 0.5,
     beta: float = 0.25,
     gamma: float = 0.25,
@@ -241,7 +277,8 @@ def anonymize(
         targets: Columns the recipient will predict: names, or tables such as `{"column": "cost", "weight": 0.5}`.
             They are released as they are, and a quasi-identifier among them generalized.
         sensitive: Columns nobody should learn of a person; released as they are. With the diversity that is asked:
-            `{"diagnosis": {"model": "entropy-l", "l": 3}}`, or a list of such for a column.
+            `{"diagnosis": {"model": "entropy-l", "l": 3}}`, or a list of such for a column; or with the reason why
+            nothing is asked, which is published: `{"diagnosis": {"model": "none", "reason": "…"}}`.
         identifiers: Columns that are not released.
         insensitive: Other columns that are released as they are.
         entity: The column that says whose row it is, where persons have several rows; not released.
@@ -256,6 +293,7 @@ def anonymize(
         splits: `multiway`, `binary` or `subset` for nominal columns.
         date_formats: How dates that are texts are written.
         release: Raw columns that may be released although nearly all their values are distinct.
+        suppression_limit: The share of the records that may be withheld, also by `extend`.
         max_confidence: The largest share that one class of a target may have in a group.
         selections: Rows the recipient will ask for: predicates such as `"age >= 50"`, or tables such as
             `{"each": "country"}`.
@@ -277,6 +315,7 @@ def anonymize(
         candidates: `boundary` or `all`: where information gain looks for cuts.
         split_on: The quasi-identifiers that may be split; all if not given.
         weight_rule: `first`, `product`, `blend`, `naive`, `probabilistic` or `combined`: how weights enter the choice.
+            If not given, `first`, and `product` for weights that a query log teaches.
         alpha: The share of the weight in a blend, or of the gain where all is combined.
         beta: Where all is combined, the share of weight times width.
         gamma: Where all is combined, the share of the rows that stay together, which is taken away.
@@ -317,6 +356,7 @@ def anonymize(
     """
     words = locals()
     if isinstance(data, Spec):
+        refuse_keywords(words, anonymize)
         spec = data
     else:
         if k is None:
@@ -358,7 +398,7 @@ def run(
     ks = read_ks(curve) if curve else ()
     made = make(spec, stage=stage, stopping=stoppable)
     report = publish_made(made, Path(out), replace=replace, ks=ks, stage=stage)
-    return Release(_data(made, spec.data.source), made.recoding, report, made)
+    return Release(_data(made, spec.data.source), made.recoding, report, made, _curve=ks)
 
 
 def load(path: str | Path) -> Release:

@@ -16,9 +16,10 @@ from anonfit.errors import DataError, SpecError, did_you_mean, listed
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.storage import read_recoding
 from anonfit.recoding.values import Values
-from anonfit.spec import ColumnSpec, Spec, TargetSpec
+from anonfit.spec import ColumnSpec, OutputSpec, Spec, TargetSpec
+from anonfit.spec_diversity import unasked
 from anonfit.tables.databases import database_source, is_database
-from anonfit.tables.reading import ReadOptions, column_names, read_table
+from anonfit.tables.reading import FORMATS, ReadOptions, column_names, read_table
 from anonfit.tables.schema import Column, ColumnType, Role, Schema
 from anonfit.tables.taxonomy import Taxonomy
 from anonfit.tables.taxonomy_files import read_taxonomy
@@ -62,13 +63,30 @@ written.
 """
 
 
+def is_text(source: str | Path) -> bool:
+    """Whether a path is that of text files, or one whose format only reading it can tell."""
+    name = str(source).lower()
+    return (
+        not is_database(source)
+        and FORMATS.get(next((end for end in FORMATS if name.endswith(end)), ""), "csv") == "csv"
+    )
+
+
 def source_of(spec: Spec) -> Any:
     """The spec's source: a frame, a table of a database, or a path that starts at the spec's folder."""
     source = spec.data.source
     if source is None:
         raise SpecError(["data.source is missing: name the file to anonymize."])
     if not isinstance(source, str | Path):
+        if given := [
+            name for name in ("table", "query", "delimiter", "header") if getattr(spec.data, name) is not None
+        ]:
+            raise SpecError([f"data.{name} is not of a frame, and the source is one; remove it." for name in given])
         return source
+    if not is_text(source) and (
+        given := [one for one in ("delimiter", "header") if getattr(spec.data, one) is not None]
+    ):
+        raise SpecError([f"data.{name} is of text files, and data.source is none; remove it." for name in given])
     if is_database(source):
         return database_source(str(source), table=spec.data.table, query=spec.data.query, folder=spec.folder or Path())
     if spec.data.table is not None or spec.data.query is not None:
@@ -225,7 +243,13 @@ def missing_refused(names: Iterable[str]) -> str:
 
 
 def refuse_output(spec: Spec) -> None:
-    """Refuse what could not be audited, or would change nothing."""
+    """Refuse what nobody asked anything of, could not be audited, or would change nothing."""
+    if faults := unasked(spec):
+        raise SpecError(list(faults.values()))
+    if spec.output.populations != OutputSpec().populations:
+        raise SpecError(
+            ["output.populations is of a tree that is published itself; for the table that it stands for, remove it."]
+        )
     if spec.output.values == Values.REPRESENTATIVE and spec.of_role(Role.ENTITY):
         raise SpecError(
             ["output.values = 'representative' tells no regions, so entities could not be audited; use labels."]
@@ -311,7 +335,7 @@ def workload_of(spec: Spec) -> Workload:
         criterion=method.criterion,
         candidates=method.candidates,
         split_on=method.split_on,
-        weight_rule=method.weight_rule,
+        weight_rule=method.weight_rule or "first",
         alpha=method.alpha,
         beta=method.beta,
         gamma=method.gamma,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from anonfit.algorithms.demands import has_classes
 from anonfit.algorithms.refinements import redundant
 from anonfit.algorithms.top_down import requirements_of
-from anonfit.appraisal import Appraisal, appraise, appraise_thoroughly
+from anonfit.appraisal import Appraisal, appraise_thoroughly
 from anonfit.errors import AuditFailed
 from anonfit.large_tables import LargeTable, raw_columns, read_large, released_table
 from anonfit.pipeline import Made, demands_of, persons_in, refining_of, tree_of, workload_of
@@ -177,6 +177,8 @@ def _asked(made: Made) -> dict[str, Any]:
             refined_by=_refined_by(made),
             grown_by=_grown_by(made),
             explored=_explored(made),
+            waived={name: column.reason or "" for name, column in spec.columns.items() if column.diversity is not None},
+            decisions=spec.decisions,
             several=_several(made),
         )
     )
@@ -281,10 +283,8 @@ def _attack(made: Made, large: LargeTable | None) -> Attack | None:
 
 
 def public_report(made: Made, audit: Audit) -> dict[str, Any]:
-    """The report that anybody may read, without what takes long to measure."""
-    large = read_large(made, audit.sizes.largest or 0) if made.is_large else None
-    appraisal, attack = appraise(made, large=large), _attack(made, large)
-    return _report(made, audit, appraisal, least=made.spec.privacy.least, attack=attack, asked=_asked(made))
+    """The report that anybody may read, as it is saved."""
+    return both_reports(made, audit)[0]
 
 
 def both_reports(made: Made, audit: Audit, *, ks: Sequence[int] = ()) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -300,7 +300,7 @@ def both_reports(made: Made, audit: Audit, *, ks: Sequence[int] = ()) -> tuple[d
         _report(made, audit, appraisal, least=least, attack=attack, asked=asked)
         for least in (made.spec.privacy.least, 0)
     )
-    return public, internal
+    return json.loads(json.dumps(public)), internal  # as a file has it
 
 
 def _report(

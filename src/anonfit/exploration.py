@@ -91,7 +91,7 @@ def _figures(
 
 
 def _asking_for(spec: Spec, chosen: Candidate) -> Spec:
-    """A spec whose release is the candidate's, without any exploring."""
+    """A spec whose release is the candidate's, without any exploring; its weights say what features said."""
     method = replace(
         spec.method,
         criterion=chosen.criterion,
@@ -100,4 +100,6 @@ def _asking_for(spec: Spec, chosen: Candidate) -> Spec:
         seed=chosen.seed,
         time_budget=None,
     )
-    return replace(spec, method=method, workload=replace(spec.workload, weights=chosen.weights))
+    features = spec.workload.features if chosen.criterion == "clustering" else ()
+    workload = replace(spec.workload, weights=chosen.weights, features=features, selected_by=())
+    return replace(spec, method=method, workload=workload)

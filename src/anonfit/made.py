@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from decimal import ROUND_UP, Decimal
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -13,7 +14,9 @@ from numpy.typing import NDArray
 
 from anonfit.algorithms.mondrian import SelectionAnswers
 from anonfit.engines.contract import Written
+from anonfit.errors import Infeasible
 from anonfit.recoding.recoding import Recoding
+from anonfit.report.disclosure import disclosed
 from anonfit.spec import Spec
 from anonfit.spec_learning import Asked
 from anonfit.tables.schema import Schema
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
 
     from anonfit.workload.accuracy import LearnedWeights
 
-__all__ = ["Later", "Made", "RowCounts", "batches_of", "raw_batches"]
+__all__ = ["Later", "Made", "RowCounts", "batches_of", "raw_batches", "within_limit"]
 
 Held = TypeVar("Held")
 
@@ -49,6 +52,25 @@ class RowCounts:
     def released(self) -> int:
         """Rows of the released table."""
         return self.read - self.dropped - self.withheld
+
+
+def within_limit(spec: Spec, rows: RowCounts) -> RowCounts:
+    """What became of the rows, unless more were withheld than `suppression_limit` allows. Rows that the missing policy
+    drops are counted apart: the limit is a share of the others.
+    """
+    of, limit, least = rows.read - rows.dropped, Decimal(repr(spec.privacy.suppression_limit)), spec.privacy.least
+    most = int(limit * of)
+    if rows.withheld <= most:
+        return rows
+    told = disclosed(rows.withheld, rows.withheld_persons, least)
+    # A limit that allows fewer than k tells no more than that they are fewer.
+    needed = rows.withheld if isinstance(told, int) else min(least, of)
+    enough = (Decimal(needed) / of).quantize(Decimal("0.0001"), ROUND_UP).normalize()
+    raise Infeasible(
+        f"{told} of {of} rows lie in regions that do not hold what is asked, or in none, and would be withheld; "
+        f"suppression_limit = {limit:f} allows {most}. Allow more where that is meant: --suppression-limit {enough:f} "
+        f"for apply, suppression_limit={enough:f} in Python; or wait for more data, or make a release of its own."
+    )
 
 
 class Later(Generic[Held]):

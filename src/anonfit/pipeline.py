@@ -34,7 +34,7 @@ from anonfit.binding import (
 )
 from anonfit.errors import DataError, Infeasible, SpecError
 from anonfit.interrupting import Stopping, unstoppable
-from anonfit.made import Made, RowCounts
+from anonfit.made import Made, RowCounts, within_limit
 from anonfit.pipeline_outside import engine_for, make_outside
 from anonfit.privacy.groups import groups_allowed
 from anonfit.progress import Stage, silent
@@ -42,11 +42,13 @@ from anonfit.query_logs.raw_rows import rows_of_frame
 from anonfit.recoding.grid import combined
 from anonfit.recoding.recoding import Recoding, Unseen
 from anonfit.release.table import released_table
+from anonfit.report.disclosure import disclosed
 from anonfit.spec import Spec
 from anonfit.spec_learning import with_query_log
 from anonfit.tables.reading import read_table
 from anonfit.tables.schema import Role, Schema
 from anonfit.trees.making import anonymize_by_tree
+from anonfit.workload.purposes import masses_of
 from anonfit.workload.request import Workload
 
 if TYPE_CHECKING:
@@ -197,7 +199,7 @@ def make(
     stage("Writing labels")
     table = _table(spec, schema, result, frame, threads)
     dropped = _persons_left_out(schema, read, frame)
-    rows = RowCounts(len(read), len(read) - len(frame), 0, dropped_persons=dropped)
+    rows = within_limit(spec, RowCounts(len(read), len(read) - len(frame), 0, dropped_persons=dropped))
     answers = result.answers
     if answers is None and workload.selections:
         answers = answer_selections(workload.selections, schema, frame, result, persons=persons, k=spec.privacy.k)
@@ -305,6 +307,8 @@ def extend(
     schema, read = read_source(spec, source)
     frame = without_missing(spec, schema, read)
     _check_raw(schema, frame)
+    for column in schema.of_role(Role.SAMPLE_WEIGHT):
+        masses_of(frame[column.name], None)  # refuses weights that are none
     stage("Routing rows")
     cells = recoding.cells(frame, unseen=unseen)
     nodes = recoding.nodes(cells)
@@ -312,15 +316,13 @@ def extend(
     known = np.flatnonzero(~unknown)
     kept = known[_allowed(spec, schema, frame[known], _groupings(spec, recoding, nodes[known]))]
     if len(kept) == 0:
-        unseen_rows = len(frame) - len(known)
+        strangers = _persons_left_out(schema, frame, frame[known])
+        unseen_rows = disclosed(len(frame) - len(known), strangers, spec.privacy.least)
         told = f" {unseen_rows} row(s) have a value that the recoding does not know." if unseen_rows else ""
         raise Infeasible(
             f"no region has {_asked(spec)} in the new data, so nothing can be released.{told} "
             "Wait for more data, or make a release of its own."
         )
-    stage("Writing labels")
-    result = Anonymized(recoding, kept.astype(np.uint32), nodes[kept])
-    table = _table(spec, schema, result, frame, None)
     rows = RowCounts(
         read=len(read),
         dropped=len(read) - len(frame),
@@ -329,6 +331,10 @@ def extend(
         dropped_persons=_persons_left_out(schema, read, frame),
         withheld_persons=_persons_left_out(schema, frame, frame[kept]),
     )
+    within_limit(spec, rows)
+    stage("Writing labels")
+    result = Anonymized(recoding, kept.astype(np.uint32), nodes[kept])
+    table = _table(spec, schema, result, frame, None)
     # A row with an unknown value lies in no region, though its other values may lie inside a label.
     source_rows = frame[known] if len(known) < len(frame) else frame
     nodes_of_rows = _nodes(result, len(frame))[known]

@@ -40,7 +40,7 @@ from anonfit.engines.spark.sources import PARTITION
 from anonfit.engines.spilling import spill_folder
 from anonfit.errors import DataError, SpecError
 from anonfit.interrupting import Stopping, unstoppable
-from anonfit.made import Later, Made, RowCounts, raw_batches
+from anonfit.made import Later, Made, RowCounts, raw_batches, within_limit
 from anonfit.outside_log import with_log_outside
 from anonfit.pipeline_spark import rows_here, rows_that_stay, spark_engine
 from anonfit.progress import Stage, silent
@@ -139,7 +139,7 @@ def make_outside(
             _check_raw(rows_of, schema)
             spec, asked = with_log_outside(spec, schema, rows_of, scan, stage)
             result, written = _grown(rows_of, spec, schema, folder, threads, stage, stopping)
-        rows = RowCounts(rows_of.read, rows_of.read - rows_of.rows, 0, dropped_persons=left_out)
+        rows = within_limit(spec, RowCounts(rows_of.read, rows_of.read - rows_of.rows, 0, dropped_persons=left_out))
         made = _made(spec, schema, source, result, written, rows, rows_of.name, reason, scan)
         made = replace(made, asked=asked)
         if result.selections is not None:

@@ -61,6 +61,10 @@ class ColumnSpec:
     taxonomy: Any = None
     split: Split | None = None
     release: bool = False
+    diversity: str | None = None
+    """`none`: nothing is asked of a sensitive column; None: what `privacy.diversity` asks."""
+    reason: str | None = None
+    """Why nothing is asked of it; published."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +185,8 @@ class MethodSpec:
     candidates: str = "boundary"
     split_on: tuple[str, ...] = ()
     """The attributes that may be split; none named: all."""
-    weight_rule: str = "first"
+    weight_rule: str | None = None
+    """How weights enter the choice of a split; None: `first`, and for weights that a query log teaches `product`."""
     alpha: float = 0.5
     min_gain: float = 0.0
     average: str = "containing"
@@ -240,6 +245,8 @@ class Spec:
     engine: EngineSpec = field(default_factory=EngineSpec)
     output: OutputSpec = field(default_factory=OutputSpec)
     workload: WorkloadSpec = field(default_factory=WorkloadSpec)
+    decisions: str | None = None
+    """`accepted`: what `init` proposed was taken as it is, without a look at what it left open."""
     folder: Path | None = None
     """Where relative paths of the spec start: the folder of its file."""
 

@@ -45,6 +45,7 @@ def check_application(spec: Spec, faults: Faults) -> None:
     if faults.within("workload") or faults.unread:
         return
     _check_weights(spec, faults)
+    _check_named(spec, faults)
     if spec.method.criterion == "clustering":
         _check_clustering(spec, faults)
     if spec.method.criterion == "explore":
@@ -80,6 +81,13 @@ def _check_weights(spec: Spec, faults: Faults) -> None:
             )
         if method.criterion in ("clustering", "explore"):
             faults.add(f"workload.weights_from does not go with criterion = '{method.criterion}'; remove it.")
+    if method.criterion == "median":
+        for name in ("weights", "weights_from", "features", "selected_by"):
+            if getattr(workload, name):
+                faults.add(
+                    f"workload.{name} steers nothing with criterion = 'median', which is blind; remove it, or use "
+                    "another criterion."
+                )
     default = MethodSpec()
     for name in ("beta", "gamma"):
         if getattr(method, name) != getattr(default, name) and method.weight_rule != "combined":
@@ -88,6 +96,25 @@ def _check_weights(spec: Spec, faults: Faults) -> None:
         faults.add(
             "method.weight_rule = 'combined' weighs what is gained for targets, and none steers the splits: name a "
             "target and a criterion that uses it, or use another rule."
+        )
+
+
+def _check_named(spec: Spec, faults: Faults) -> None:
+    """Columns that recipients learn from or select by say which quasi-identifiers matter, unless weights do."""
+    method, workload, known = spec.method, spec.workload, set(spec.of_role(Role.QUASI_IDENTIFIER))
+    if method.criterion == "clustering" and workload.selected_by:
+        faults.add("workload.selected_by does not go with criterion = 'clustering', which selects nothing; remove it.")
+    if method.criterion not in ("clustering", "explore", "median"):
+        for name in ("features", "selected_by"):
+            for other in ("weights", "weights_from"):
+                if getattr(workload, name) and getattr(workload, other):
+                    faults.add(f"workload.{name} and workload.{other} both say what matters; remove one of the two.")
+            named = set(getattr(workload, name))
+            if named and not named & known and spec.data.default_role is None:
+                faults.add(f"workload.{name} names no quasi-identifier, so it steers nothing; name one, or remove it.")
+    if workload.clusters != WorkloadSpec().clusters and method.criterion != "clustering" and not workload.features:
+        faults.add(
+            "workload.clusters is for criterion = 'clustering', or for features; write one of them, or remove it."
         )
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ __all__ = ["read_column"]
 def read_column(name: str, table: dict[str, Any], faults: Faults, *, is_tree: bool = False) -> ColumnSpec | None:
     """What is declared of a column; None if that is not even a role. A tree may test raw columns, too."""
     where = f"columns.{name}"
-    faults.unknown(table, ("role", "type", "order", "domain", "date_format", "taxonomy", "split", "release"), where)
+    faults.unknown(table, [setting.name for setting in fields(ColumnSpec)], where)
     if "role" not in table:
         faults.add(f"{where} has no role; give it one of: {', '.join(Role)}.")
         return None
@@ -35,6 +36,8 @@ def read_column(name: str, table: dict[str, Any], faults: Faults, *, is_tree: bo
         taxonomy=_taxonomy(table, where, faults),
         split=Split(split) if split else None,
         release=faults.kind(table, "release", where, bool, "true or false", False),
+        diversity=_diversity(table, where, faults),
+        reason=faults.kind(table, "reason", where, str, "a text", None),
     )
     _check_column(where, found, faults, is_tested=is_tree and role in (Role.SENSITIVE, Role.INSENSITIVE))
     return found if role else None
@@ -63,11 +66,44 @@ def _domain(table: dict[str, Any], where: str, faults: Faults) -> tuple[Any, ...
     return tuple(value)
 
 
+def _diversity(table: dict[str, Any], where: str, faults: Faults) -> str | None:
+    """What a column itself can say of diversity: that none is asked."""
+    value = table.get("diversity")
+    if value not in (None, "none"):
+        faults.add(
+            f"{where}.diversity can be 'none' only, with a reason; what is asked of a column stands in "
+            f"[[privacy.diversity]]; found {value!r}."
+        )
+        return None
+    return None if value is None else "none"
+
+
+def _check_waiver(where: str, column: ColumnSpec, faults: Faults) -> None:
+    """Nothing is asked of a sensitive column only where that is said, and why."""
+    if column.diversity is None and column.reason is None:
+        return
+    if column.role != Role.SENSITIVE:
+        faults.add(
+            f"{where}: diversity = 'none' and its reason are for sensitive columns; its role is '{column.role}'."
+        )
+    elif column.diversity is None:
+        faults.add(f"{where}: a reason stands beside diversity = 'none' only; add that, or remove the reason.")
+    elif not (column.reason or "").strip():
+        faults.add(f"{where}: diversity = 'none' needs a reason = \"…\", which the report publishes.")
+
+
 def _check_column(where: str, column: ColumnSpec, faults: Faults, *, is_tested: bool) -> None:
     """Faults between the settings of one column; a tree may test it, though it is not generalized."""
+    _check_waiver(where, column, faults)
     is_sensitive, is_generalized = column.role == Role.SENSITIVE, column.role == Role.QUASI_IDENTIFIER or is_tested
     if not is_generalized:
         refused = ("domain", "split") if is_sensitive else ("order", "domain", "taxonomy", "split")
+        is_left_out = column.role in (Role.IDENTIFIER, Role.ENTITY)
+        unused = ("type", "date_format", *(["release"] if is_left_out else []))
+        if column.role in (Role.IDENTIFIER, Role.ENTITY, Role.COUNT, Role.SAMPLE_WEIGHT):
+            for key in unused:
+                if getattr(column, key):
+                    faults.add(f"{where}: {key} says nothing of a column whose role is '{column.role}'; remove it.")
         if given := [key for key in refused if getattr(column, key)]:
             faults.add(f"{where}: {listed(given)} can be set for a quasi-identifier only; its role is '{column.role}'.")
     if is_sensitive or is_generalized:

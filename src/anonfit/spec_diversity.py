@@ -12,7 +12,7 @@ from anonfit.spec import ColumnSpec, DiversitySpec, Spec
 from anonfit.spec_faults import Faults, without_role
 from anonfit.tables.schema import ColumnType, Role
 
-__all__ = ["check_diversity", "distance_of", "read_diversity"]
+__all__ = ["check_diversity", "distance_of", "read_diversity", "unasked"]
 
 
 def read_diversity(value: Any, faults: Faults) -> tuple[DiversitySpec, ...]:
@@ -72,6 +72,28 @@ def check_diversity(spec: Spec, faults: Faults) -> None:
     if not faults.within("privacy.diversity") and spec.method.algorithm != "tree":
         for name in spec.of_role(Role.SENSITIVE):
             _check_used(name, spec, faults)
+        for name, fault in unasked(spec).items():
+            if f"columns.{name}" not in faults.open and not faults.within(f"columns.{name}:"):
+                faults.add(fault)
+
+
+def unasked(spec: Spec) -> dict[str, str]:
+    """The sensitive columns of which nothing is asked though no waiver says so, or of which both is said; and why that
+    is a fault.
+    """
+    asked = {demand.column for demand in spec.privacy.diversity}
+    found = {}
+    for name in spec.of_role(Role.SENSITIVE):
+        is_waived = spec.columns[name].diversity is not None
+        if is_waived and name in asked:
+            found[name] = f"columns.{name}: diversity = 'none', and [[privacy.diversity]] asks for some; remove one."
+        elif not is_waived and name not in asked:
+            found[name] = (
+                f"columns.{name} is sensitive and nothing is asked of it, so everybody in a group may have the same "
+                f'value: ask for a model in [[privacy.diversity]] (model = "entropy-l" and l = 2 are a common start), '
+                f'or write diversity = "none" and a reason = "…" in [columns.{name}].'
+            )
+    return found
 
 
 def _is_class(demand: DiversitySpec, spec: Spec) -> bool:

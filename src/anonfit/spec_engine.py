@@ -21,8 +21,10 @@ def read_engine(table: dict[str, Any], faults: Faults) -> EngineSpec:
     faults.unknown(table, ("name", "memory", "spill", "hand_over", "sample"), "engine")
     if table.get("name") == "spark" and "memory" in table:
         faults.add("engine.memory is not for engine.name = 'spark': its memory is set by Spark's own settings.")
-    if table.get("name") == "memory" and "sample" in table:
-        faults.add("engine.sample is not for engine.name = 'memory', which grows regions on all rows; leave it out.")
+    if table.get("name") == "memory":
+        for name in ("memory", "spill", "hand_over", "sample"):
+            if name in table:
+                faults.add(f"engine.{name} is not for engine.name = 'memory', which holds all rows; leave it out.")
     return EngineSpec(
         name=faults.choice(table, "name", "engine", ("auto", "memory", "duckdb", "spark"), "auto"),
         memory=_bytes(table.get("memory"), faults),

@@ -69,6 +69,8 @@ class Faults:
         self.found: list[str] = []
         self.unread: set[str] = set()
         """Columns that are declared but could not be read: nothing more is said about them."""
+        self.open: dict[str, str] = {}
+        """Questions that the spec leaves open, by the table they stand in."""
 
     def add(self, text: str) -> None:
         """Keep a fault."""
@@ -79,9 +81,12 @@ class Faults:
         return any(text.startswith((section, f"[{section}")) for text in self.found)
 
     def table(self, value: Any, where: str) -> dict[str, Any]:
-        """A table of settings; what Python code gives as None is not given."""
+        """A table of settings; what Python code gives as None is not given. A text `decide` is an open question."""
         if isinstance(value, Mapping):
-            return {key: item for key, item in value.items() if item is not None}
+            found = {key: item for key, item in value.items() if item is not None}
+            if isinstance(found.get("decide"), str):
+                self.open[where] = found.pop("decide")
+            return found
         self.add(f"[{where}] must be a table of settings; found {value!r}.")
         return {}
 

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,11 @@ from anonfit.spec_writing import diversity_table, quasi_identifier_table, select
 from anonfit.tables.schema import Role
 from anonfit.workload.targets import can_predict
 
-__all__ = ["spec_of_keywords"]
+__all__ = ["refuse_keywords", "spec_of_keywords"]
 
 SECTIONS = {
     "data": ("table", "query", "missing", "missing_policy", "default_role"),
-    "privacy": ("k", "max_confidence"),
+    "privacy": ("k", "suppression_limit", "max_confidence"),
     "workload": ("denoise", "weights", "features", "selected_by", "weights_from", "clusters", "rules"),
     "method": (
         "algorithm",
@@ -99,6 +100,22 @@ def spec_of_keywords(data: Any, words: Mapping[str, Any]) -> Spec:
     if words.get("requirements") is not None:
         tables["privacy"]["quasi_identifiers"] = [_requirement(one) for one in _requirements(words["requirements"])]
     return _with_models(spec_of({"version": VERSION, **tables}), _several(words.get("targets")))
+
+
+def refuse_keywords(words: Mapping[str, Any], function: Callable[..., Any]) -> None:
+    """Refuse keywords beside a whole spec: it says all that they could, and they would change nothing."""
+    usual = {name: one.default for name, one in signature(function).parameters.items()}
+    given = [name for name, word in words.items() if name not in ("data", "threads") and word is not usual[name]]
+    if given := [name for name in given if not _is_equal(words[name], usual[name])]:
+        raise RequestError(
+            f"a spec was given, which says all that is asked, and beside it {listed(given)}: put them into the spec "
+            "(in Python by dataclasses.replace), or leave them out."
+        )
+
+
+def _is_equal(one: Any, other: Any) -> bool:
+    """Whether two words are the same, where that can be said at all."""
+    return type(one) is type(other) and bool(one == other)
 
 
 def plain(word: Any) -> Any:
@@ -206,11 +223,16 @@ def _requirement(given: Any) -> Any:
 
 
 def _demands(sensitive: Any) -> list[Any]:
-    """The diversity that is asked of sensitive columns."""
+    """The diversity that is asked of sensitive columns: of each some, or none for a reason that is given."""
     demands = []
-    for given, asked in sensitive.items() if isinstance(sensitive, Mapping) else ():
-        name = str(given)
-        for demand in [asked] if isinstance(asked, str | Mapping | DiversitySpec) else asked or ():
+    for name, asked in _asked_of(sensitive).items():
+        if not asked:
+            raise RequestError(
+                f"sensitive: nothing is asked of '{name}', so everybody in a group may have the same value: write what "
+                f"is asked, such as sensitive={{'{name}': {{'model': 'entropy-l', 'l': 2}}}}, or why nothing is: "
+                f"{{'{name}': {{'model': 'none', 'reason': '…'}}}}."
+            )
+        for demand in asked:
             table = diversity_table(demand) if isinstance(demand, DiversitySpec) else demand
             if not isinstance(table, Mapping):
                 raise RequestError(
@@ -219,8 +241,34 @@ def _demands(sensitive: Any) -> list[Any]:
                 )
             if table.get("column", name) != name:
                 raise RequestError(f"sensitive: what is asked of '{name}' names the column '{table['column']}'.")
-            demands.append({**table, "column": name})
+            if not _is_waiver(table):
+                demands.append({**table, "column": name})
     return demands
+
+
+def _asked_of(sensitive: Any) -> dict[str, list[Any]]:
+    """For each sensitive column what is asked of it; names alone ask for nothing."""
+    given = sensitive if isinstance(sensitive, Mapping) else dict.fromkeys(_names(sensitive))
+    return {
+        str(name): [asked] if isinstance(asked, str | Mapping | DiversitySpec) else list(asked or ())
+        for name, asked in given.items()
+    }
+
+
+def _is_waiver(demand: Any) -> bool:
+    """Whether an entry says that nothing is asked."""
+    return isinstance(demand, Mapping) and demand.get("model") == "none"
+
+
+def _waiver(asked: Iterable[Any]) -> dict[str, Any]:
+    """What is declared of a sensitive column of which nothing is asked."""
+    found: dict[str, Any] = {}
+    for entry in asked:
+        if _is_waiver(entry):
+            if unknown := [str(key) for key in entry if key not in ("column", "model", "reason")]:
+                raise RequestError(f"sensitive: 'model': 'none' has a 'reason' only; found {listed(unknown)}.")
+            found = {"diversity": "none", "reason": entry.get("reason", "")}
+    return found
 
 
 def _columns(words: Mapping[str, Any], targets: Iterable[Any]) -> dict[str, dict[str, Any]]:
@@ -236,6 +284,8 @@ def _columns(words: Mapping[str, Any], targets: Iterable[Any]) -> dict[str, dict
             if name in columns:
                 raise RequestError(f"column '{name}' is given two roles: '{columns[name]['role']}' and '{role}'.")
             columns[name] = {"role": str(role)}
+    for name, asked in _asked_of(words.get("sensitive")).items():
+        columns[name] |= _waiver(asked)
     for key, setting in COLUMNS.items():
         for given, value in (words.get(key) or {}).items():
             name = str(given)

@@ -53,8 +53,10 @@ def learn_from_log(spec: Spec, log: QueryLogSpec, columns: Sequence[Column], row
         columns: All columns of the table.
         rows: Its raw rows.
     """
-    if spec.method.algorithm == "tdr":
-        raise RequestError("algorithm = 'tdr' uses neither selections nor weights, so a log teaches it nothing.")
+    if spec.method.algorithm != "mondrian":
+        raise RequestError(
+            f"algorithm = '{spec.method.algorithm}' uses neither selections nor weights, so a log teaches it nothing."
+        )
     return learn(
         _request(log, spec.folder),
         columns,
@@ -68,17 +70,17 @@ def with_learned(spec: Spec, log: QueryLogSpec, learned: Learned) -> Spec:
     """The spec with what was learned beside what it says itself; a weight that it gives stays."""
     selections = tuple(SelectionSpec(where=one.where, weight=one.weight) for one in learned.selections)
     weights = {one.column: one.weight for one in learned.weights} | dict(spec.workload.weights)
-    rule = RULE if learned.weights and not spec.workload.weights else spec.method.weight_rule
-    keeps_rule = spec.method.weight_rule != "first" or spec.method.criterion in ("median", "clustering", "explore")
+    is_free = spec.method.weight_rule is None and spec.method.criterion not in ("median", "clustering", "explore")
+    rule = RULE if is_free and learned.weights and not spec.workload.weights else spec.method.weight_rule
     return replace(
         spec,
         workload=replace(
             spec.workload,
             selections=(*spec.workload.selections, *selections),
             weights=weights,
-            query_log=replace(log, learn=False),
+            query_log=QueryLogSpec(log.path, log.dialect, log.table, learn=False),
         ),
-        method=spec.method if keeps_rule else replace(spec.method, weight_rule=rule),
+        method=replace(spec.method, weight_rule=rule),
     )
 
 

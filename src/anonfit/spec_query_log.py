@@ -49,17 +49,26 @@ def _number(table: dict[str, Any], name: str, default: int, faults: Faults) -> i
 
 def check_query_log(spec: Spec, faults: Faults) -> None:
     """Faults between a log and the method."""
-    log = spec.workload.query_log
-    if log is None or not log.learn:
+    log, default = spec.workload.query_log, QueryLogSpec(())
+    if log is None:
         return
+    if not log.learn:
+        for name in ("selections", "minterms"):
+            if getattr(log, name) != getattr(default, name):
+                faults.add(f"{WHERE}.{name} is of what is learned, and learn = false; remove one of the two.")
+        return
+    if log.minterms and log.selections != default.selections:
+        faults.add(f"{WHERE}.minterms stand in place of selections; remove selections, or minterms.")
+    if spec.method.criterion == "median":
+        faults.add(f"{WHERE} teaches what criterion = 'median' does not use; write learn = false, or 'auto'.")
     if spec.workload.weights_from is not None:
         faults.add(f"{WHERE} teaches weights, and workload.weights_from finds them; remove it, or write learn = false.")
     if spec.method.criterion == "explore":
         faults.add(f"{WHERE} teaches weights, and criterion = 'explore' tries its own; write learn = false, or 'auto'.")
-    if spec.method.algorithm == "tdr":
+    if spec.method.algorithm != "mondrian":
         faults.add(
-            f"{WHERE} teaches selections and weights, which algorithm = 'tdr' does not use; write learn = false to "
-            "have the release judged by its queries only, or use 'mondrian'."
+            f"{WHERE} teaches selections and weights, which algorithm = '{spec.method.algorithm}' does not use; write "
+            "learn = false to have the release judged by its queries only, or use 'mondrian'."
         )
 
 

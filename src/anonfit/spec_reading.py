@@ -35,13 +35,13 @@ from anonfit.tables.schema import Role
 __all__ = ["parse_spec", "public_spec", "read_spec", "spec_of", "with_settings"]
 
 PUBLIC = ("version", "data", "columns", "privacy", "output")
-PUBLIC_TOO = ("workload", "method")
+PUBLIC_TOO = ("workload", "method", "decisions")
 HIDDEN = {"data": ("source", "table", "query"), "workload": ("query_log",), "method": ("start",)}
 """Settings that lead to other files: nobody who reads a release is led to them."""
 MOST_SELECTIONS = 1_000_000
 DEEPEST_SETTING = 10
 """Names in the key of a setting."""
-SECTIONS = ("version", "data", "columns", "privacy", "workload", "method", "engine", "output")
+SECTIONS = ("version", "decisions", "data", "columns", "privacy", "workload", "method", "engine", "output")
 CRITERIA = ("auto", "median", "infogain", "lsd", "selection", "weighted", "clustering", "explore")
 
 
@@ -106,7 +106,7 @@ def _method(table: dict[str, Any], faults: Faults) -> MethodSpec:
         seed=faults.kind(table, "seed", "method", int, "a whole number", 0),
         candidates=faults.choice(table, "candidates", "method", ("boundary", "all"), "boundary"),
         split_on=faults.texts(table, "split_on", "method", ()),
-        weight_rule=faults.choice(table, "weight_rule", "method", WEIGHT_RULES, "first"),
+        weight_rule=faults.choice(table, "weight_rule", "method", WEIGHT_RULES, None),
         alpha=faults.number(table, "alpha", "method", FRACTION, 0.5),
         beta=faults.number(table, "beta", "method", FRACTION, 0.25),
         gamma=faults.number(table, "gamma", "method", FRACTION, 0.25),
@@ -150,7 +150,7 @@ def _output(table: dict[str, Any], faults: Faults) -> OutputSpec:
 def spec_of(tables: Mapping[str, Any], *, folder: Path | None = None) -> Spec:
     """The spec of nested tables, as TOML gives them; all faults are reported in one error."""
     faults = Faults()
-    top = dict(tables)
+    top = faults.table(tables, "")
     faults.unknown(top, SECTIONS, "")
     version = top.get("version")
     if version != VERSION:
@@ -176,6 +176,7 @@ def spec_of(tables: Mapping[str, Any], *, folder: Path | None = None) -> Spec:
         engine=read_engine(faults.table(top.get("engine", {}), "engine"), faults),
         output=_output(faults.table(top.get("output", {}), "output"), faults),
         workload=read_workload(faults.table(top.get("workload", {}), "workload"), faults),
+        decisions=faults.choice(top, "decisions", "spec", ("accepted",), None),
         folder=folder,
     )
     _check_roles(spec, faults)
@@ -184,9 +185,23 @@ def spec_of(tables: Mapping[str, Any], *, folder: Path | None = None) -> Spec:
     check_application(spec, faults)
     check_refining(spec, faults)
     check_tree(spec, faults)
-    if faults.found:
-        raise SpecError(faults.found)
+    for name in ("hand_over", "sample"):
+        if spec.method.algorithm != "mondrian" and getattr(spec.engine, name) is not None:
+            faults.add(f"engine.{name} is not for method.algorithm = '{spec.method.algorithm}'; leave it out.")
+    if faults.open or faults.found:
+        raise SpecError([*_open(faults.open), *faults.found])
     return spec
+
+
+def _open(questions: Mapping[str, str]) -> list[str]:
+    """The questions that a spec leaves open, below a sentence that says what to do about them."""
+    if not questions:
+        return []
+    told = f"{len(questions)} decisions are" if len(questions) > 1 else "1 decision is"
+    return [
+        f"{told} open in the spec: settle each of these, and remove its line 'decide = …'.",
+        *(f"{where or 'the whole spec'}: {question}" for where, question in questions.items()),
+    ]
 
 
 def _check_roles(spec: Spec, faults: Faults) -> None:
@@ -208,8 +223,8 @@ def _check_roles(spec: Spec, faults: Faults) -> None:
 def public_spec(tables: Mapping[str, Any]) -> Spec:
     """The spec of a release's manifest, whose tables `spec_writing.public_tables` made.
 
-    Its selections are only counted there, so each is one that says nothing; and what a distance is measured on stands
-    with the demand instead of the column.
+    Its selections are only counted there, so each is one that says nothing; what a distance is measured on stands
+    with the demand instead of the column; and the usual weight rule is told whether there are weights or not.
     """
     try:
         return _public_spec(Part(tables, "spec").table(PUBLIC, PUBLIC_TOO))
@@ -223,8 +238,10 @@ def _public_spec(sections: dict[str, Part]) -> Spec:
             raise sections[name].refused(f"has {listed(told)}, which no manifest tells")
     tables = {name: part.value for name, part in sections.items()}
     privacy, workload, method = (
-        dict(sections[name].plain()) if name in sections else {} for name in ("privacy", *PUBLIC_TOO)
+        dict(sections[name].plain()) if name in sections else {} for name in ("privacy", "workload", "method")
     )
+    if method.get("weight_rule") == "first":
+        del method["weight_rule"]
     columns = {name: _public_column(part) for name, part in sections["columns"].named().items()}
     demands = Part(privacy.get("diversity", []), "spec.privacy.diversity")
     privacy["diversity"] = [_to_column(demand, columns) for demand in demands.items()]
@@ -242,7 +259,7 @@ def _public_spec(sections: dict[str, Part]) -> Spec:
 
 
 def _public_column(part: Part) -> dict[str, Any]:
-    found = part.table(("role",), ("type", "split", "date_format", "release", "order"))
+    found = part.table(("role",), ("type", "split", "date_format", "release", "order", "diversity", "reason"))
     return {name: entry.value for name, entry in found.items()}
 
 

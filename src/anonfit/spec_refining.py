@@ -99,6 +99,11 @@ def check_refining(spec: Spec, faults: Faults) -> None:
     for name in SPLITTING:
         if getattr(spec.method, name) != getattr(default, name):
             faults.add(f"method.{name} is for algorithm = 'mondrian' only; remove it.")
+    is_lossy = len(spec.privacy.quasi_identifiers) > 1 and spec.method.criterion != "infogain"
+    if spec.method.average != default.average and not is_lossy:
+        faults.add(
+            "method.average is of the anonymity that several quasi-identifiers lose by criterion = 'score'; remove it."
+        )
     for name in ("denoise", "selections", "weights", "features", "selected_by", "weights_from"):
         if getattr(spec.workload, name) != getattr(WorkloadSpec(), name):
             faults.add(f"workload.{name} steers algorithm = 'mondrian' only; remove it, or use that.")

@@ -164,6 +164,8 @@ def _check_target(target: TargetSpec, spec: Spec, faults: Faults) -> None:
             f"workload.targets: the role of '{name}' is '{column.role}'; a target's role is 'target' (released as it "
             "is) or 'quasi-identifier' (released generalized)."
         )
+    if not target.scale and (target.classes or target.equal_width or spec.method.criterion == "infogain"):
+        faults.add(f"workload.targets: scale of '{name}' is for numbers, and it steers by classes; remove it.")
     made = "classes" if target.classes else "equal_width" if target.equal_width else None
     if made and column.type not in (ColumnType.CONTINUOUS, None):
         faults.add(f"workload.targets: {made} of '{name}' makes classes of numbers; its type is '{column.type}'.")
@@ -212,9 +214,18 @@ def _check_method(spec: Spec, faults: Faults) -> None:
         faults.add(f"method.min_gain is a gain in what regions tell of targets, and none steers the splits: {steers}")
     if workload.denoise and not spec.targets:
         faults.add(f"workload.denoise has no target to work on: {some_target}")
+    elif workload.denoise and method.criterion in ("median", "weighted", "clustering"):
+        faults.add(
+            f"workload.denoise does not go with criterion = '{method.criterion}', which uses no targets; remove it."
+        )
+    is_mondrian = method.algorithm == "mondrian" and method.criterion not in ("clustering", "explore")
+    if method.candidates != MethodSpec().candidates and is_mondrian and (not is_steered or method.criterion == "lsd"):
+        faults.add(
+            "method.candidates is where cuts for the classes of targets are looked for, and none steers; remove it."
+        )
     if spec.privacy.max_confidence < 1 and method.algorithm != "tree":
         _check_capped(spec, some_target, faults)
-    if method.weight_rule != MethodSpec().weight_rule and not has_weights:
+    if method.weight_rule not in (None, "first") and not has_weights:
         faults.add(f"method.weight_rule = '{method.weight_rule}' needs weights: write them in [workload.weights].")
     is_known = not faults.within("method.weight_rule")
     if method.alpha != MethodSpec().alpha and method.weight_rule not in ("blend", "combined") and is_known:

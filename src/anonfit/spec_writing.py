@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -86,7 +86,7 @@ def _settings(found: Any, default: Any, names: tuple[str, ...]) -> dict[str, Any
 def _column(column: ColumnSpec) -> dict[str, Any]:
     default = ColumnSpec(role=column.role)
     found = {"role": str(column.role)}
-    found |= _settings(column, default, ("type", "order", "domain", "date_format", "taxonomy", "split", "release"))
+    found |= _settings(column, default, tuple(setting.name for setting in fields(ColumnSpec)))
     if hasattr(found.get("taxonomy"), "to_tree"):
         found["taxonomy"] = found["taxonomy"].to_tree()  # type: ignore[attr-defined]
     return found
@@ -145,7 +145,7 @@ def _workload(workload: WorkloadSpec) -> dict[str, Any]:
 
 def spec_tables(spec: Spec) -> dict[str, Any]:
     """All of a spec as nested tables, defaults left out. A frame as the source has no place in it."""
-    tables: dict[str, Any] = {"version": VERSION}
+    tables: dict[str, Any] = {"version": VERSION, **_settings(spec, Spec({}, spec.privacy), ("decisions",))}
     data = _settings(
         spec.data, DataSpec(), ("missing", "missing_policy", "default_role", "delimiter", "header", "table", "query")
     )
@@ -180,11 +180,14 @@ def public_tables(spec: Spec, schema: Schema, *, types: Mapping[str, ColumnType]
     columns = {
         column.name: {key: str(getattr(column, key)) for key in PUBLIC_COLUMN if getattr(column, key) is not None}
         | ({"release": True} if column.release else {})
+        | _waiver(spec.columns.get(column.name))
         for column in schema.columns
     }
     by_name = {column.name: column for column in schema.columns}
+    method = replace(spec.method, weight_rule=spec.method.weight_rule or "first")
     return {
         "version": VERSION,
+        **_settings(spec, Spec({}, spec.privacy), ("decisions",)),
         "data": {"missing": list(spec.data.missing), "missing_policy": spec.data.missing_policy},
         "columns": columns,
         "privacy": {
@@ -203,7 +206,7 @@ def public_tables(spec: Spec, schema: Schema, *, types: Mapping[str, ColumnType]
         )
         | ({"class_is_public": True} if spec.privacy.class_is_public else {}),
         "workload": _public_workload(spec.workload),
-        "method": {name: _plain(getattr(spec.method, name)) for name in _public_method(spec.method)},
+        "method": {name: _plain(getattr(method, name)) for name in _public_method(method)},
         "output": {
             "format": spec.output.format,
             "values": str(spec.output.values),
@@ -212,6 +215,13 @@ def public_tables(spec: Spec, schema: Schema, *, types: Mapping[str, ColumnType]
             "consent": spec.output.consent,
         },
     }
+
+
+def _waiver(column: ColumnSpec | None) -> dict[str, Any]:
+    """That nothing is asked of a sensitive column, and why."""
+    if column is None or column.diversity is None:
+        return {}
+    return {"diversity": column.diversity, "reason": column.reason}
 
 
 def _public_method(method: MethodSpec) -> tuple[str, ...]:

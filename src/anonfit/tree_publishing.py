@@ -21,7 +21,7 @@ from anonfit.report.disclosure import disclosed
 from anonfit.report.tree_picture import drawn_svg
 from anonfit.report.tree_text import drawn_text
 from anonfit.report.trees import TreeFacts, tree_content
-from anonfit.spec import Spec
+from anonfit.spec import PrivacySpec, Spec
 from anonfit.spec_writing import diversity_table, public_tables, spec_tables
 from anonfit.strict_json import Damaged, Part, parse_json, read_text
 from anonfit.tables.schema import Schema
@@ -63,6 +63,7 @@ def make_tree_of(spec: Spec, *, source: Any = None, stage: Stage = silent) -> Ma
     asked = tree_of(spec)
     if asked is None:
         raise SpecError([f"method.algorithm = '{spec.method.algorithm}' makes a table; for a tree use 'tree'."])
+    _refuse_of_tables(spec)
     source = source if source is not None else source_of(spec)
     engine, _ = engine_for(spec, source)
     if engine != "memory":
@@ -84,6 +85,21 @@ def make_tree_of(spec: Spec, *, source: Any = None, stage: Stage = silent) -> Ma
         RowCounts(len(read), dropped, 0, dropped_persons=dropped),
         _with_classes(frame, released.target, classes),
     )
+
+
+def _refuse_of_tables(spec: Spec) -> None:
+    """Refuse what is of a released table: of that, a tree that is published itself has none."""
+    usual = Spec(spec.columns, PrivacySpec(spec.privacy.k))
+    tables = {"privacy": ("suppression_limit",), "workload": ("rules", "query_log", "clusters")}
+    tables["output"] = ("format", "values", "regions", "order", "consent")
+    faults = [
+        f"{section}.{name} is of a released table, and a tree is published in place of one; remove it."
+        for section, names in tables.items()
+        for name in names
+        if getattr(getattr(spec, section), name) != getattr(getattr(usual, section), name)
+    ]
+    if faults:
+        raise SpecError(faults)
 
 
 def _made_outside(spec: Spec, source: Any, asked: TreeRequest, engine: str, stage: Stage) -> MadeTree:

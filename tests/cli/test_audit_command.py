@@ -21,8 +21,12 @@ default_role = "insensitive"
 role = "quasi-identifier"
 [columns.illness]
 role = "sensitive"
+diversity = "none"
+reason = "made-up people"
 [columns.stage]
 role = "sensitive"
+diversity = "none"
+reason = "made-up people"
 [columns.outcome]
 role = "target"
 [columns.score]

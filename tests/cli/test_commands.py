@@ -22,6 +22,8 @@ role = "quasi-identifier"
 role = "quasi-identifier"
 [columns.illness]
 role = "sensitive"
+diversity = "none"
+reason = "made-up people"
 [privacy]
 k = 5
 """

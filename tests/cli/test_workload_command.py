@@ -28,6 +28,8 @@ role = "quasi-identifier"
 type = "nominal"
 [columns.ill]
 role = "sensitive"
+diversity = "none"
+reason = "made-up people"
 [privacy]
 k = 5
 """

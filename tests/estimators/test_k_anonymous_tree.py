@@ -108,7 +108,7 @@ def test_k_holds_whatever_is_private(private: list[str]) -> None:
 
 def test_with_everything_private_there_is_one_span() -> None:
     frame, labels = people()
-    tree = KAnonymousTreeClassifier(300, private=frame.columns, pruning=None).fit(frame, labels).tree_
+    tree = KAnonymousTreeClassifier(300, private=frame.columns, pruning=0).fit(frame, labels).tree_
     assert len(tree.spans) == 1
     assert tree.leaves > 2
 
@@ -242,7 +242,7 @@ def test_a_public_class_is_not_exposed() -> None:
 def test_exposure_counts_persons() -> None:
     frame = pl.DataFrame({"town": ["a"] * 4 + ["b"] * 4 + ["c"] * 10})
     labels = ["x"] * 4 + ["y", "y", "y", "x"] + ["y"] * 9 + ["x"]
-    classifier = KAnonymousTreeClassifier(4, pruning=None, variant="id3").fit(frame, labels)
+    classifier = KAnonymousTreeClassifier(4, pruning=0, variant="id3").fit(frame, labels)
     found = classifier.exposure((0.75, 0.9, 0.95))
     assert found is not None
     assert (found.persons, found.certain, found.highest) == (18, 4, 1.0)

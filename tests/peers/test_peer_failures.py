@@ -23,6 +23,7 @@ from pandas.testing import assert_frame_equal
 import anonfit as af
 from anonfit.errors import DataError, Infeasible, RecodingError, ReleaseError, SpecError, TaxonomyError
 from anonfit.tables.taxonomy_builders import dates, from_cuts, intervals
+from waivers import waived
 
 
 def missed(found: af.Audit) -> set[str]:
@@ -99,10 +100,10 @@ def test_no_row_vanishes_because_a_value_is_missing(width: int, kind: str) -> No
 def test_rows_left_out_on_purpose_are_counted() -> None:
     """B2: rows in are rows out and those that the policy dropped or that were withheld."""
     frame = patients().with_columns(age=pl.when(pl.int_range(pl.len()) % 6 > 0).then("age"))
-    words: dict[str, Any] = {"quasi_identifiers": QUASI, "sensitive": ["illness"], "k": 4}
+    words: dict[str, Any] = {"quasi_identifiers": QUASI, "sensitive": waived("illness"), "k": 4}
     dropped = af.anonymize(frame, **words, missing_policy="drop")
     assert dropped.report["rows"] == {"released": 200, "read": 240, "dropped": 40, "withheld": 0}
-    extended = af.anonymize(frame, **words).extend(patients(seed=1))
+    extended = af.anonymize(frame, **words).extend(patients(seed=1), suppression_limit=1.0)
     counts = extended.report["rows"]
     assert counts["withheld"] > 4
     assert counts["released"] + counts["withheld"] == counts["read"] == 240
@@ -127,7 +128,7 @@ def test_the_values_of_a_row_with_a_missing_value_do_not_escape(tmp_path: Path, 
 def test_a_missing_sensitive_value_is_a_value() -> None:
     """B4: its row stays, and it counts in diversity."""
     frame = pl.DataFrame({"age": [1, 1, 1, 1], "illness": ["a", "a", None, None]})
-    release = af.anonymize(frame, quasi_identifiers=["age"], sensitive=["illness"], k=4)
+    release = af.anonymize(frame, quasi_identifiers=["age"], sensitive=waived("illness"), k=4)
     assert release.data["illness"].to_list() == [None, None, "a", "a"]
     found = af.audit(
         release.data,
@@ -178,7 +179,7 @@ def test_no_figure_depends_on_the_index_or_the_order_of_rows() -> None:
     frame = pd.DataFrame({"z": [2, 1, 2, 1], "s": ["a", "b", "a", "b"]})
     words: dict[str, Any] = {
         "quasi_identifiers": ["z"],
-        "sensitive": ["s"],
+        "sensitive": waived("s"),
         "k": 2,
         "diversity": [{"column": "s", "model": "distinct-l", "l": 2}],
     }
@@ -200,7 +201,7 @@ def test_no_figure_depends_on_the_index_or_the_order_of_rows() -> None:
 def test_no_recoding_depends_on_the_index_or_the_order_of_rows() -> None:
     """B5: the same for the recoding and the released table."""
     frame = patients().to_pandas()
-    words: dict[str, Any] = {"quasi_identifiers": QUASI, "sensitive": ["illness"], "k": 5}
+    words: dict[str, Any] = {"quasi_identifiers": QUASI, "sensitive": waived("illness"), "k": 5}
     plain = af.anonymize(frame, **words)
     for other in (frame.sample(frac=1, random_state=1), frame.set_index(pd.Index([4] * len(frame)))):
         found = af.anonymize(other, **words)
@@ -211,7 +212,7 @@ def test_no_recoding_depends_on_the_index_or_the_order_of_rows() -> None:
 def test_a_doubled_index_and_an_index_of_several_levels_are_only_names_of_rows() -> None:
     """B7: they are kept by apply, do not come out of anonymize, and change nothing."""
     frame = patients(60).to_pandas()
-    words: dict[str, Any] = {"quasi_identifiers": QUASI, "sensitive": ["illness"], "k": 5}
+    words: dict[str, Any] = {"quasi_identifiers": QUASI, "sensitive": waived("illness"), "k": 5}
     plain = af.anonymize(frame, **words)
     levels = pd.MultiIndex.from_product([list("ab"), range(30)], names=["age", "row"])
     for index in (pd.Index([0, 1, 2] * 20), levels):
@@ -286,7 +287,7 @@ def test_nothing_that_was_given_is_changed() -> None:
     given: dict[str, Any] = {
         "quasi_identifiers": ["age", "zip"],
         "identifiers": ["day"],
-        "sensitive": ["illness"],
+        "sensitive": waived("illness"),
         "taxonomies": {"zip": tree},
         "k": 5,
     }
@@ -307,7 +308,7 @@ def test_nothing_that_was_given_is_changed() -> None:
 def test_recoding_twice_is_recoding_once() -> None:
     """B20, as far as there are no estimators: apply has no state, keeps the index, and takes categories."""
     frame = patients().to_pandas().astype({"zip": "category"}).set_index(pd.RangeIndex(1000, 1240))
-    recoding = af.anonymize(frame, quasi_identifiers=QUASI, sensitive=["illness"], k=5).recoding
+    recoding = af.anonymize(frame, quasi_identifiers=QUASI, sensitive=waived("illness"), k=5).recoding
     once = recoding.apply(frame)
     assert_frame_equal(recoding.apply(frame), once)
     assert once.index.equals(frame.index)
@@ -322,7 +323,7 @@ def test_recoding_twice_is_recoding_once() -> None:
 def test_fewer_persons_than_k_make_no_release(rows: int) -> None:
     """B6: k above the number of rows is infeasible."""
     with pytest.raises(Infeasible, match="k = 5"):
-        af.anonymize(patients(rows), quasi_identifiers=QUASI, sensitive=["illness"], k=5)
+        af.anonymize(patients(rows), quasi_identifiers=QUASI, sensitive=waived("illness"), k=5)
 
 
 def test_fewer_persons_than_k_are_found_by_the_audit() -> None:
@@ -388,7 +389,7 @@ def test_a_column_that_says_nothing_breaks_nothing() -> None:
             "some": [None, "a"] * 10,
         }
     )
-    sensitive = ["same", "empty", "words", "some"]
+    sensitive = waived("same", "empty", "words", "some")
     demands = [{"column": name, "model": "distinct-l", "l": 1} for name in sensitive]
     release = af.anonymize(frame, quasi_identifiers=["age"], sensitive=sensitive, k=4)
     found = af.audit(release.data, quasi_identifiers=["age"], sensitive=sensitive, diversity=demands)
@@ -546,7 +547,7 @@ def test_a_day_lies_in_its_own_period(tmp_path: Path, kind: type, levels: list[s
 def test_a_range_holds_all_its_members_and_is_tight_only_on_consent(tmp_path: Path) -> None:
     """B30: regions hold their members; observed ranges end at members, and need consent."""
     frame = patients().select("age", "illness")
-    words: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": ["illness"], "k": 5}
+    words: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": waived("illness"), "k": 5}
     labels = af.anonymize(frame, **words).recoding.apply(frame)["age"].cast(pl.String)
     assert all(map(inside, frame["age"], labels))
     with pytest.raises(SpecError, match="consent"):
@@ -594,13 +595,13 @@ def test_labels_never_overlap_and_a_record_has_one_region(tmp_path: Path, seed: 
 def test_nothing_comes_out_that_was_not_declared(tmp_path: Path) -> None:
     """B12: no index, no row number, no identifier; also where rows were dropped, withheld or suppressed."""
     frame = patients().with_columns(pl.int_range(pl.len()).alias("id"), age=pl.when(pl.col("age") > 9).then("age"))
-    words: dict[str, Any] = {"quasi_identifiers": QUASI, "sensitive": ["illness"], "identifiers": ["id"], "k": 5}
+    words: dict[str, Any] = {"quasi_identifiers": QUASI, "sensitive": waived("illness"), "identifiers": ["id"], "k": 5}
     wanted = [*QUASI, "illness"]
     strange = frame.to_pandas().set_index(pd.Index(range(500, 740), name="row"))
     release = af.anonymize(strange, **words, missing_policy="drop")
     assert list(release.data.columns) == wanted
     assert list(release.data.index) == list(range(len(release.data)))
-    extended = release.extend(strange)
+    extended = release.extend(strange, suppression_limit=1.0)
     assert list(extended.data.columns) == wanted
     assert list(extended.data.index) == list(range(len(extended.data)))
     folder = extended.save(tmp_path / "release")
@@ -611,7 +612,7 @@ def test_nothing_comes_out_that_was_not_declared(tmp_path: Path) -> None:
 def test_a_raw_column_needs_a_role_and_one_that_tells_records_apart_needs_consent() -> None:
     """B22: columns that are neither quasi-identifier nor sensitive are not passed through in silence."""
     frame = patients().with_columns(note=pl.int_range(pl.len()))
-    words: dict[str, Any] = {"quasi_identifiers": QUASI, "sensitive": ["illness"], "k": 5}
+    words: dict[str, Any] = {"quasi_identifiers": QUASI, "sensitive": waived("illness"), "k": 5}
     with pytest.raises(SpecError, match="'note'"):
         af.anonymize(frame, **words)
     with pytest.raises(SpecError, match="100% of its values are distinct"):
@@ -667,7 +668,7 @@ def test_nominal_columns_alone_are_split(split: str) -> None:
 def test_the_unit_of_a_column_does_not_matter(factor: int) -> None:
     """B19: ages in thousandths give the same groups (turned round: groups as small)."""
     frame = patients()
-    words: dict[str, Any] = {"quasi_identifiers": QUASI, "sensitive": ["illness"], "k": 5}
+    words: dict[str, Any] = {"quasi_identifiers": QUASI, "sensitive": waived("illness"), "k": 5}
     plain = af.anonymize(frame, **words)
     scaled_frame = frame.with_columns(age=pl.col("age") * factor)
     scaled = af.anonymize(scaled_frame, **words)
@@ -682,7 +683,7 @@ def test_the_unit_of_a_column_does_not_matter(factor: int) -> None:
 def test_every_column_is_tried_and_raw_values_are_kept() -> None:
     """B19: where the widest column cannot be cut, another is; the sensitive column is the same multiset."""
     frame = pl.DataFrame({"wide": [0] * 19 + [10**6], "narrow": [1, 2] * 10, "illness": list("abcde") * 4})
-    release = af.anonymize(frame, quasi_identifiers=["wide", "narrow"], sensitive=["illness"], k=5)
+    release = af.anonymize(frame, quasi_identifiers=["wide", "narrow"], sensitive=waived("illness"), k=5)
     assert release.data["narrow"].n_unique() == 2
     assert sorted(release.data["illness"]) == sorted(frame["illness"])
 
@@ -728,7 +729,7 @@ def test_every_set_of_several_quasi_identifiers_is_counted() -> None:
 
 def test_a_release_holds_for_every_set_of_its_quasi_identifiers() -> None:
     """B24: what holds for all columns together holds for some; and several sets cannot yet be asked of a release."""
-    release = af.anonymize(patients(), quasi_identifiers=QUASI, sensitive=["illness"], k=5)
+    release = af.anonymize(patients(), quasi_identifiers=QUASI, sensitive=waived("illness"), k=5)
     sets = [list(some) for size in (1, 2, 3) for some in itertools.combinations(QUASI, size)]
     assert af.audit(release.data, quasi_identifiers=QUASI, k=5, quasi_identifier_sets=sets).passed
     text = """version = 1
@@ -770,7 +771,7 @@ def test_suppressed_rows_are_withheld_from_a_release() -> None:
     """B26: a release has no rows of stars whose sizes could be misread."""
     frame = pl.DataFrame({"a": ["x"] * 5 + ["y"] * 5})
     release = af.anonymize(frame, quasi_identifiers=["a"], k=5)
-    extended = release.extend(pl.concat([frame, pl.DataFrame({"a": ["strange"] * 7})]))
+    extended = release.extend(pl.concat([frame, pl.DataFrame({"a": ["strange"] * 7})]), suppression_limit=1.0)
     assert extended.report["rows"] == {"released": 10, "read": 17, "dropped": 0, "withheld": 7}
     assert set(extended.data["a"].cast(pl.String)) == {"x", "y"}
 
@@ -799,7 +800,9 @@ def test_the_taxonomy_that_is_shown_is_the_one_that_was_used(tmp_path: Path) -> 
 
 def test_a_recoding_that_was_edited_is_not_used(tmp_path: Path) -> None:
     """B27: what the manifest was written for is what is loaded and what the audit accepts."""
-    folder = af.anonymize(patients(), quasi_identifiers=QUASI, sensitive=["illness"], k=5).save(tmp_path / "release")
+    folder = af.anonymize(patients(), quasi_identifiers=QUASI, sensitive=waived("illness"), k=5).save(
+        tmp_path / "release"
+    )
     file = folder / "recoding.json"
     file.write_text(file.read_text(encoding="utf-8").replace('"continuous"', '"continuous" '), encoding="utf-8")
     assert missed(af.audit_release(folder)) == {"files"}
@@ -813,7 +816,7 @@ def test_a_recoding_that_was_edited_is_not_used(tmp_path: Path) -> None:
 @pytest.mark.parametrize("where", ["age = 30 and zip = '10115'", "age > 1000", "age between 20 and 21"])
 def test_a_selection_of_few_rows_or_none_still_gives_a_valid_release(where: str) -> None:
     """B18: what is asked for need not have k rows."""
-    release = af.anonymize(patients(), quasi_identifiers=QUASI, sensitive=["illness"], k=5, selections=[where])
+    release = af.anonymize(patients(), quasi_identifiers=QUASI, sensitive=waived("illness"), k=5, selections=[where])
     sizes = release.data.group_by(QUASI).len()["len"]
     assert sizes.min() >= 5
     assert sizes.sum() == len(patients())

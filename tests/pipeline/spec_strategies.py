@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date, datetime
 
 from hypothesis import strategies as st
@@ -26,6 +27,7 @@ from anonfit.tables.schema import ColumnType, Role, Split
 
 WORDS = st.text(max_size=6)
 NAMES = WORDS.filter(bool)
+REASONS = st.text(min_size=1, max_size=9).filter(str.strip)
 ENDS = st.sampled_from(
     [
         (0, 120),
@@ -49,7 +51,7 @@ def column_specs(draw: st.DrawFn) -> ColumnSpec:
             )
         )
     if role != Role.QUASI_IDENTIFIER:
-        return ColumnSpec(role, release=draw(st.booleans()))
+        return ColumnSpec(role, release=role != Role.IDENTIFIER and draw(st.booleans()))
     kind = draw(st.none() | st.sampled_from(ColumnType))
     if kind == ColumnType.ORDINAL:
         return ColumnSpec(role, kind, order=tuple(draw(st.lists(st.text(max_size=5), min_size=1, unique=True))))
@@ -126,7 +128,7 @@ def workloads(draw: st.DrawFn, columns: Mapping[str, ColumnSpec]) -> WorkloadSpe
             classes=tuple(classes) if kind == "classes" else (),
             equal_width=draw(st.integers(2, 9)) if kind == "equal_width" else None,
             weight=draw(st.floats(1e-9, 1e9)),
-            scale=draw(st.booleans()),
+            scale=kind != "raw" or draw(st.booleans()),
         )
 
     where = st.builds(SelectionSpec, where=st.text(min_size=1).filter(str.strip), weight=WEIGHTS)
@@ -135,15 +137,19 @@ def workloads(draw: st.DrawFn, columns: Mapping[str, ColumnSpec]) -> WorkloadSpe
     has_targets = bool(found) or (found is None and len(targets) > len(links))
     weights = draw(st.dictionaries(st.sampled_from(links), WEIGHTS))
     released = [name for name, column in columns.items() if column.role.is_released_raw] + links
+    weights_from = "accuracy" if has_targets and not weights and draw(st.booleans()) else None
+    some = st.just(()) if weights or weights_from else st.lists(st.sampled_from(released), unique=True, max_size=2)
+    named = some.map(tuple).filter(lambda names: not names or set(names) & set(links))
+    features = draw(named)
     return WorkloadSpec(
         targets=found,
         denoise=has_targets and draw(st.booleans()),
         selections=tuple(draw(st.lists(where | each, max_size=3))),
         weights=weights,
-        features=tuple(draw(st.lists(st.sampled_from(released), unique=True, max_size=2))),
-        selected_by=tuple(draw(st.lists(st.sampled_from(released), unique=True, max_size=2))),
-        weights_from="accuracy" if has_targets and not weights and draw(st.booleans()) else None,
-        clusters=draw(st.integers(2, 20)),
+        features=features,
+        selected_by=draw(named),
+        weights_from=weights_from,
+        clusters=draw(st.integers(2, 20)) if features else 5,
     )
 
 
@@ -153,22 +159,25 @@ def methods(draw: st.DrawFn, columns: Mapping[str, ColumnSpec], workload: Worklo
     links = [name for name, column in columns.items() if column.role == Role.QUASI_IDENTIFIER]
     has_targets = any(column.role == Role.TARGET for column in columns.values())
     has_targets = has_targets if workload.targets is None else bool(workload.targets)
-    criteria = ["auto", "median"] + ["infogain", "lsd"] * has_targets
     has_weights = bool(workload.weights or workload.weights_from)
-    criteria += ["selection"] * bool(workload.selections) + ["weighted"] * has_weights
+    is_free = not (has_weights or workload.features or workload.selected_by or workload.denoise)
+    is_scaled = all(target.scale for target in workload.targets or ())
+    criteria = ["auto"] + ["median"] * is_free + ["infogain"] * (has_targets and is_scaled) + ["lsd"] * has_targets
+    criteria += ["selection"] * bool(workload.selections) + ["weighted"] * (has_weights and not workload.denoise)
     in_clusters = [name for name in links if not workload.features or name in workload.features]
     if workload.weights_from is None and any(workload.weights.get(name, 1.0) > 0 for name in in_clusters):
-        criteria += ["clustering"] + ["explore"] * (not workload.denoise)
+        is_raw = not workload.denoise
+        criteria += ["clustering"] * (is_raw and not workload.selected_by) + ["explore"] * is_raw
     criterion = draw(st.sampled_from(criteria))
     is_steered = has_targets and criterion not in ("median", "weighted", "clustering", "explore")
     is_fixed = criterion in ("clustering", "explore")
     rules = ["first", "product", "blend", "naive", "probabilistic"] + ["combined"] * is_steered
-    rule = draw(st.sampled_from(rules)) if has_weights and not is_fixed else "first"
+    rule = draw(st.sampled_from(rules)) if has_weights and not is_fixed else None
     return MethodSpec(
         criterion=criterion,
         cut_points=draw(st.sampled_from(CutPoints)),
         seed=draw(st.integers(-9, 9)),
-        candidates="boundary" if is_fixed else draw(st.sampled_from(["boundary", "all"])),
+        candidates=draw(st.sampled_from(["boundary", "all"])) if is_steered and criterion != "lsd" else "boundary",
         split_on=tuple(draw(st.lists(st.sampled_from(links), unique=True))),
         weight_rule=rule,
         alpha=draw(st.floats(0, 1)) if rule in ("blend", "combined") else 0.5,
@@ -185,13 +194,18 @@ def specs(draw: st.DrawFn) -> Spec:
     columns = draw(st.dictionaries(WORDS, column_specs(), max_size=4)) | {"q": ColumnSpec(Role.QUASI_IDENTIFIER)}
     workload = draw(workloads(columns))
     has_target = any(column.role == Role.TARGET for column in columns.values())
+    asked = draw(demands(columns))
+    unasked = {name for name, column in columns.items() if column.role == Role.SENSITIVE} - {
+        one.column for one in asked
+    }
+    waived = {name: replace(columns[name], diversity="none", reason=draw(REASONS)) for name in sorted(unasked)}
     return Spec(
-        columns=columns,
+        columns=columns | waived,
         privacy=PrivacySpec(
             draw(st.integers(1, 10**6)),
             draw(st.floats(0, 1)),
             draw(st.floats(0.1, 1)) if has_target else 1.0,
-            draw(demands(columns)),
+            asked,
         ),
         data=DataSpec(
             draw(st.none() | st.text(min_size=1, max_size=8)),
@@ -211,4 +225,5 @@ def specs(draw: st.DrawFn) -> Spec:
             consent,
         ),
         workload=workload,
+        decisions=draw(st.none() | st.just("accepted")),
     )

@@ -53,6 +53,8 @@ role = "quasi-identifier"
 role = "quasi-identifier"
 [columns.illness]
 role = "sensitive"
+diversity = "none"
+reason = "made-up people"
 [columns.outcome]
 role = "target"
 [columns.note]
@@ -72,4 +74,5 @@ def people(columns: dict[str, dict[str, Any]] | None = None, **sections: Any) ->
 
 def demanded(*demands: dict[str, Any], **columns: dict[str, Any]) -> dict[str, Any]:
     """The people's spec with demands on its sensitive column."""
+    columns["illness"] = {"diversity": None, "reason": None} | columns.get("illness", {})
     return people(columns, privacy={"k": 2, "diversity": [{"column": "illness", **demand} for demand in demands]})

@@ -55,8 +55,6 @@ def _toml(tables: dict[str, Any], at: str = "") -> str:
 def test_features_and_selecting_columns_have_the_weight_one() -> None:
     found = spec(workload={"features": ["age", "note"], "selected_by": ["town"]})
     assert found.weights == {"age": 1.0, "town": 1.0, "hours": 0.0}
-    assert spec(workload={"features": ["note"]}).weights == {}
-    assert spec(workload={"features": ["age"], "weights": {"hours": 2.0}}).weights == {"hours": 2.0}
     one, other = release(features=["age"], selected_by=["town"]), release(weights={"age": 1, "town": 1, "hours": 0})
     assert one.data.equals(other.data)
 

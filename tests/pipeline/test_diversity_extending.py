@@ -30,7 +30,7 @@ def line(model: dict[str, Any], **words: Any) -> Release:
 def extended(release: Release, rows: list[tuple[int, str]], **columns: Any) -> Counter[Any]:
     """How many rows of new data are released with each label."""
     frame = pl.DataFrame(rows, schema=["x", "s"], orient="row").with_columns(**columns)
-    return Counter(release.extend(frame).data["x"].to_list())
+    return Counter(release.extend(frame, suppression_limit=1.0).data["x"].to_list())
 
 
 LOW = [(1, "a"), (2, "b"), (1, "b"), (2, "a")]
@@ -46,7 +46,7 @@ def test_a_region_without_enough_values_is_withheld() -> None:
 def test_withheld_rows_are_counted() -> None:
     release = line({"model": "distinct-l", "l": 2})
     new = pl.DataFrame([*LOW, *[(8, "a")] * 5], schema=["x", "s"], orient="row")
-    rows = release.extend(new)._made.rows
+    rows = release.extend(new, suppression_limit=1.0)._made.rows
     assert (rows.read, rows.withheld, rows.released, rows.withheld_persons) == (9, 5, 4, 5)
 
 
@@ -125,7 +125,7 @@ def test_new_groups_hold_what_was_asked_and_a_loaded_release_extends_alike(case:
         release=raw,
     )
     new = patients(seed=9)
-    found = release.extend(new).data
+    found = release.extend(new, suppression_limit=1.0).data
     labels = release.recoding.apply(new).select(*QUASI_IDENTIFIERS, column).rows()
     whole = found[column].to_list()
     groups: dict[Any, list[Any]] = {}
@@ -141,5 +141,5 @@ def test_new_groups_hold_what_was_asked_and_a_loaded_release_extends_alike(case:
         assert allowed or label not in kept
         if asked["model"] not in ("t-closeness", "beta-likeness", "delta-disclosure"):
             assert allowed == (label in kept)
-    again = load(release.save(tmp_path / "release")).extend(new)
+    again = load(release.save(tmp_path / "release")).extend(new, suppression_limit=1.0)
     assert again.data.rows() == found.rows()

@@ -14,6 +14,7 @@ from patients_table import DIAGNOSES, QUASI_IDENTIFIERS, REGIONS, STAGES, patien
 
 from anonfit.api import Release, anonymize
 from anonfit.errors import Infeasible, SpecError
+from waivers import waived
 
 K = 5
 Demand = dict[str, Any]
@@ -79,7 +80,7 @@ def check(data: pl.DataFrame, column: str, asked: Demand, count: str | None = No
 def test_every_group_holds_what_is_asked(case: str, missing: bool) -> None:
     column, asked, declared = CASES[case]
     frame = patients(missing=missing)
-    free = released(frame, {column: None})
+    free = released(frame, waived(column))
     found = released(frame, {column: asked}, **declared)
     assert check(found.data, column, asked) > 3
     assert Counter(found.data.select(RAW).rows()) == Counter(frame.select(RAW).rows())
@@ -196,7 +197,7 @@ def test_too_much_confidence_in_the_whole_table_is_told() -> None:
     with pytest.raises(
         Infeasible, match=f"outcome has a value that {share:.2%} of the persons .* max_confidence must be"
     ):
-        released(patients(), {"diagnosis": None}, targets=["outcome"], max_confidence=0.5)
+        released(patients(), waived("diagnosis"), targets=["outcome"], max_confidence=0.5)
 
 
 # --- what is refused --------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import pytest
 import anonfit as af
 from anonfit.errors import SpecError
 from anonfit.pipeline import make
+from waivers import waived
 
 FRAME = pl.DataFrame(
     {
@@ -23,7 +24,7 @@ FRAME = pl.DataFrame(
 WORDS: dict[str, Any] = {
     "quasi_identifiers": ["age"],
     "k": 4,
-    "sensitive": ["illness"],
+    "sensitive": waived("illness"),
     "targets": ["outcome"],
     "insensitive": ["ward"],
 }
@@ -73,6 +74,8 @@ def test_a_spec_and_an_estimator_refuse_it_too() -> None:
         role = "quasi-identifier"
         [columns.illness]
         role = "sensitive"
+        diversity = "none"
+        reason = "made-up people"
         [privacy]
         k = 4
         [[workload.selections]]
@@ -81,6 +84,8 @@ def test_a_spec_and_an_estimator_refuse_it_too() -> None:
     with pytest.raises(SpecError, match="'illness' is sensitive"):
         make(af.parse_spec(text), source=FRAME.select("age", "illness"))
     pytest.importorskip("sklearn")
-    estimator = af.Anonymizer(k=4, quasi_identifiers=["age"], sensitive=["illness"], selections=["illness = 'flu'"])
+    estimator = af.Anonymizer(
+        k=4, quasi_identifiers=["age"], sensitive=waived("illness"), selections=["illness = 'flu'"]
+    )
     with pytest.raises(SpecError, match="'illness' is sensitive"):
         estimator.fit(FRAME.select("age", "illness"))

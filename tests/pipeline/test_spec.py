@@ -154,7 +154,7 @@ def test_what_is_not_written_has_its_default() -> None:
     assert (spec.method, spec.engine, spec.output) == (MethodSpec(), EngineSpec(), OutputSpec())
     assert (spec.privacy, spec.workload) == (PrivacySpec(2), WorkloadSpec())
     assert spec.output.format == "parquet"
-    assert (spec.privacy.max_confidence, spec.workload.targets, spec.method.weight_rule) == (1.0, None, "first")
+    assert (spec.privacy.max_confidence, spec.workload.targets, spec.method.weight_rule) == (1.0, None, None)
 
 
 @pytest.mark.parametrize("source", ["https://example.org/a.csv", "s3://bucket/a.parquet"])
@@ -306,7 +306,7 @@ def test_settings_without_effect_are_refused(settings: dict[str, Any]) -> None:
 @pytest.mark.parametrize("key", ["order", "domain", "taxonomy", "split"])
 def test_settings_of_quasi_identifiers_are_refused_for_other_roles(key: str, role: str) -> None:
     value = {"order": ["a"], "domain": [0, 1], "taxonomy": "a.csv", "split": "binary"}[key]
-    of_column = {"role": role, key: value} | ({"type": "ordinal"} if key == "order" else {})
+    of_column = {"role": role, key: value} | ({"type": "ordinal"} if key == "order" and role != "identifier" else {})
     found = tables(columns={"age": {"role": "quasi-identifier"}, "pay": of_column})
     if role == "sensitive" and key in ("order", "taxonomy"):
         assert f"the {key} of a sensitive column is for t-closeness" in fault(found)

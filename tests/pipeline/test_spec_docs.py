@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 from anonfit import api, spec
+from anonfit.errors import SpecError
 from anonfit.experiments.population import hospital
 from anonfit.privacy.catalogue import MODELS
 from anonfit.spec_reading import CRITERIA, parse_spec, spec_of
@@ -54,11 +55,18 @@ COLUMNS: dict[str, Any] = {
 }
 
 
+SENSITIVE = ("diagnosis", "income")
+
+
 @pytest.mark.parametrize("number", range(len(BLOCKS)))
 def test_every_example_of_the_reference_is_read(number: int) -> None:
     tables = tomllib.loads(BLOCKS[number])
     whole = {"version": 1, "columns": COLUMNS, **tables}
     whole["privacy"] = {"k": 10} | tables.get("privacy", {})
+    if "columns" not in tables:
+        whole["privacy"].setdefault(
+            "diversity", [{"column": name, "model": "distinct-l", "l": 2} for name in SENSITIVE]
+        )
     if "weight_rule" in tables.get("method", {}):
         whole["workload"] = {"weights": {"age": 2.0}}
     assert spec_of(whole).privacy.k == 10
@@ -80,7 +88,7 @@ def test_the_example_in_python_is_the_one_in_toml(monkeypatch: pytest.MonkeyPatc
 
 # --- what init proposes -----------------------------------------------------------------------------------------
 
-PROPOSED = re.compile(r"# (\[{1,2}[\w.]+\]{1,2}$|(release|taxonomy|domain|column|model|l|targets) = )")
+PROPOSED = re.compile(r"# (taxonomy|domain) = ")
 
 
 def uncommented(text: str) -> str:
@@ -109,30 +117,31 @@ FRAMES = {
 
 
 @pytest.mark.parametrize("name", FRAMES)
-def test_what_init_proposes_can_be_uncommented(name: str) -> None:
-    text = proposal_toml(propose(FRAMES[name]), source="people.csv", taxonomies={})
-    plain, whole = parse_spec(text), parse_spec(uncommented(text))
-    assert plain.columns.keys() == whole.columns.keys()
-    assert not plain.privacy.diversity
-    targets = plain.of_role(spec.Role.TARGET)
-    assert [target.column for target in whole.targets] == list(targets)
-    assert whole.workload.targets == ((*map(spec.TargetSpec, targets),) or None)
+def test_what_init_proposes_is_refused_until_it_is_settled_and_then_read(name: str) -> None:
+    found = propose(FRAMES[name])
+    text = proposal_toml(found, source="people.csv", taxonomies={})
+    with pytest.raises(SpecError) as refused:
+        parse_spec(text)
+    told = "\n".join(refused.value.faults)
+    assert "decisions are open" in told
+    assert all(f"columns.{column.name}: {column.decision}" in told for column in found.columns if column.decision)
+    settled = parse_spec("\n".join(line for line in text.splitlines() if not line.startswith("decide = ")))
+    assert settled.decisions is None
+    accepted = parse_spec(proposal_toml(found, source="people.csv", taxonomies={}, accepted=True))
+    assert accepted.decisions == "accepted"
+    assert replace(accepted, decisions=None) == settled
+    asked = {demand.column for demand in settled.privacy.diversity}
+    assert asked == set(settled.of_role(spec.Role.SENSITIVE))
 
 
 def test_uncommenting_changes_what_it_should() -> None:
-    whole = parse_spec(uncommented(proposal_toml(propose(FRAMES["small"]), source="x.csv", taxonomies={})))
+    text = proposal_toml(propose(FRAMES["small"]), source="x.csv", taxonomies={}, accepted=True)
+    whole = parse_spec(uncommented(text))
     assert whole.columns["age"].domain == (0, 120)
     assert whole.columns["town"].taxonomy == "…"
-    assert whole.columns["income"].release
+    assert whole.columns["income"].role == "identifier"
     assert whole.privacy.diversity == (
         spec.DiversitySpec('say "hi" [x]\n diagnosis', "entropy-l", {"l": 1.5}),
         spec.DiversitySpec("illness", "entropy-l", {"l": 3.0}),
     )
     assert whole.workload.targets == (spec.TargetSpec("outcome"),)
-
-
-def test_a_column_of_one_value_is_asked_no_diversity() -> None:
-    text = proposal_toml(propose(FRAMES["without a target"]), source="x.csv", taxonomies={})
-    assert "diversity]]" not in text
-    assert "[workload]" not in text
-    assert "Without a column of role target" in text

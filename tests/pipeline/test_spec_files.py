@@ -120,7 +120,7 @@ def test_names_that_hold_points_can_be_quoted() -> None:
 
 def test_settings_of_workloads_and_demands() -> None:
     found = with_settings(
-        people(),
+        people({"illness": {"diversity": None, "reason": None}}),
         [
             'workload.targets=["outcome", {column = "age", classes = [18, 65]}]',
             "workload.weights.age=2",
@@ -179,6 +179,7 @@ def test_a_spec_reads_back_to_itself(spec: Spec) -> None:
 def test_tables_inside_sections_are_written_as_such() -> None:
     spec = spec_of(
         people(
+            {"illness": {"diversity": None, "reason": None}},
             privacy={"k": 2, "diversity": [{"column": "illness", "model": "distinct-l", "l": 2}]},
             workload={
                 "targets": ["outcome", {"column": "age", "classes": [18]}],

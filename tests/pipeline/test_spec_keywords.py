@@ -20,6 +20,7 @@ from anonfit.spec_keywords import COLUMNS, SECTIONS, spec_of_keywords
 from anonfit.spec_reading import parse_spec, spec_of
 from anonfit.tables.schema import ColumnType, Role
 from anonfit.tables.taxonomy import Taxonomy
+from waivers import WAIVED, waived
 
 WORDS: dict[str, Any] = {"quasi_identifiers": ["age", "city"], "k": 2}
 TEXT = """
@@ -76,8 +77,10 @@ PAIRS: dict[str, tuple[dict[str, Any], str]] = {
         {"targets": ["outcome"], "denoise": True},
         '[columns.outcome]\nrole = "target"\n[workload]\ntargets = ["outcome"]\ndenoise = true',
     ),
-    "sensitive": ({"sensitive": ["illness"]}, '[columns.illness]\nrole = "sensitive"'),
-    "sensitive without a demand": ({"sensitive": {"illness": None}}, '[columns.illness]\nrole = "sensitive"'),
+    "sensitive without a demand": (
+        {"sensitive": waived("illness")},
+        f'[columns.illness]\nrole = "sensitive"\n{WAIVED}',
+    ),
     "a demand": (
         {"sensitive": {"illness": {"model": "entropy-l", "l": 3}}},
         '[columns.illness]\nrole = "sensitive"\n[[privacy.diversity]]\ncolumn = "illness"\nmodel = "entropy-l"\nl = 3',
@@ -154,7 +157,7 @@ def test_a_frame_and_names_that_are_no_texts(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_one_name_may_stand_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = asked(monkeypatch, split_on="age", sensitive="illness", release="note", insensitive="note")
+    spec = asked(monkeypatch, split_on="age", sensitive=waived("illness"), release="note", insensitive="note")
     assert spec.method.split_on == ("age",)
     assert {name: str(column.role) for name, column in spec.columns.items()} == {
         "age": "quasi-identifier",
@@ -235,7 +238,8 @@ def test_numbers_and_truths_of_numpy_are_those_of_python(monkeypatch: pytest.Mon
         "weights": {"age": np.int64(2)},
         "domains": {"age": np.array([0, 120])},
         "targets": [
-            {"column": "o", "weight": np.float64(0.5), "classes": np.array([1.5, 2.5]), "scale": np.bool_(False)}
+            {"column": "o", "weight": np.float64(0.5), "classes": np.array([1.5, 2.5])},
+            {"column": "cost", "scale": np.bool_(False)},
         ],
         "sensitive": {"pay": {"model": "beta-likeness", "beta": np.float64(2.0), "enhanced": np.bool_(True)}},
         "selections": [{"where": "age > 5", "weight": np.int32(2)}],
@@ -250,7 +254,7 @@ def test_numbers_and_truths_of_numpy_are_those_of_python(monkeypatch: pytest.Mon
         "min_gain": 0.5,
         "weights": {"age": 2},
         "domains": {"age": [0, 120]},
-        "targets": [{"column": "o", "weight": 0.5, "classes": [1.5, 2.5], "scale": False}],
+        "targets": [{"column": "o", "weight": 0.5, "classes": [1.5, 2.5]}, {"column": "cost", "scale": False}],
         "sensitive": {"pay": {"model": "beta-likeness", "beta": 2.0, "enhanced": True}},
         "selections": [{"where": "age > 5", "weight": 2}],
         "split_on": ["age"],

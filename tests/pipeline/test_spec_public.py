@@ -30,6 +30,7 @@ def published(spec: Spec, **types: ColumnType) -> dict[str, Any]:
 
 
 WHOLE = people(
+    {"illness": {"diversity": None, "reason": None}},
     privacy={
         "k": 2,
         "max_confidence": 0.9,
@@ -39,7 +40,7 @@ WHOLE = people(
         ],
     },
     workload={
-        "targets": ["outcome", {"column": "age", "classes": [18, 65], "weight": 0.5, "scale": False}],
+        "targets": [{"column": "outcome", "scale": False}, {"column": "age", "classes": [18, 65], "weight": 0.5}],
         "denoise": True,
         "selections": [{"where": "city = 'ZQXTOWN' and age > 987"}, {"each": "city", "weight": 2}],
         "weights": {"age": 2},
@@ -68,8 +69,8 @@ def test_demands_and_workload_are_public_but_for_what_is_selected() -> None:
     }
     assert found["workload"] == {
         "targets": [
-            {"column": "outcome", "weight": 1.0, "scale": True},
-            {"column": "age", "classes": [18.0, 65.0], "weight": 0.5, "scale": False},
+            {"column": "outcome", "weight": 1.0, "scale": False},
+            {"column": "age", "classes": [18.0, 65.0], "weight": 0.5, "scale": True},
         ],
         "denoise": True,
         "selections": 2,

@@ -24,8 +24,9 @@ def read(**settings: Any) -> WorkloadSpec:
 
 
 def test_targets_are_names_or_tables() -> None:
-    found = read(targets=["outcome", {"column": "age", "classes": [18, 65.5], "weight": 2, "scale": False}])
-    assert found.targets == (TargetSpec("outcome"), TargetSpec("age", (18.0, 65.5), None, 2.0, False))
+    found = read(targets=["outcome", {"column": "age", "classes": [18, 65.5], "weight": 2}])
+    assert found.targets == (TargetSpec("outcome"), TargetSpec("age", (18.0, 65.5), None, 2.0))
+    assert read(targets=[{"column": "age", "scale": False}]).targets == (TargetSpec("age", scale=False),)
     assert read(targets=[{"column": "outcome", "equal_width": 5}]).targets == (TargetSpec("outcome", equal_width=5),)
 
 
@@ -207,7 +208,7 @@ def test_a_method_without_what_it_works_on_is_refused(
         ({"criterion": "lsd"}, {"targets": ["age"]}),
         ({"criterion": "selection"}, {"selections": SELECTIONS}),
         ({"criterion": "weighted"}, {"weights": {"age": 1}}),
-        ({"criterion": "median"}, {"targets": ["outcome"], "denoise": True, "selections": SELECTIONS}),
+        ({"criterion": "median"}, {"targets": ["outcome"], "selections": SELECTIONS}),
         ({"criterion": "auto", "weight_rule": "blend", "alpha": 0}, {"weights": {"age": 1}}),
         ({"criterion": "auto", "min_gain": 1}, {"targets": ["age"]}),
         ({"criterion": "selection", "min_gain": 1}, {"selections": SELECTIONS}),

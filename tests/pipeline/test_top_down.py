@@ -28,6 +28,7 @@ from anonfit.recoding.recoding import Recoding
 from anonfit.spec_reading import parse_spec, spec_of
 from anonfit.spec_writing import to_toml
 from strategies import tries
+from waivers import waived
 
 SCHOOLS = {
     "name": "any",
@@ -62,7 +63,7 @@ def people(rows: int = 900, seed: int = 0) -> pl.DataFrame:
 
 def released(frame: pl.DataFrame | None = None, **words: Any) -> af.Release:
     asked = {"k": 10, "targets": ["outcome"], "taxonomies": {"school": SCHOOLS}, "algorithm": "tdr", **words}
-    asked.setdefault("sensitive", ["illness"])
+    asked.setdefault("sensitive", waived("illness"))
     return af.anonymize(people() if frame is None else frame, quasi_identifiers=NAMES, **asked)
 
 
@@ -168,7 +169,7 @@ def test_a_saved_release_recodes_to_the_released_rows(tmp_path: Path) -> None:
 def test_new_rows_are_released_where_every_quasi_identifier_holds(tmp_path: Path) -> None:
     released(requirements=SEVERAL).save(tmp_path / "release")
     new = people(300, seed=5)
-    extended = af.load(tmp_path / "release").extend(new)
+    extended = af.load(tmp_path / "release").extend(new, suppression_limit=1.0)
     for columns, k in ((["age", "town"], 20), (["age", "school"], 10), (["hours", "town"], 10)):
         assert smallest(extended.data, columns) >= k
     assert 0 < extended.report["rows"]["released"] < 300
@@ -181,11 +182,11 @@ def test_an_edited_recoding_is_applied_and_checked(tmp_path: Path) -> None:
     tables = json.loads(found.recoding.to_json())
     tables["parts"]["town"] = [-1] * len(tables["parts"]["town"])
     edited = Recoding.from_json(json.dumps(tables))
-    again = found.extend(people(), recoding=edited)
+    again = found.extend(people(), recoding=edited, suppression_limit=1.0)
     assert set(again.data["town"].unique()) == {"*"}
     assert len(again.data) == len(people())
     tables["parts"]["town"] = list(range(len(tables["parts"]["town"])))  # too fine: small groups are withheld
-    finer = found.extend(people(), recoding=Recoding.from_json(json.dumps(tables)))
+    finer = found.extend(people(), recoding=Recoding.from_json(json.dumps(tables)), suppression_limit=1.0)
     assert smallest(finer.data, NAMES) >= 10
     assert len(finer.data) < len(people())
     other = af.anonymize(people().select("age", "outcome"), quasi_identifiers=["age"], k=5, targets=["outcome"])
@@ -226,7 +227,10 @@ def test_a_label_that_is_no_part_of_its_column_is_found() -> None:
 def _tables(several: bool) -> dict[str, Any]:
     columns: dict[str, Any] = {name: {"role": "quasi-identifier"} for name in NAMES}
     columns["school"]["taxonomy"] = SCHOOLS
-    columns |= {"illness": {"role": "sensitive"}, "outcome": {"role": "target"}}
+    columns |= {
+        "illness": {"role": "sensitive", "diversity": "none", "reason": "made-up people"},
+        "outcome": {"role": "target"},
+    }
     sets = [one if isinstance(one, dict) else {"columns": one} for one in SEVERAL]
     privacy = {"k": 10} | ({"quasi_identifiers": sets} if several else {})
     return {"version": 1, "columns": columns, "privacy": privacy, "method": {"algorithm": "tdr"}}

@@ -215,7 +215,10 @@ def test_a_spec_names_the_file_and_the_release_does_not_tell_of_it(tmp_path: Pat
     people().write_parquet(tmp_path / "people.parquet")
     columns: dict[str, Any] = {name: {"role": "quasi-identifier"} for name in NAMES}
     columns["school"]["taxonomy"] = SCHOOLS
-    columns |= {"illness": {"role": "sensitive"}, "outcome": {"role": "target"}}
+    columns |= {
+        "illness": {"role": "sensitive", "diversity": "none", "reason": "made-up people"},
+        "outcome": {"role": "target"},
+    }
     spec = spec_of(
         {
             "version": 1,

@@ -13,6 +13,7 @@ import polars as pl
 import anonfit as af
 from anonfit.pipeline import Made
 from anonfit.spec import DiversitySpec
+from waivers import waived
 
 ROWS, K = 200, 4
 GRADES = ["low", "mid", "high", "top"]
@@ -46,7 +47,7 @@ def people() -> pl.DataFrame:
 WORDS: dict[str, Any] = {
     "quasi_identifiers": ["age", "sex"],
     "k": K,
-    "sensitive": ["illness", "grade", "salary", "told"],
+    "sensitive": waived("illness", "grade", "salary", "told"),
     "targets": ["outcome"],
     "insensitive": ["cost"],
     "criterion": "median",
@@ -82,7 +83,7 @@ def declared(column: str, parameters: dict[str, Any]) -> dict[str, Any]:
 
 def missing_demand(column: str, model: str, parameters: dict[str, Any]) -> Made:
     """A table made by k alone, whose spec asks for more: as if the algorithm had forgotten the demand."""
-    words = WORDS | {"sensitive": {**dict.fromkeys(WORDS["sensitive"]), column: loose(model, parameters)}}
+    words = WORDS | {"sensitive": {**WORDS["sensitive"], column: loose(model, parameters)}}
     made = af.anonymize(people(), **words, **declared(column, parameters))._made
     asked = DiversitySpec(column, model, parameters)
     return replace(made, spec=replace(made.spec, privacy=replace(made.spec.privacy, diversity=(asked,))))

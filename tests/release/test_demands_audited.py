@@ -53,7 +53,7 @@ def test_a_file_that_makes_a_target_too_certain_is_not_published(tmp_path: Path,
 def test_what_holds_a_demand_is_published_and_can_be_audited_again(
     tmp_path: Path, column: str, model: str, parameters: dict[str, Any], kind: str
 ) -> None:
-    sensitive = {**dict.fromkeys(WORDS["sensitive"]), column: {"model": model, **parameters}}
+    sensitive = {**WORDS["sensitive"], column: {"model": model, **parameters}}
     release = af.anonymize(people(), **WORDS | {"sensitive": sensitive}, **declared(column, parameters))
     release.save(tmp_path / "out", format=kind)
     lines = {line["column"]: line["met"] for line in release.report["diversity"] if line["model"] == model}

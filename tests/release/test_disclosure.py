@@ -14,6 +14,7 @@ import pytest
 
 import anonfit as af
 from anonfit.errors import AnonfitError, SpecError
+from waivers import WAIVED, waived
 
 ROWS = 400
 MARKS = ("ZQXNAME", "ZQXPLACE", "987654.321", "1901-02-03", "777123")
@@ -100,7 +101,7 @@ def test_planted_values_are_nowhere_whatever_the_purpose_and_the_demands(
 ) -> None:
     words = PURPOSES[purpose]
     named = {one if isinstance(one, str) else one["column"] for one in words.get("targets", ())}
-    sensitive = {"illness": None, "wage": None, **DEMANDS[demand]}
+    sensitive = {**waived("illness", "wage"), **DEMANDS[demand]}
     release = af.anonymize(
         planted_raw(),
         quasi_identifiers=["place", "income", "born", "size"],
@@ -128,7 +129,7 @@ def test_one_odd_record_changes_no_public_figure_of_selections() -> None:
         "quasi_identifiers": ["size"],
         "k": 7,
         "identifiers": ["name", "place", "income", "born"],
-        "sensitive": ["illness"],
+        "sensitive": waived("illness"),
         "selections": ["size >= 175", "size >= 777123", "size < 160", {"each": "size"}],
         "domains": {"size": [0, 1_000_000]},
     }
@@ -151,7 +152,7 @@ def test_planted_values_are_nowhere_in_the_folder(tmp_path: Path, kind: str, val
         planted(),
         quasi_identifiers=["place", "income", "born", "size"],
         k=7,
-        sensitive=["illness"],
+        sensitive=waived("illness"),
         identifiers=["name"],
         values=values,
     )
@@ -165,7 +166,11 @@ def test_planted_values_are_nowhere_in_the_folder(tmp_path: Path, kind: str, val
 def test_cuts_are_nobodys_value() -> None:
     frame = planted()
     release = af.anonymize(
-        frame, quasi_identifiers=["income", "size"], k=7, identifiers=["name", "place", "born"], sensitive=["illness"]
+        frame,
+        quasi_identifiers=["income", "size"],
+        k=7,
+        identifiers=["name", "place", "born"],
+        sensitive=waived("illness"),
     )
     for column in json.loads(release.recoding.to_json())["columns"]:
         assert not set(column["cuts"]) & set(frame[column["name"]].to_list())
@@ -177,7 +182,7 @@ def test_the_source_and_the_spec_are_in_the_internal_record_only(tmp_path: Path)
     spec = af.parse_spec(
         f'version = 1\n[data]\nsource = "{source}"\n[columns.name]\nrole = "identifier"\n'
         + "".join(f'[columns.{name}]\nrole = "quasi-identifier"\n' for name in ("place", "income", "born", "size"))
-        + '[columns.illness]\nrole = "sensitive"\n[privacy]\nk = 7\n'
+        + f'[columns.illness]\nrole = "sensitive"\n{WAIVED}[privacy]\nk = 7\n'
     )
     af.run(spec, tmp_path / "out")
     assert "secret-name" not in folder_text(tmp_path / "out")
@@ -194,7 +199,7 @@ def test_few_dropped_rows_are_not_counted_in_public(tmp_path: Path) -> None:
         quasi_identifiers=["place", "size"],
         k=7,
         identifiers=["name", "income", "born"],
-        sensitive=["illness"],
+        sensitive=waived("illness"),
         missing_policy="drop",
     )
     assert release.report["rows"]["dropped"] == "fewer than 7"
@@ -222,7 +227,7 @@ def test_row_order_tells_nothing() -> None:
 
 def test_observed_regions_and_original_order_need_consent() -> None:
     frame = planted().drop("name", "income", "born")
-    words = {"quasi_identifiers": ["size", "place"], "k": 7, "sensitive": ["illness"]}
+    words = {"quasi_identifiers": ["size", "place"], "k": 7, "sensitive": waived("illness")}
     for option in ({"regions": "observed"}, {"order": "original"}):
         with pytest.raises(SpecError, match="consent"):
             af.anonymize(frame, **words, **option)
@@ -255,6 +260,6 @@ def test_messages_hold_no_record_value(change: str) -> None:
         if change == "entity":
             frame = frame.with_columns(secret=pl.when(pl.col("secret") == "ZQXVALUE").then(None).otherwise("name"))
     with pytest.raises(AnonfitError) as caught:
-        af.anonymize(frame, k=7, identifiers=["name", "place", "income", "born"], sensitive=["illness"], **words)
+        af.anonymize(frame, k=7, identifiers=["name", "place", "income", "born"], sensitive=waived("illness"), **words)
     assert "ZQX" not in str(caught.value)
     assert "secret" in str(caught.value)

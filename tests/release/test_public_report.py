@@ -189,7 +189,7 @@ def test_minimality_is_named_where_values_are_guarded(column: str, model: str, p
     plain = af.anonymize(people(), **WORDS)
     assert not any(text.startswith("Minimality") for text in plain.report["not_covered"])
     assert any("as small as the demand allows" in text for text in plain.report["not_covered"])
-    sensitive = {**dict.fromkeys(WORDS["sensitive"]), column: {"model": model, **parameters}}
+    sensitive = {**WORDS["sensitive"], column: {"model": model, **parameters}}
     guarded = af.anonymize(people(), **WORDS | {"sensitive": sensitive})
     capped = af.anonymize(people(), **WORDS | {"max_confidence": 0.9})
     for release in (guarded, capped):

@@ -180,7 +180,7 @@ def odd(frame: pl.DataFrame) -> pl.DataFrame:
 def test_a_withheld_record_is_nowhere_in_the_folder(tmp_path: Path, kind: str) -> None:
     first = released(kind, people(900), **({"max_confidence": 1.0} if kind == "everything" else {}))
     new = people(500, seed=11)
-    extended = first.extend(pl.concat([new, odd(new)]))
+    extended = first.extend(pl.concat([new, odd(new)]), suppression_limit=1.0)
     extended.save(tmp_path / "out", format="parquet")
     text = texts(tmp_path / "out")
     assert isinstance(extended.report["rows"]["withheld"], int)
@@ -203,7 +203,7 @@ def test_few_withheld_records_cannot_be_counted(tmp_path: Path) -> None:
     words = {**WORDS, "quasi_identifiers": ["age"], "identifiers": hidden, "orders": {}, "types": {}}
     first = af.anonymize(frame, **words, targets=["outcome"], insensitive=["cost"])
     few_rows = frame.filter(pl.col("age") < 60).head(1207)
-    extended = first.extend(pl.concat([few_rows, frame.filter(pl.col("age") > 88).head(3)]))
+    extended = first.extend(pl.concat([few_rows, frame.filter(pl.col("age") > 88).head(3)]), suppression_limit=1.0)
     assert extended.report["rows"]["withheld"] == f"fewer than {K}"
     extended.save(tmp_path / "out")
     text = "\n".join(

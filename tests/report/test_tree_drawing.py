@@ -29,7 +29,7 @@ def grown(rows: int = 300, names: int = 3) -> af.KAnonymousTreeClassifier:
     y = np.where(
         (frame["dose"].to_numpy() > 0) ^ (frame['a<b>&"'].to_numpy() > 50), "<i>", "a very long name of a class & more"
     )
-    return af.KAnonymousTreeClassifier(5, ['a<b>&"'], ["kind", "dose"], pruning=None).fit(frame, y)
+    return af.KAnonymousTreeClassifier(5, ['a<b>&"'], ["kind", "dose"], pruning=0).fit(frame, y)
 
 
 def texts(svg: str) -> list[str]:

@@ -71,12 +71,11 @@ def test_no_value_of_a_record_is_in_the_spec() -> None:
         assert planted not in text
 
 
-@pytest.mark.parametrize("name", ["cost", "fnlwgt"])
-def test_a_raw_column_that_nearly_always_differs_asks_before_it_is_released(name: str) -> None:
-    found = propose(pl.DataFrame({name: [number + 0.5 for number in range(300)], "age": cycle(30, 40)}))
-    text = proposal_toml(found, source="data.csv", taxonomies={})
-    assert "# release = true" in text
-    assert "release" not in tomllib.loads(text)["columns"][name]
+def test_a_raw_column_that_nearly_always_differs_is_left_out_until_somebody_decides() -> None:
+    found = propose(pl.DataFrame({"cost": [number + 0.5 for number in range(300)], "age": cycle(30, 40)}))
+    column = spec_of(found)["columns"]["cost"]
+    assert column["role"] == "identifier"
+    assert 'role = "sensitive" and release = true' in column["decide"]
 
 
 def test_missing_texts_found_in_the_data_are_declared() -> None:

@@ -39,7 +39,7 @@ def test_of_two_classes_entropy_and_confidence_grow_the_same_tree() -> None:
     labels = np.where(frame["a"] + frame["b"] + frame["c"] + rng.normal(0, 6, 800) > 17, "x", "y")
     for private in ([], ["c"]):
         free, limited, diverse = (
-            KAnonymousTreeClassifier(5, private=private, pruning=None, **asked).fit(frame, labels).tree_
+            KAnonymousTreeClassifier(5, private=private, pruning=0, **asked).fit(frame, labels).tree_
             for asked in ({}, {"max_confidence": 0.85}, {"entropy_l": l_of(0.85)})
         )
         assert limited.to_model_json() == diverse.to_model_json()

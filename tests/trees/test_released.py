@@ -44,7 +44,7 @@ def classifier(seed: int, **options: Any) -> tuple[af.KAnonymousTreeClassifier, 
 @pytest.mark.parametrize("populations", ["exact", "relative", "majority"])
 @pytest.mark.parametrize("seed", range(4))
 def test_a_tree_comes_back_as_it_was_and_predicts_the_same(populations: str, seed: int) -> None:
-    fitted, frame, _ = classifier(seed, pruning=None)
+    fitted, frame, _ = classifier(seed, pruning=0)
     tree = release_tree(fitted.tree_, populations)
     text = tree.to_model_json()
     again = ReleasedTree.from_model_json(text)
@@ -62,7 +62,7 @@ def test_a_tree_comes_back_as_it_was_and_predicts_the_same(populations: str, see
 @pytest.mark.parametrize("populations", ["exact", "relative", "majority"])
 def test_the_audit_reads_every_form(populations: str) -> None:
     for seed in range(6):
-        fitted, frame, y = classifier(seed, pruning=None)
+        fitted, frame, y = classifier(seed, pruning=0)
         tree = release_tree(fitted.tree_, populations)
         data = frame.with_columns(pl.Series("class", y))
         found = af.audit_tree(tree, data, k=10)
@@ -222,7 +222,7 @@ def test_the_audit_reads_every_kind_of_column() -> None:
             5,
             public,
             private,
-            pruning=None,
+            pruning=0,
             types={"grade": "ordinal", "ward": "nominal"},
             orders={"grade": ["low", "mid", "high"]},
             taxonomies={"age": ages, "region": regions},

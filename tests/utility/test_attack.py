@@ -19,6 +19,7 @@ from anonfit.report.attack import attack_content
 from anonfit.tables.schema import Role
 from anonfit.utility.attack import Attack, Sample, attack, draw_persons, link
 from anonfit.utility.guessing import Guesses, Records, Secret
+from waivers import waived
 
 # --- by hand ----------------------------------------------------------------------------------------------------
 
@@ -256,7 +257,7 @@ def people(rows: int = 600, seed: int = 4) -> pl.DataFrame:
 
 def test_a_report_holds_what_the_released_table_tells() -> None:
     frame = people().drop("who", "many")
-    release = af.anonymize(frame, quasi_identifiers=["age", "sex"], k=7, sensitive=["illness"], targets=["wage"])
+    release = af.anonymize(frame, quasi_identifiers=["age", "sex"], k=7, sensitive=waived("illness"), targets=["wage"])
     found = release.report["attack"]
     table = release.data
     sizes = table.group_by("age", "sex").len()["len"]
@@ -292,7 +293,7 @@ def test_a_report_holds_what_the_released_table_tells() -> None:
 )
 def test_nobody_shares_a_region_with_too_few(words: dict[str, Any]) -> None:
     words = {"targets": ["wage"], **words}
-    release = af.anonymize(people(), quasi_identifiers=["age", "sex"], k=7, sensitive=["illness"], **words)
+    release = af.anonymize(people(), quasi_identifiers=["age", "sex"], k=7, sensitive=waived("illness"), **words)
     found = release.report["attack"]
     assert found["re_identification"]["sharing_with_fewer_than_k"] == 0
     assert 0 < found["re_identification"]["chance"] <= found["re_identification"]["highest"] <= round(1 / 7, 4)
@@ -301,7 +302,7 @@ def test_nobody_shares_a_region_with_too_few(words: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("withheld", [3, 100])
 def test_withheld_persons_are_not_counted(withheld: int) -> None:
-    words: dict[str, Any] = {"quasi_identifiers": ["age", "sex"], "k": 7, "sensitive": ["illness", "wage"]}
+    words: dict[str, Any] = {"quasi_identifiers": ["age", "sex"], "k": 7, "sensitive": waived("illness", "wage")}
     frame = people().drop("who", "many")
     release = af.anonymize(frame, **words)
     # New data that lacks all but three persons of some regions.
@@ -323,7 +324,7 @@ def test_withheld_persons_are_not_counted(withheld: int) -> None:
 
 def test_a_sample_from_elsewhere_is_linked_by_the_recoding() -> None:
     release = af.anonymize(
-        people().drop("who", "many"), quasi_identifiers=["age", "sex"], k=7, sensitive=["illness", "wage"]
+        people().drop("who", "many"), quasi_identifiers=["age", "sex"], k=7, sensitive=waived("illness", "wage")
     )
     strangers = pl.DataFrame({"age": [30, 999, 40], "sex": ["f", "m", "x"]})
     nodes = link(release.recoding, strangers)
@@ -333,7 +334,7 @@ def test_a_sample_from_elsewhere_is_linked_by_the_recoding() -> None:
         people().drop("who", "many"),
         quasi_identifiers=["age", "sex"],
         k=7,
-        sensitive=["illness", "wage"],
+        sensitive=waived("illness", "wage"),
         domains={"sex": ["f", "m"]},
     )
     assert link(named.recoding, strangers)[2] == -1
@@ -341,7 +342,7 @@ def test_a_sample_from_elsewhere_is_linked_by_the_recoding() -> None:
 
 def test_a_report_is_the_same_for_the_same_seed(tmp_path: Path) -> None:
     frame = people(1500).drop("who", "many")
-    words: dict[str, Any] = {"quasi_identifiers": ["age", "sex"], "k": 7, "sensitive": ["illness", "wage"]}
+    words: dict[str, Any] = {"quasi_identifiers": ["age", "sex"], "k": 7, "sensitive": waived("illness", "wage")}
     first, again, other = (af.anonymize(frame, **words, seed=seed).report["attack"] for seed in (0, 0, 1))
     assert first["persons"] == 1000
     assert first == again

@@ -42,7 +42,7 @@ class Candidate:
     number: int
     criterion: str
     weights: Mapping[str, float]
-    weight_rule: str = "first"
+    weight_rule: str | None = None
     alpha: float = 0.5
     seed: int = 0
 
@@ -52,7 +52,7 @@ class Candidate:
             asked,
             criterion=self.criterion,
             weights=self.weights,
-            weight_rule=self.weight_rule,
+            weight_rule=self.weight_rule or "first",
             alpha=self.alpha,
             seed=self.seed,
         )

@@ -157,11 +157,14 @@ class GroupedTable:
     def purpose(self, workload: Workload, columns: Sequence[Column], coded: Sequence[CodedColumn]) -> Purpose:
         """What steers splits of quasi-identifiers that were coded; what it is told of rows becomes fields."""
         quasi_identifiers = [column.name for column in coded]
+        clusters = workload.criterion == "clustering"
+        is_steered = bool(workload.used_targets or workload.used_selections or clusters)
+        if workload.sample_weight is not None and not is_steered:
+            self._unit_masses(workload.sample_weight)  # they are released, so they are checked
         if workload.is_blind:
             return purpose_of(workload, quasi_identifiers)
         total, unit, masses = self.total(), 1.0, None
-        clusters = workload.criterion == "clustering"
-        if workload.sample_weight is not None and (workload.used_targets or workload.used_selections or clusters):
+        if workload.sample_weight is not None and is_steered:
             total, unit = self.masses(workload.sample_weight)
             masses = NONE
         if clusters:
@@ -239,10 +242,15 @@ class GroupedTable:
         self.add(target_name(0), column.name, classes.astype(code_dtype(width)))
         return int(classes.max(initial=0)) + 1
 
+    def _unit_masses(self, name: str) -> tuple[NDArray[np.int64], float]:
+        """The mass of a row of each group of sample weights, and its unit."""
+        groups = self.groups(name)
+        return unit_masses(groups.frame[name], groups.persons // groups.rows, groups.rows)
+
     def masses(self, name: str) -> tuple[int, float]:
         """The mass of all rows by their sample weights, and its unit; what each row's is becomes a field."""
         groups = self.groups(name)
-        masses, unit = unit_masses(groups.frame[name], groups.persons // groups.rows, groups.rows)
+        masses, unit = self._unit_masses(name)
         # A row's mass depends on its persons, too.
         self.fields.append(Field(MASS, groups.frame, masses.astype(np.uint32)))
         return int((masses * groups.rows).sum()), unit

@@ -8,6 +8,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from anonfit.auditing.result import Finding
 from anonfit.auditing.settings import Settings, object_of, text_of
 from anonfit.errors import ReleaseError
 
-__all__ = ["Folder", "check_files", "open_folder"]
+__all__ = ["Folder", "check_files", "check_suppression", "open_folder"]
 
 _FEWER = re.compile(r"fewer than (\d{1,18})", re.ASCII)
 
@@ -32,6 +33,7 @@ class Folder:
     texts: tuple[str, ...]  # those of them that hold texts, as stated
     released: tuple[int, ...]  # its rows, as stated more than once
     withheld: int | range  # rows of the source that it has not
+    suppressed: int | range  # those of them that the missing policy did not drop
     files: Mapping[str, str]  # name -> hash
 
 
@@ -60,7 +62,8 @@ def open_folder(folder: Path) -> Folder:
         columns=data.texts("columns"),
         texts=data.texts("texts", ()),
         released=(rows.get("released", int), data.get("rows", int)),
-        withheld=_withheld(rows),
+        withheld=_absent(rows, ("withheld", "dropped")),
+        suppressed=_absent(rows, ("withheld",)),
         files={name: files.get(name, str).lower() for name in _inside(files.entries)},
     )
 
@@ -82,11 +85,11 @@ def _json(folder: Path, name: str) -> dict[str, Any]:
         raise ReleaseError(f"'{folder.name}' is no release folder: its {name} is missing or cannot be read.") from None
 
 
-def _withheld(rows: Settings) -> int | range:
-    """Rows that may be absent: withheld and dropped ones, as far as the manifest tells."""
+def _absent(rows: Settings, names: tuple[str, ...]) -> int | range:
+    """Rows that may be absent, withheld or dropped, as far as the manifest tells."""
     rows.known(("released", "withheld", "dropped"))
     exact, unknown = 0, 0
-    for name in ("withheld", "dropped"):
+    for name in names:
         stated = rows.entries.get(name, 0)
         if isinstance(stated, int) and not isinstance(stated, bool) and stated >= 0:
             exact += stated
@@ -96,6 +99,18 @@ def _withheld(rows: Settings) -> int | range:
             raise ReleaseError(f"The manifest's number of {name} rows is neither a number nor 'fewer than' one.")
         unknown += int(match[1]) - 1
     return range(exact, exact + unknown + 1) if unknown else exact
+
+
+def check_suppression(folder: Folder, limit: float) -> Finding:
+    """No more rows are withheld than the spec allows: of few, which are not counted in public, at least the first."""
+    stated = folder.suppressed
+    few = isinstance(stated, range)
+    number = 1 if few else stated
+    met = number <= int(Decimal(repr(limit)) * (folder.released[0] + number))
+    good, bad = "No more rows are withheld than allowed.", "More rows are withheld than the suppression limit allows."
+    return Finding(
+        "suppression limit", limit, f"fewer than {stated.stop}" if few else stated, met, good if met else bad
+    )
 
 
 def check_files(folder: Folder) -> list[Finding]:

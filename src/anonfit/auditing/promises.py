@@ -19,8 +19,8 @@ __all__ = ["RAW_ROLES", "Promise", "read_promise"]
 
 RAW_ROLES = ("target", "sensitive", "insensitive", "count", "sample-weight")
 _ROLES = ("identifier", "quasi-identifier", "entity", *RAW_ROLES)
-_SECTIONS = ("version", "data", "columns", "privacy", "method", "engine", "output", "workload")
-_COLUMN = ("role", "type", "order", "domain", "date_format", "taxonomy", "split", "release")
+_SECTIONS = ("version", "decisions", "data", "columns", "privacy", "method", "engine", "output", "workload")
+_COLUMN = ("role", "type", "order", "domain", "date_format", "taxonomy", "split", "release", "diversity", "reason")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,7 @@ class Promise:
     missing: tuple[str, ...]
     drops_missing: bool
     k: int
+    suppression_limit: float
     sets: tuple[SetDemand, ...]
     diversity: tuple[DiversityDemand, ...]
     targets: tuple[DiversityDemand, ...]
@@ -87,10 +88,12 @@ def _columns(spec: Settings) -> dict[str, Settings]:
 
 def _demands(privacy: Settings) -> dict[str, Any]:
     privacy.known(("k", "suppression_limit", "max_confidence", "diversity", "quasi_identifiers"))
-    privacy.get("suppression_limit", float, 0.0)  # rows that are withheld are stated in the manifest
-    k = privacy.get("k", int)
+    k, limit = privacy.get("k", int), privacy.get("suppression_limit", float, 0.0)
+    if not 0 <= limit <= 1:
+        raise ReleaseError("The suppression limit in the spec of the manifest is no fraction between 0 and 1.")
     return {
         "k": k,
+        "suppression_limit": limit,
         "sets": _sets(privacy.parts("quasi_identifiers", ()), k),
     }
 

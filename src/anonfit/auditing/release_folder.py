@@ -11,7 +11,7 @@ from typing import Any
 
 from anonfit.auditing.api import read_other
 from anonfit.auditing.batch_audit import audit_request
-from anonfit.auditing.folder import check_files, open_folder
+from anonfit.auditing.folder import check_files, check_suppression, open_folder
 from anonfit.auditing.meanings import Meaning
 from anonfit.auditing.promises import RAW_ROLES, Promise, read_promise
 from anonfit.auditing.reading import open_table
@@ -56,6 +56,7 @@ def audit_release(
     """
     # Longer than a function should be only because every option is named and described once.
     opened = open_folder(Path(folder))
+    limit = read_promise(opened.spec).suppression_limit
     return audit_data(
         opened.data,
         spec=opened.spec,
@@ -73,7 +74,7 @@ def audit_release(
         thresholds=thresholds,
         missing=missing,
         rows_at_once=rows_at_once,
-        findings=check_files(opened),
+        findings=[*check_files(opened), check_suppression(opened, limit)],
     )
 
 

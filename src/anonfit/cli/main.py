@@ -64,13 +64,19 @@ def init(
     data: Annotated[Path, typer.Argument(help="The table: .csv(.gz|.zst), .parquet or .arrow.")],
     out: Annotated[Path | None, typer.Option(help="The spec to write; spec.toml beside the data if not given.")] = None,
     k: Annotated[int, typer.Option(help="The k to count rows against and to propose.", min=1)] = 10,
+    accept: Annotated[
+        bool, typer.Option("--accept", help="Take the proposals as they are, unseen; releases tell that.")
+    ] = False,
     replace: Annotated[bool, typer.Option("--replace", help="Overwrite a spec that is already there.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Look at a table and propose a spec, with reasons."""
+    """Look at a table and propose a spec, with reasons.
+
+    What is left to decide stands in the spec under the key decide: run refuses it until these lines are removed.
+    """
     from anonfit.cli.proposing import propose_spec
 
-    propose_spec(data, out, k=k, replace=replace, as_json=as_json)
+    propose_spec(data, out, k=k, accept=accept, replace=replace, as_json=as_json)
 
 
 @app.command(epilog="Example: anonfit run spec.toml --out release --set privacy.k=20")
@@ -100,8 +106,8 @@ def run(
     from anonfit.cli.releasing import run_spec
     from anonfit.spec_writing import toml_value
 
-    chosen = [*(settings or []), *([f"engine.name={toml_value(engine)}"] if engine else [])]
-    chosen += [f"engine.memory={toml_value(memory)}"] if memory else []
+    given = {"engine.name": engine, "engine.memory": memory}
+    chosen = [*(settings or []), *(f"{name}={toml_value(word)}" for name, word in given.items() if word)]
     if start is not None:
         chosen.append(f"method.start={toml_value(str(start.absolute()))}")
     run_spec(
@@ -121,16 +127,29 @@ def apply(
     recoding: Annotated[
         Path | None, typer.Option(help="An edited recoding.json, in place of the release's own.")
     ] = None,
+    suppression_limit: Annotated[
+        float | None,
+        typer.Option(help="The share of rows that may be withheld, such as 0.05; the release's own if not given."),
+    ] = None,
     replace: Replace = False,
     as_json: Json = False,
 ) -> None:
     """Release new data by an earlier release's recoding.
 
-    Regions in which the new data has fewer than k persons are withheld.
+    Regions in which the new data has fewer than k persons are withheld; exit status 1 if that is more than allowed.
     """
     from anonfit.cli.releasing import apply_release
 
-    apply_release(release, data, out, unseen=unseen, replace=replace, as_json=as_json, recoding=recoding)
+    apply_release(
+        release,
+        data,
+        out,
+        unseen=unseen,
+        replace=replace,
+        as_json=as_json,
+        recoding=recoding,
+        suppression_limit=suppression_limit,
+    )
 
 
 @app.command(
@@ -281,7 +300,7 @@ def tree(
     from anonfit.cli.trees import tree_of_spec, use_tree
 
     if saved is not None or predict is not None:
-        use_tree(spec, saved, predict, out, replace=replace, as_json=as_json)
+        use_tree(spec, saved, predict, out, settings=settings or [], replace=replace, as_json=as_json)
     else:
         tree_of_spec(spec, out, settings=settings or [], replace=replace, as_json=as_json)
 

@@ -33,7 +33,7 @@ def _masks(frame: pl.DataFrame, proposal: Proposal, folder: Path) -> dict[str, s
     return written
 
 
-def propose_spec(data: Path, out: Path | None, *, k: int, replace: bool, as_json: bool) -> None:
+def propose_spec(data: Path, out: Path | None, *, k: int, accept: bool, replace: bool, as_json: bool) -> None:
     """Read a table, propose a role for every column, and write the spec."""
     from anonfit.tables.profile import proposal_toml, propose
     from anonfit.tables.reading import ReadOptions, read_table
@@ -51,11 +51,12 @@ def propose_spec(data: Path, out: Path | None, *, k: int, replace: bool, as_json
         taxonomies = _masks(frame, proposal, target.parent)
     source = data.resolve()
     name = source.relative_to(target.resolve().parent) if source.is_relative_to(target.resolve().parent) else source
-    write_file(target, proposal_toml(proposal, source=str(name), taxonomies=taxonomies), replace=replace)
-    _show(proposal, target, taxonomies, as_json=as_json)
+    text = proposal_toml(proposal, source=str(name), taxonomies=taxonomies, accepted=accept)
+    write_file(target, text, replace=replace)
+    _show(proposal, target, taxonomies, accepted=accept, as_json=as_json)
 
 
-def _show(proposal: Proposal, target: Path, taxonomies: dict[str, str], *, as_json: bool) -> None:
+def _show(proposal: Proposal, target: Path, taxonomies: dict[str, str], *, accepted: bool, as_json: bool) -> None:
     if as_json:
         columns = [
             {
@@ -74,6 +75,7 @@ def _show(proposal: Proposal, target: Path, taxonomies: dict[str, str], *, as_js
                 "rows": proposal.rows,
                 "unique_rows": proposal.unique_rows,
                 "taxonomies": taxonomies,
+                "accepted": accepted,
             }
         )
         return
@@ -100,6 +102,10 @@ def _show(proposal: Proposal, target: Path, taxonomies: dict[str, str], *, as_js
         )
     screen.print(
         Text("Wrote ", style="bold green")
-        + Text(f"{target}: read it, settle what it asks you to decide, then: anonfit run {target}"),
+        + Text(
+            f"{target}, its proposals accepted unseen, which a release will tell; then: anonfit run {target}"
+            if accepted
+            else f"{target}: read it, settle what stands under decide, remove these lines, then: anonfit run {target}"
+        ),
         soft_wrap=True,
     )

@@ -28,6 +28,7 @@ def summary(report: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         "smallest_group": audit["sizes"]["smallest"],
         **({"quasi_identifiers": several} if several else {}),
         "passed": audit["passed"],
+        "not_asked": report["verdict"]["not_asked"],
         "report": str(folder / "report.html"),
         "internal_record": str(folder.with_name(f"{folder.name}.internal.json")),
         "internal_report": str(folder.with_name(f"{folder.name}.internal.html")),
@@ -64,6 +65,8 @@ def show_release(
         "  The audit of the written file accepted it. Not covered: background knowledge, other releases, what a "
         "group has in common."
     )
+    for text in report["verdict"]["not_asked"]:
+        screen.print(Text(f"  not asked: {text}", style="yellow"), soft_wrap=True)
     for (key, word), text in CONSENTED.items():
         if report["asked"].get(key) == word:
             screen.print(Text(f"  given away by consent: {text}", style="yellow"), soft_wrap=True)
@@ -135,6 +138,7 @@ def apply_release(
     replace: bool,
     as_json: bool,
     recoding: Path | None = None,
+    suppression_limit: float | None = None,
 ) -> None:
     """Release new data by an earlier release's recoding, or an edited one."""
     with stages(as_json=as_json) as stage:
@@ -145,6 +149,12 @@ def apply_release(
         folder = out or Path(f"{data.name.split('.')[0]}-release")
         edited = None if recoding is None else read_recoding(recoding)
         extended = load(release).publish_extension(
-            data, folder, unseen=unseen, recoding=edited, replace=replace, stage=stage
+            data,
+            folder,
+            unseen=unseen,
+            recoding=edited,
+            suppression_limit=suppression_limit,
+            replace=replace,
+            stage=stage,
         )
     show_release(extended.report, folder, as_json=as_json)

@@ -91,15 +91,25 @@ def _show(drawing: str) -> None:
 
 
 def use_tree(
-    spec: Path | None, saved: Path | None, data: Path | None, out: Path | None, *, replace: bool, as_json: bool
+    spec: Path | None,
+    saved: Path | None,
+    data: Path | None,
+    out: Path | None,
+    *,
+    settings: Sequence[str],
+    replace: bool,
+    as_json: bool,
 ) -> None:
     """Show a published tree, or write new data with the classes that it predicts."""
     if saved is None:
         raise RequestError("--predict needs a published tree: name it with --from.")
     if spec is not None:
         raise RequestError("a spec grows a tree, and --from uses a published one; name one of the two.")
-    if data is None and out is not None:
-        raise RequestError("--from alone shows the tree and writes nothing; leave --out away, or add --predict.")
+    if settings:
+        raise RequestError("--set changes a spec, and --from uses a tree that is grown already; leave it away.")
+    if data is None and (out is not None or replace):
+        word = "--replace" if out is None else "--out"
+        raise RequestError(f"--from alone shows the tree and writes nothing; leave {word} away, or add --predict.")
     with stages(as_json=as_json) as stage:
         from anonfit.tree_api import load_tree, predict_file
 

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 from anonfit.errors import DataError, RequestError, did_you_mean, listed
 from anonfit.estimators.inputs import require_known, table_of
 from anonfit.pipeline import schema_of
-from anonfit.spec_faults import SHARE, is_whole
+from anonfit.spec_faults import FRACTION, is_whole
 from anonfit.spec_keywords import spec_of_keywords
 from anonfit.tables.cuts import CutPoints
 from anonfit.tables.reading import ReadOptions, read_table
@@ -51,7 +51,8 @@ class KAnonymousTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         class_is_public: Whether somebody may know y of a person.
         entropy_l: At least the entropy of so many equally frequent classes is in every span; 1 asks for nothing.
         max_confidence: The highest share that a class may have in a span.
-        pruning: For `c45`, the confidence of error-based pruning, up to 0.5; None: the tree is not pruned.
+        pruning: The confidence of error-based pruning, up to 0.5; 0: the tree is not pruned; None: 0.25 for `c45`, and
+            no pruning for `id3`.
         taxonomies: As for `anonymize`, as are all that follow. With a taxonomy a column is divided at a depth that
             breaches no span.
         types: See `anonymize`.
@@ -84,7 +85,7 @@ class KAnonymousTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         class_is_public: bool = False,
         entropy_l: float = 1.0,
         max_confidence: float = 1.0,
-        pruning: float | None = 0.25,
+        pruning: float | None = None,
         taxonomies: Mapping[str, Taxonomy | str | Path | Mapping[str, Any]] | None = None,
         types: Mapping[str, str] | None = None,
         orders: Mapping[str, Sequence[str]] | None = None,
@@ -201,12 +202,13 @@ def _growing(classifier: KAnonymousTreeClassifier) -> Growing:
     pruning, spans = classifier.pruning, classifier.max_spans
     if not isinstance(classifier.class_is_public, bool | np.bool_):
         raise RequestError(f"class_is_public must be True or False; found {classifier.class_is_public!r}.")
-    if pruning is not None and (not SHARE.have(pruning) or pruning > 0.5):
-        raise RequestError(f"pruning must be a number above 0 and at most 0.5, or None; found {pruning!r}.")
+    if pruning is not None and (not FRACTION.have(pruning) or pruning > 0.5):
+        raise RequestError(f"pruning must be a number of at least 0 and at most 0.5, or None; found {pruning!r}.")
     if not is_whole(spans) or spans < 1:
         raise RequestError(f"max_spans must be a whole number of at least 1; found {spans!r}.")
     variant = Variant(classifier.variant)
-    confidence = None if pruning is None or variant == Variant.ID3 else float(pruning)
+    usual = 0.25 if variant == Variant.C45 else 0.0
+    confidence = float(usual if pruning is None else pruning) or None
     # A private value that one person alone has is never named, though the paper's model would let it be.
     named = min(int(classifier.k), 2)
     return Growing(variant, confidence, int(spans), CutPoints(classifier.cut_points), least_named=named)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from anonfit.errors import listed
@@ -15,7 +15,7 @@ from anonfit.workload.features import feature_weights
 from anonfit.workload.request import TargetRequest, Workload
 from anonfit.workload.targets import is_numeric
 
-__all__ = ["Aim", "Asked", "aims_of", "asked_content", "method_name"]
+__all__ = ["Aim", "Asked", "aims_of", "asked_content", "method_name", "nothing_asked"]
 
 TREE = "k-anonymous decision tree"
 RULES = {
@@ -56,6 +56,10 @@ class Asked:
     """What chose the refinements, where columns were refined top-down."""
     explored: str | None = None
     """How the way to weigh columns was found, where the use is not known."""
+    waived: Mapping[str, str] = field(default_factory=dict)
+    """Sensitive columns of which nothing is asked, and why."""
+    decisions: str | None = None
+    """`accepted`: what `init` proposed was taken unseen."""
     several: Sequence[Mapping[str, Any]] = ()
     """Several quasi-identifiers: the columns and the k of each, and which one it follows from."""
 
@@ -122,6 +126,8 @@ def asked_content(asked: Asked) -> dict[str, Any]:
         "quasi_identifiers": list(asked.quasi_identifiers),
         "diversity": [_without_trees(demand) for demand in asked.demands],
         "max_confidence": asked.max_confidence,
+        "waived": dict(asked.waived),
+        "decisions": asked.decisions,
         "algorithm": _algorithm(asked),
         "targets": [_target(aim) for aim in asked.aims],
         "denoise": workload.denoise,
@@ -191,11 +197,17 @@ def _demands(asked: Asked) -> list[str]:
         found.append(
             f"{demand['column']}: {demand['model']} with {', '.join(settings)}: {MODELS[demand['model']].words}."
         )
+    found += [nothing_asked(name, reason) for name, reason in asked.waived.items()]
     if asked.capped:
         found.append(
             f"{_and(asked.capped)}: no class has more than {asked.max_confidence:.4g} of a group (max_confidence)."
         )
     return found
+
+
+def nothing_asked(name: str, reason: str) -> str:
+    """A sensitive column that is released without a demand, and the reason that was given."""
+    return f"{name}: nothing was asked, so everybody in a group may have the same value; the reason given: {reason}"
 
 
 def _purpose(asked: Asked) -> list[str]:

@@ -3,20 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from anonfit.recoding.recoding import Recoding
+from anonfit.report.asking import nothing_asked
 from anonfit.report.board import board_content
 from anonfit.report.disclosure import Disclosed
 from anonfit.report.diversity import diversity_content
+from anonfit.report.wording import joined, share_text
 from anonfit.tables.schema import Role, Schema
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ATTACKER", "CONSENTED", "Facts", "report_content"]
+__all__ = ["ATTACKER", "CONSENTED", "PRESETS", "Facts", "report_content"]
 
 ATTACKER = (
     "The assumed attacker knows that a person is in the table, knows all of the person's quasi-identifiers "
@@ -61,6 +63,9 @@ SEVERAL_VALUES = (
 CHOSEN_SELECTIONS = (
     "Who chose the selections and knows their texts: the figures of many that are nearly equal tell more than one."
 )
+UNSEEN = "Roles, demands and k were proposed by anonfit init and accepted unseen: nobody said that they looked at them."
+UNCHECKED = "What was asked could not be checked."
+PRESETS = {"tools": "common tools", "ema-0070": "EMA 0070, PRCI", "strict": "strict"}
 CONSENTED = {
     ("order", "original"): "The order of the rows: it is the input's; who knows that knows which row is whose.",
     ("regions", "observed"): "The ends of labels: they are values of records, the smallest and largest of their group.",
@@ -177,4 +182,49 @@ def report_content(facts: Facts) -> dict[str, Any]:
         **facts.appraisal,
         "audit": dict(facts.audit),
     }
-    return content | {"board": board_content(content)}
+    return content | {"verdict": verdict(content), "board": board_content(content)}
+
+
+def verdict(report: Mapping[str, Any]) -> dict[str, list[str]]:
+    """What was asked and met, what was asked and missed, and what nobody asked, in sentences."""
+    audit, asked = report["audit"], report["asked"]
+    missed = [finding["sentence"] for finding in audit["findings"] if finding["met"] is False]
+    return {
+        "met": _met(asked) if audit["passed"] else [],
+        "missed": list(dict.fromkeys(missed)) if missed or audit["passed"] else [UNCHECKED],
+        "not_asked": [
+            *_above(audit["prosecutor"]["above"]),
+            *(nothing_asked(name, reason) for name, reason in asked["waived"].items()),
+            *([UNSEEN] if asked["decisions"] == "accepted" else []),
+        ],
+    }
+
+
+def _met(asked: Mapping[str, Any]) -> list[str]:
+    several, guarded = asked.get("several_quasi_identifiers"), [demand["column"] for demand in asked["diversity"]]
+    found = [
+        f"The written file is {asked['k']}-anonymous: every combination of quasi-identifiers in it is shared by at "
+        f"least {asked['k']} persons."
+    ]
+    if several:
+        found = [
+            f"The written file holds what was asked of {len(several)} quasi-identifiers: every combination of the "
+            "columns of each is shared by at least as many persons as asked of it."
+        ]
+    if guarded:
+        found.append(f"Every group holds what was asked of {joined(list(dict.fromkeys(guarded)))}.")
+    return found
+
+
+def _above(thresholds: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The thresholds in use that some persons are above, unless these are what was asked."""
+    over = [line for line in thresholds if line["above"]["persons"] != 0]
+    told = [f"{line['threshold']:g} ({PRESETS.get(line['name'], line['name'])}): {_persons(line)}" for line in over]
+    if not told:
+        return []
+    return [f"Some persons can be found with a probability above thresholds in use. Above {'; above '.join(told)}."]
+
+
+def _persons(line: Mapping[str, Any]) -> str:
+    told = share_text(line["above"])
+    return told if "person" in told else f"{told} of persons"

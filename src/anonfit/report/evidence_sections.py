@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from anonfit.report.charts import bars
+from anonfit.report.content import PRESETS
 from anonfit.report.markup import Column, Markup, bullets, element, figure, paragraph, section, table, together
 from anonfit.report.wording import percent, share_text, value_text
 
@@ -14,7 +15,6 @@ __all__ = ["asked_section", "attack_section", "attacker_section", "audit_section
 
 Report = Mapping[str, Any]
 HOLDS = {True: "holds", False: "does not hold", None: "could not be checked"}
-PRESETS = {"tools": "common tools", "ema-0070": "EMA 0070, PRCI", "strict": "strict"}
 
 
 def asked_section(report: Report) -> Markup:

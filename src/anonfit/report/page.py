@@ -93,11 +93,10 @@ def _sections(report: Report) -> list[tuple[tuple[str, str], Markup | None]]:
 
 
 def _header(report: Report, kind: str) -> Markup:
-    audit, asked = report["audit"], report["asked"]
     facts = [
         *_smallest(report),
         *_extent(report),
-        ("Made by", asked["algorithm"]),
+        ("Made by", report["asked"]["algorithm"]),
     ]
     parts = [
         paragraph(kind, "kicker"),
@@ -107,7 +106,7 @@ def _header(report: Report, kind: str) -> Markup:
             "covered.",
             "soft lead",
         ),
-        paragraph(_verdict(report), f"verdict {'good' if audit['passed'] else 'bad'}"),
+        *_verdict(report),
         definitions(facts, "facts"),
     ]
     if drawn := report.get("measured_on"):
@@ -141,21 +140,20 @@ def _smallest(report: Report) -> list[tuple[str, str]]:
     ]
 
 
-def _verdict(report: Report) -> str:
-    asked = report["asked"]
-    if not report["audit"]["passed"]:
-        return "The written file does not hold what was asked."
-    guarded = list(dict.fromkeys(demand["column"] for demand in asked["diversity"]))
-    more = f" Every group holds what was asked of {joined(guarded)}." if guarded else ""
-    if several := asked.get("several_quasi_identifiers"):
-        return (
-            f"The written file holds what was asked of {len(several)} quasi-identifiers: every combination of the "
-            f"columns of each is shared by at least as many persons as asked of it.{more}"
-        )
-    return (
-        f"The written file is {asked['k']}-anonymous: every combination of quasi-identifiers in it is shared by at "
-        f"least {asked['k']} persons.{more}"
-    )
+HEADLINES = {
+    "missed": ("Asked and missed", "bad"),
+    "met": ("Asked and met", "good"),
+    "not_asked": ("Not asked", "fair"),
+}
+
+
+def _verdict(report: Report) -> list[Markup]:
+    """What was missed first, then what was met and what nobody asked."""
+    return [
+        element("div", Markup(element("strong", title) + together(map(paragraph, told))), class_=f"verdict {kind}")
+        for name, (title, kind) in HEADLINES.items()
+        if (told := report["verdict"][name])
+    ]
 
 
 def _board(report: Report) -> Markup:

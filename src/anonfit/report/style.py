@@ -9,13 +9,13 @@ STYLE = """
 :root {
   color-scheme: light dark;
   --ink: #1b2530; --soft: #55626f; --line: #d8dee4; --faint: #eef2f5; --paper: #ffffff; --back: #f6f7f8;
-  --accent: #1f5f8b; --good: #14694a; --bad: #a8261d; --blind: #74818d;
+  --accent: #1f5f8b; --good: #14694a; --bad: #a8261d; --fair: #805300; --blind: #74818d;
   --s0: #12496f; --s1: #3576a3; --s2: #7fb0d0; --s3: #c5dcea; --s4: #e6eaed;
 }
 @media (prefers-color-scheme: dark) {
   :root {
     --ink: #e4eaf0; --soft: #a2afbb; --line: #35404b; --faint: #1d252d; --paper: #141a20; --back: #0f1419;
-    --accent: #7cb8e2; --good: #6fcfa3; --bad: #ff938a; --blind: #8494a2;
+    --accent: #7cb8e2; --good: #6fcfa3; --bad: #ff938a; --fair: #e5b567; --blind: #8494a2;
     --s0: #a9d4f2; --s1: #5f9fcb; --s2: #3a6d93; --s3: #274a64; --s4: #232c35;
   }
 }
@@ -36,9 +36,9 @@ a:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
 .soft { color: var(--soft); } .lead { font-size: 1.05rem; }
 .private { border: 2px solid var(--bad); color: var(--bad); padding: .6rem .9rem; border-radius: .3rem;
   font-weight: 600; margin-bottom: 1.5rem; }
-.verdict { border-left: .25rem solid currentColor; padding: .2rem 0 .2rem 1rem; margin: 1.25rem 0; font-size: 1.1rem;
-  }
-.good { color: var(--good); } .bad { color: var(--bad); }
+.verdict { border-left: .25rem solid currentColor; padding: .2rem 0 .2rem 1rem; margin: 1.25rem 0; font-size: 1.1rem; }
+.good { color: var(--good); } .bad { color: var(--bad); } .fair { color: var(--fair); }
+.verdict p { margin: .2rem 0; color: var(--ink); } .verdict.fair { font-size: 1rem; }
 section { padding-top: 2.25rem; margin-top: 2.25rem; border-top: 1px solid var(--line); }
 .facts { display: grid; grid-template-columns: repeat(3, 1fr); gap: 1.25rem 1.5rem; }
 .facts { margin: 1.75rem 0; } .facts div { border-top: 2px solid var(--ink); padding-top: .45rem; }

@@ -19,6 +19,7 @@ from anonfit.tables.profile_roles import (
     Proposal,
     as_entity,
     as_key,
+    as_only_one,
     could_be_entity,
     percent,
     propose_column,
@@ -70,7 +71,7 @@ def propose(frame: pl.DataFrame, *, k: int = 10) -> Proposal:
     if not frame.width or not frame.height:
         found = f"{frame.height} rows and {frame.width} columns"
         raise DataError(f"The table has {found}, but roles are proposed from data: give a table with rows.")
-    columns = _with_entity(tuple(propose_column(column) for column in profile(frame)))
+    columns = _with_one_of_each(_with_entity(tuple(propose_column(column) for column in profile(frame))))
     links = [column for column in columns if column.role == "quasi-identifier"]
     hashes = [frame[column.name].hash(seed=number).to_numpy() for number, column in enumerate(links)]
     together = _combined(hashes, frame.height)
@@ -101,6 +102,18 @@ def _with_entity(columns: tuple[ColumnProposal, ...]) -> tuple[ColumnProposal, .
     best = min(candidates, key=lambda column: column.profile.distinct)
     return tuple(
         column if column not in candidates else as_entity(column) if column is best else as_key(column, best.name)
+        for column in columns
+    )
+
+
+def _with_one_of_each(columns: tuple[ColumnProposal, ...]) -> tuple[ColumnProposal, ...]:
+    """One column says how rows count: the first weight, and the first count unless there is an entity."""
+    first: dict[str, str] = {}
+    for column in columns:
+        first.setdefault(column.role, column.name)
+    taken = {"sample-weight": first.get("sample-weight"), "count": first.get("entity") or first.get("count")}
+    return tuple(
+        column if taken.get(column.role, column.name) == column.name else as_only_one(column, str(taken[column.role]))
         for column in columns
     )
 

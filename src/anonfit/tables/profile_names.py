@@ -53,6 +53,13 @@ _MEANINGS = (
         "maiden prenom apellido apellidos patronyme initials",
         stems="vorname nachname familienname geburtsname apellido prenom",
     ),
+    _meaning(
+        "free text",
+        _DIRECT,
+        words="note notes comment comments remark remarks memo text narrative description free freetext hinweis "
+        "remarque remarques nota notas",
+        stems="bemerkung kommentar notiz freitext beschreibung anmerkung commentaire observacion comentario anamnes",
+    ),
     _meaning("an e-mail address", _DIRECT, words="mail courriel correo", stems="email"),
     _meaning(
         "a telephone number",
@@ -226,6 +233,11 @@ _MEANINGS = (
 )
 
 _PERSON_NAME = _words("name names nom nombre namen nombres")
+_OTHER_PERSONS = _words(
+    "doctor physician arzt arztin aerztin hausarzt nurse pfleger pflegerin betreuer betreuerin berater advisor teacher "
+    "lehrer manager supervisor vorgesetzter sachbearbeiter ansprechpartner contact kontakt guardian vormund medecin "
+    "medico profesor spouse partner mother father mutter vater author autor interviewer"
+)
 _PERSONS = _words(
     "patient patients patienten pat paciente pacientes person persons pers personen personne "
     "personnes persona personas people customer customers kunde kunden client cliente member mitglied "
@@ -257,6 +269,8 @@ def meaning_of(name: str) -> Meaning | None:
     """What the name points to, or None where it says nothing we know."""
     words = words_of(name)
     if _PERSON_NAME & set(words) and set(words) <= _PERSON_NAME | _NAME_COMPANIONS:
+        return _MEANINGS[0]
+    if words and set(words) <= _OTHER_PERSONS | _PERSON_NAME:
         return _MEANINGS[0]
     return next((meaning for meaning in _MEANINGS if meaning.fits(words)), None)
 

@@ -27,6 +27,7 @@ __all__ = [
     "Proposal",
     "as_entity",
     "as_key",
+    "as_only_one",
     "could_be_entity",
     "percent",
     "propose_column",
@@ -38,6 +39,8 @@ _NEARLY_ALL = 0.95
 RAW_LIMIT = 0.9  # a raw column with more distinct values needs `release = true`
 _FEW = 20
 _MOST_ROWS_PER_PERSON = 100
+_OFTEN_NEW = 0.3
+_OF_PEOPLE = ("a family or household",)
 _DIRECT_SHAPES = (
     "e-mail addresses",
     "web addresses",
@@ -138,6 +141,13 @@ def as_key(column: ColumnProposal, entity: str) -> ColumnProposal:
     return replace(column, role="identifier", reason=reason, decision=None, taxonomy=None)
 
 
+def as_only_one(column: ColumnProposal, other: str) -> ColumnProposal:
+    """The column left out, because another one already says what rows stand for."""
+    reason = f"{column.reason} A table has one such column, and {other!r} is taken, so it is left out."
+    decision = f"If it is the right one, exchange the roles of it and {other!r}."
+    return replace(column, role="identifier", reason=reason, decision=decision, taxonomy=None)
+
+
 def percent(share: float) -> str:
     """A share for people; 100.0 % and 0.0 % are said only where they are exact."""
     if 0 < share < 0.001:
@@ -201,11 +211,28 @@ def _rows_to_persons(profile: ColumnProfile, _: Meaning | None) -> _Verdict | No
     return None
 
 
+def _texts_of_people(profile: ColumnProfile, meaning: Meaning | None) -> _Verdict | None:
+    """Names, addresses and notes: labels of regions would list them, so they are never generalized unasked."""
+    if profile.shape == "names of people":
+        is_named = meaning is not None and meaning.role == "quasi-identifier"
+        if is_named and not (meaning and meaning.says in _OF_PEOPLE and profile.distinct > _FEW):
+            return None
+    elif profile.shape != "street addresses":
+        return None
+    reason = f"Its values look like {profile.shape} ({_distinct(profile)}), and labels would list them; it is left out."
+    return _Verdict("identifier", reason, "If they are names of categories, make it a quasi-identifier.")
+
+
 def _direct_name(profile: ColumnProfile, meaning: Meaning | None) -> _Verdict | None:
     if meaning is None or meaning.role != "identifier":
         return None
+    if meaning.says == "free text" and profile.type != "nominal":
+        return None
     if profile.distinct <= _FEW and profile.rows >= 10 * _FEW:
         reason = f"Its name points to {meaning.says}, but it has only {profile.distinct} different values."
+        if profile.type == "nominal" and profile.distinct > 2:
+            decision = "It is left out: make it a quasi-identifier if its values name and reach nobody."
+            return _Verdict("identifier", reason, decision)
         return _Verdict("quasi-identifier", reason, "Make it an identifier if its values name or reach a person.")
     return _Verdict(
         "identifier",
@@ -249,7 +276,17 @@ def _date(profile: ColumnProfile, meaning: Meaning | None) -> _Verdict | None:
 def _secret(profile: ColumnProfile, meaning: Meaning | None) -> _Verdict | None:
     if meaning is None or meaning.role != "sensitive":
         return None
+    if profile.separation == 0 and profile.rows > 1:
+        reason = (
+            f"Its name points to {meaning.says}, and all rows have one value: to release it tells that of everybody."
+        )
+        return _Verdict("identifier", reason, "It is left out: nothing can keep a value apart that all have.")
+    if profile.shape == "many words" and profile.distinct_share > _OFTEN_NEW:
+        reason = f"Its name points to {meaning.says}, written in words that are often new ({_distinct(profile)})."
+        return _Verdict("identifier", reason, "It is left out: if it holds no notes on persons, make it sensitive.")
     reason = f"Its name points to {meaning.says}, a secret that others seldom know ({_distinct(profile)})."
+    if _nearly_distinct(profile):
+        return _left_out(reason, "sensitive")
     decision = "It is released as it is: demand diversity for it, or make it a quasi-identifier if others know it."
     return _Verdict("sensitive", reason, decision)
 
@@ -260,9 +297,25 @@ def _purpose(profile: ColumnProfile, meaning: Meaning | None) -> _Verdict | None
     if profile.type == "nominal" and profile.distinct > _FEW:
         return None
     what = "" if profile.type == "continuous" else f" with {profile.distinct} different values"
+    if _nearly_distinct(profile):
+        return _left_out(f"Its name points to {meaning.says}.", "target")
     reason = f"Its name points to {meaning.says}{what}, so the release is made to keep it predictable."
     return _Verdict(
         "target", reason, "It is released as it is: make it sensitive if it must not be learned of a person."
+    )
+
+
+def _nearly_distinct(profile: ColumnProfile) -> bool:
+    """Whether the column can be released as it is only where that is written."""
+    return profile.rows >= _ENOUGH_ROWS and profile.distinct_share > RAW_LIMIT
+
+
+def _left_out(reason: str, role: str) -> _Verdict:
+    """A column that would be released as it is, though whoever knows a value finds the row."""
+    return _Verdict(
+        "identifier",
+        f"{reason} Nearly all its values differ, so whoever knows one finds the row; it is left out.",
+        f'To release it, write role = "{role}" and release = true, or make it a quasi-identifier.',
     )
 
 
@@ -292,6 +345,11 @@ def _link(profile: ColumnProfile, meaning: Meaning | None) -> _Verdict | None:
 
 
 def _unclear(profile: ColumnProfile, _: Meaning | None) -> _Verdict:
+    if profile.shape == "many words":
+        reason = f"It holds many different words ({_distinct(profile)}), and labels would list them; it is left out."
+        return _Verdict(
+            "identifier", reason, "If they name categories, and nobody, make it a quasi-identifier, or sensitive."
+        )
     reason = f"Nothing says that others cannot know it, and {_apart(profile)} ({_distinct(profile)})."
     decision = "Make it sensitive if it is a secret, or insensitive if it can be in no other source."
     if profile.shape == "diagnosis codes":
@@ -310,6 +368,7 @@ _RULES: tuple[_Rule, ...] = (
     _nested,
     _direct_values,
     _free_text,
+    _texts_of_people,
     _rows_to_persons,
     _direct_name,
     _unique,

@@ -15,14 +15,21 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["MISSING_TEXTS", "ColumnProfile", "evenly", "profile_column", "separation_of"]
+__all__ = ["MANY_WORDS", "MISSING_TEXTS", "ColumnProfile", "evenly", "profile_column", "separation_of"]
 
 MISSING_TEXTS = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "-", ".", "#N/A")
 _SAMPLE = 2000
+_MOSTLY = 0.8
+MANY_WORDS = 20  # different texts; fewer are the names of categories
 _FITS = 0.95  # of the sampled values must have a shape; a few typing errors do not hide an e-mail column
 
 _PHONE = r"^((\+|00)\d[\d \-/().]{6,18}|0\d{1,5}[ \-/]\d[\d \-/]{4,14}|\(?\d{3}\)?[ -]\d{3}-\d{4})$"
 _POSTAL = r"^(\d{5}(-\d{4})?|\d{4} ?[A-Z]{2}|[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2}|[A-Z]\d[A-Z] ?\d[A-Z]\d)$"
+_TITLE = r"(Dr|Prof|Mr|Mrs|Ms|Herr|Frau|Mme|M|Sr|Sra)\.?"
+_CAPITAL, _PART = r"\p{Lu}[\p{L}'’-]*\p{Ll}[\p{L}'’-]*", r"(\p{Lu}\.|von|van|de|der|den|di|da|del|la|le|\p{Lu}\p{L}+)"
+_STREET = "street|st|road|rd|avenue|ave|lane|ln|drive|dr|way|court|ct|place|pl|boulevard|blvd|square|terrace|rue"
+_STRASSE = "straße|strasse|str|weg|platz|allee|gasse|ring|damm|ufer|chaussee"
+_RUE = "rue|avenue|boulevard|chemin|place|calle|avenida|plaza|paseo|via|piazza|c/"
 _SHAPES = {
     "e-mail addresses": r"^[^@\s]+@[^@\s]+\.[A-Za-z]{2,}$",
     "web addresses": r"^(https?://|www\.)\S+$",
@@ -32,6 +39,8 @@ _SHAPES = {
     "social security numbers": r"^\d{3}-\d{2}-\d{4}$",
     "telephone numbers": _PHONE,
     "postal codes": _POSTAL,
+    "names of people": rf"^({_TITLE} )*{_CAPITAL}(, ?| )({_PART} )*{_CAPITAL}$",
+    "street addresses": rf"(?i)(^\d+[a-z]?,? .*\b({_STREET})\b|\b\S*({_STRASSE})\.? ?\d+ ?[a-z]?\b|^({_RUE}) .*\d)",
     "diagnosis codes": r"^[A-TV-Z]\d{2}(\.\d{1,4})?$",
     "numbers with a decimal comma": r"^-?\d+(\.\d{3})*,\d+$",
 }
@@ -96,6 +105,7 @@ class ColumnProfile:
     shape: str | None  # such as 'postal codes'; None where the values have none we know
     date_format: str | None
     date_format_alternative: str | None  # another format that reads every value, with other dates
+    effective: float = 1.0  # as many equally frequent values are as mixed as these are
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +147,14 @@ def profile_column(series: pl.Series) -> ColumnProfile:
         shape=kind.shape,
         date_format=kind.date_format,
         date_format_alternative=kind.alternative,
+        effective=_effective(np.append(present, missing)),
     )
+
+
+def _effective(counts: NDArray[np.integer]) -> float:
+    """How many equally frequent values would be as mixed as these: the exponential of the entropy."""
+    shares = np.sort(counts[counts > 0]) / max(int(counts.sum()), 1)  # sorted: sums depend on the order
+    return float(np.exp(-(shares * np.log(shares)).sum()))
 
 
 def separation_of(counts: NDArray[np.integer]) -> float:
@@ -216,8 +233,11 @@ def _text_shape(sample: pl.Series) -> str | None:
             return shape
     letters = sample.str.len_chars().mean()
     words = sample.str.count_matches(r"\S+").mean()
-    long = isinstance(letters, float) and isinstance(words, float) and (letters >= 40 or words >= 6)
-    return "free text" if long and sample.n_unique() > 0.3 * len(sample) else None
+    long = isinstance(letters, float) and isinstance(words, float) and (letters >= 40 or words >= 4)
+    if long and sample.n_unique() > 0.3 * len(sample):
+        return "free text"
+    are_words = sample.str.contains(r"\p{L}{3}").sum() >= _MOSTLY * len(sample)
+    return "many words" if are_words and sample.n_unique() > MANY_WORDS else None
 
 
 def _scale(values: pl.Series) -> str | None:

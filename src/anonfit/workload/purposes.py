@@ -87,15 +87,16 @@ def make_purpose(
         What steers splits.
     """
     names = [column.name for column in table.columns]
+    counts = np.ones(table.rows, np.int64) if table.counts is None else table.counts.astype(np.int64)
+    masses, unit, weighted = counts, 1.0, False
+    clusters = workload.criterion == "clustering"
+    if workload.sample_weight is not None:
+        # Checked also where they steer nothing: they are released.
+        found = unit_masses(frame[workload.sample_weight], counts)
+        weighted = bool(workload.used_targets or workload.used_selections or clusters)
+        masses, unit = found if weighted else (masses, unit)
     if workload.is_blind:
         return purpose_of(workload, names)
-    counts = np.ones(table.rows, np.int64) if table.counts is None else table.counts.astype(np.int64)
-    masses, unit = counts, 1.0
-    clusters = workload.criterion == "clustering"
-    steers = bool(workload.used_targets or workload.used_selections or clusters)
-    weighted = workload.sample_weight is not None and steers
-    if weighted and workload.sample_weight is not None:
-        masses, unit = unit_masses(frame[workload.sample_weight], counts)
     if clusters:
         targets = feature_targets(workload, frame, table, masses=masses)
         return purpose_of(workload, names, targets, None, masses if weighted else None, unit)
