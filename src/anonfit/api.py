@@ -283,7 +283,7 @@ def anonymize(
         beta: Where all is combined, the share of weight times width.
         gamma: Where all is combined, the share of the rows that stay together, which is taken away.
         min_gain: A split that gains less is not made.
-        cut_points: `simplest` or `value`.
+        cut_points: `simplest`, or `value` (needs `consent`).
         average: For `tdr`: anonymity loss is the mean over the quasi-identifiers `containing` a column, or over `all`.
         suppression: For `tdr`: `all` suppressed values may be disclosed, or of each column the one of `best_gain`.
         zero_gain: For `tdr`: whether refinements that tell nothing of the target are made, after all others.
@@ -300,7 +300,7 @@ def anonymize(
         values: `labels`, `bounds` or `representative`.
         order: `sorted`, or `original` (needs `consent`).
         regions: `domain`, or `observed` (needs `consent`).
-        consent: Whether what `observed` and `original` give away is accepted.
+        consent: Whether what `observed`, `original` and `value` give away is accepted.
         engine: `memory`, `duckdb` for tables that do not fit in memory, `spark`, or `auto`.
         memory: How much of it the engine may use, such as `2GB`.
         spill: The folder in which the engine puts what does not fit.

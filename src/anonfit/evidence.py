@@ -20,7 +20,7 @@ from anonfit.recoding.values import Values
 from anonfit.report.asking import Asked, aims_of, asked_content
 from anonfit.report.attack import attack_content, attack_release
 from anonfit.report.content import Facts, report_content
-from anonfit.report.disclosure import disclosed
+from anonfit.report.disclosure import EVERYTHING, Disclosure
 from anonfit.report.selections import internal_selections, public_selections
 from anonfit.spec import Spec
 from anonfit.spec_writing import public_tables, quasi_identifier_table, target_table
@@ -45,6 +45,7 @@ __all__ = [
     "both_reports",
     "manifest_spec",
     "public_report",
+    "public_rule",
     "require_passed",
 ]
 
@@ -226,6 +227,11 @@ def _several(made: Made) -> list[dict[str, Any]]:
     ]
 
 
+def public_rule(made: Made) -> Disclosure:
+    """What everybody may be told of a made table."""
+    return Disclosure(made.spec.privacy.least, rows_are_persons=not made.schema.of_role(Role.ENTITY))
+
+
 def _total(made: Made) -> int:
     """All that selections count: rows, or persons where rows stand for several."""
     count = next((column.name for column in made.schema.of_role(Role.COUNT)), None)
@@ -241,12 +247,10 @@ def _total(made: Made) -> int:
 
 def _public_selections(made: Made) -> dict[str, Any] | None:
     """How well selections can be answered, as far as everybody may know it."""
-    # Answers count rows: where a person has several, k of them may be one person's.
-    answers = None if made.schema.of_role(Role.ENTITY) else made.answers
     asked = workload_of(made.spec).selections
     if not asked:
         return None
-    return public_selections(answers, asked, total=_total(made), least=made.spec.privacy.least)
+    return public_selections(made.answers, asked, public_rule(made), total=_total(made))
 
 
 def all_of_selections(made: Made) -> dict[str, Any] | None:
@@ -268,6 +272,7 @@ def attack_made(made: Made) -> Attack | None:
         persons_in(made.schema, _rows(made)),
         targets=workload_of(made.spec).targets,
         k=made.spec.privacy.k,
+        least=made.spec.privacy.least,
         seed=made.spec.method.seed,
     )
 
@@ -284,7 +289,7 @@ def public_report(made: Made, audit: Audit) -> dict[str, Any]:
     """The report that anybody may read, without what takes long to measure."""
     large = read_large(made, audit.sizes.largest or 0) if made.is_large else None
     appraisal, attack = appraise(made, large=large), _attack(made, large)
-    return _report(made, audit, appraisal, least=made.spec.privacy.least, attack=attack, asked=_asked(made))
+    return _report(made, audit, appraisal, public_rule(made), attack=attack, asked=_asked(made))
 
 
 def both_reports(made: Made, audit: Audit, *, ks: Sequence[int] = ()) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -297,21 +302,21 @@ def both_reports(made: Made, audit: Audit, *, ks: Sequence[int] = ()) -> tuple[d
         appraisal, asked = appraise_thoroughly(made, ks=ks, large=large), _asked(made)
         attack = attacking.result()
     public, internal = (
-        _report(made, audit, appraisal, least=least, attack=attack, asked=asked)
-        for least in (made.spec.privacy.least, 0)
+        _report(made, audit, appraisal, rule, attack=attack, asked=asked) for rule in (public_rule(made), EVERYTHING)
     )
     return public, internal
 
 
 def _report(
-    made: Made, audit: Audit, appraisal: Appraisal, *, least: int, attack: Attack | None, asked: Mapping[str, Any]
+    made: Made, audit: Audit, appraisal: Appraisal, rule: Disclosure, *, attack: Attack | None, asked: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The report by the disclosure rule; with `least` 0, of everything."""
+    """The report, as far as it may be told."""
     spec, rows = made.spec, made.rows
     settings = {
         "values": str(spec.output.values),
         "regions": spec.output.regions,
         "order": spec.output.order,
+        "cut_points": str(spec.method.cut_points),
     }
     roles = {column.name: column.role for column in made.schema.columns}
     content = report_content(
@@ -321,14 +326,14 @@ def _report(
             table=released_table(made),
             released=made.released,
             read=rows.read,
-            dropped=disclosed(rows.dropped, rows.dropped_persons, least),
-            withheld=disclosed(rows.withheld, rows.withheld_persons, least),
-            audit=audit.public(least) if least else audit.to_dict(),
+            dropped=rule.rows(rows.dropped, rows.dropped_persons),
+            withheld=rule.rows(rows.withheld, rows.withheld_persons),
+            audit=audit.public(rule.least) if rule.least else audit.to_dict(),
             asked=asked,
             settings=settings,
-            selections=_public_selections(made) if least else all_of_selections(made),
-            attack=None if attack is None else attack_content(attack, least=least, roles=roles),
-            appraisal=appraisal.content(least),
+            selections=_public_selections(made) if rule.least else all_of_selections(made),
+            attack=None if attack is None else attack_content(attack, rule, roles=roles),
+            appraisal=appraisal.content(rule),
         )
     )
     return content | {"engine": {"name": made.engine, "reason": made.engine_reason}}

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonfit.errors import AnonfitError, AuditFailed, ReleaseError
-from anonfit.evidence import audit_made, both_reports, manifest_spec, public_report, require_passed
+from anonfit.evidence import audit_made, both_reports, manifest_spec, public_report, public_rule, require_passed
 from anonfit.pipeline import Made
 from anonfit.progress import Stage, silent
 from anonfit.release.folder import (
@@ -29,7 +29,6 @@ from anonfit.release.folder import (
     write_private,
     write_table,
 )
-from anonfit.report.disclosure import disclosed
 from anonfit.report.page import internal_page, report_page
 from anonfit.spec import Spec
 from anonfit.spec_writing import spec_tables
@@ -90,7 +89,7 @@ def package_versions() -> dict[str, str]:
 def _manifest(made: Made, report: dict[str, Any], kind: str) -> dict[str, Any]:
     import polars as pl
 
-    least = made.spec.privacy.least
+    rule, counts = public_rule(made), made.rows
     kinds = pl.String | pl.Categorical | pl.Enum
     texts = [name for name, dtype in made.dtypes.items() if isinstance(dtype, kinds)]
     return {
@@ -109,8 +108,8 @@ def _manifest(made: Made, report: dict[str, Any], kind: str) -> dict[str, Any]:
         },
         "rows": {
             "released": made.released,
-            "withheld": disclosed(made.rows.withheld, made.rows.withheld_persons, least),
-            "dropped": disclosed(made.rows.dropped, made.rows.dropped_persons, least),
+            "withheld": rule.rows(counts.withheld, counts.withheld_persons),
+            "dropped": rule.rows(counts.dropped, counts.dropped_persons),
         },
         "audit": {"passed": report["audit"]["passed"], "findings": report["audit"]["findings"]},
     }

@@ -15,7 +15,7 @@ from anonfit.pipeline_outside import engine_for
 from anonfit.progress import Stage, silent
 from anonfit.publishing import package_versions, source_hash
 from anonfit.release.folder import VERSION, check_free, publish, read_manifest, workplace, write_private
-from anonfit.report.disclosure import disclosed
+from anonfit.report.disclosure import Disclosure
 from anonfit.report.tree_picture import drawn_svg
 from anonfit.report.tree_text import drawn_text
 from anonfit.report.trees import TreeFacts, tree_content
@@ -144,6 +144,7 @@ def _asked(made: MadeTree) -> dict[str, Any]:
         "diversity": [diversity_table(one) for one in privacy.diversity],
         "max_confidence": privacy.max_confidence,
         "variant": made.spec.method.variant,
+        "cut_points": str(made.spec.method.cut_points),
         "populations": str(tree.populations),
     }
 
@@ -195,8 +196,8 @@ def publish_tree(made: MadeTree, target: Path, *, replace: bool = False, stage: 
         (folder / TEXT).write_text(drawn_text(written), encoding="utf-8")
         (folder / PICTURE).write_text(drawn_svg(written), encoding="utf-8")
         k, rows = made.spec.privacy.k, made.rows
-        dropped = disclosed(rows.dropped, rows.dropped_persons, k)
-        report = tree_content(TreeFacts(written, _asked(made), rows.read, dropped, audit.public_figures(k)))
+        dropped = Disclosure(k).rows(rows.dropped, rows.dropped_persons)
+        report = tree_content(TreeFacts(written, _asked(made), rows.read, rows.released, dropped, audit.public_figures(k)))
         (folder / AUDIT).write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         internal = _internal(made, audit, target)
         publish(folder, target, _manifest(made, report), {})

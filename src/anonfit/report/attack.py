@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from anonfit.algorithms.mondrian import Persons
 from anonfit.recoding.recoding import Recoding
-from anonfit.report.disclosure import few, told_number, told_share
+from anonfit.report.disclosure import Disclosure
 from anonfit.tables.schema import Column, Role, Schema
 from anonfit.utility.attack import Attack, Sample, attack, draw_persons, link
 from anonfit.utility.guessing import Guesses, Records, Secret
@@ -43,6 +43,7 @@ def attack_release(
     *,
     targets: Sequence[TargetRequest],
     k: int,
+    least: int,
     seed: int,
 ) -> Attack:
     """Seek persons in their release, by their raw records.
@@ -55,6 +56,7 @@ def attack_release(
         persons: Who the raw rows stand for.
         targets: The targets, with their classes.
         k: The persons that were asked of a group.
+        least: The persons that a public figure must cover, and leave out if it leaves out any.
         seed: For drawing the persons.
 
     Returns:
@@ -64,7 +66,7 @@ def attack_release(
     counts = None if persons.counts is None else persons.counts[released]
     entities = None if persons.entities is None else persons.entities[released]
     records = Records(nodes[released], counts, entities)
-    chosen = draw_persons(len(released), k=k, seed=seed, counts=counts, entities=entities)
+    chosen = draw_persons(len(released), k=least, seed=seed, counts=counts, entities=entities)
     drawn = released[chosen]
     # Only who is in the release is sought: how many are withheld may be too few to be told.
     everyone = np.ones(len(drawn), np.bool_)
@@ -91,33 +93,33 @@ def _values(request: TargetRequest, column: Column, values: pl.Series) -> tuple[
     return numbers, True
 
 
-def attack_content(found: Attack, *, least: int, roles: Mapping[str, Role] | None = None) -> dict[str, Any]:
+def attack_content(found: Attack, rule: Disclosure, *, roles: Mapping[str, Role] | None = None) -> dict[str, Any]:
     """What came of an attack, as it may be told.
 
     Args:
         found: The attack.
-        least: k for what everybody may read, 0 for the owner of the data.
+        rule: What may be told.
         roles: Of the columns that were guessed.
 
     Returns:
         Plain data; None stands for a share of which too few persons are part, or not part.
     """
-    inference = [_guesses(one, least, (roles or {}).get(one.column)) for one in found.guesses]
+    inference = [_guesses(one, rule, (roles or {}).get(one.column)) for one in found.guesses]
     content = {
-        "persons": found.persons,
-        "linked": told_share(found.linked, found.persons, least),
+        "persons": rule.rounded(found.persons),
+        "linked": rule.share(found.linked, found.persons),
         "re_identification": {
             "chance": round(found.chance, DIGITS),
             "highest": round(found.highest, DIGITS),
             "blind_chance": round(found.blind_chance, 8),
-            "sharing_with_fewer_than_k": told_number(found.alone, least),
+            "sharing_with_fewer_than_k": rule.number(found.alone),
         },
         "inference": inference,
     }
     return content | {"sentences": _sentences(content)}
 
 
-def _guesses(one: Guesses, least: int, role: Role | None) -> dict[str, Any]:
+def _guesses(one: Guesses, rule: Disclosure, role: Role | None) -> dict[str, Any]:
     line: dict[str, Any] = {"column": one.column, "role": None if role is None else str(role)}
     if one.are_numbers:
         return line | {
@@ -126,7 +128,7 @@ def _guesses(one: Guesses, least: int, role: Role | None) -> dict[str, Any]:
             "error_saved_by_others": _saved(one.of_others, one.of_other_rows),
         }
     right = [
-        _share(hits, one.persons, least) for hits in (one.of_group, one.of_others, one.of_table, one.of_other_rows)
+        _share(hits, one.persons, rule) for hits in (one.of_group, one.of_others, one.of_table, one.of_other_rows)
     ]
     return line | {
         "kind": "classes",
@@ -142,11 +144,12 @@ def _saved(error: float, baseline: float) -> float:
     return round(1 - error / baseline, DIGITS) if baseline > 0 else 0.0
 
 
-def _share(hits: float, persons: int, least: int) -> float | None:
+def _share(hits: float, persons: int, rule: Disclosure) -> float | None:
     """A share of right guesses; None where few are right, or wrong."""
-    if not persons or few(ceil(hits), least) or few(ceil(persons - hits), least):
+    if not persons or rule.few(ceil(hits)) or rule.few(ceil(persons - hits)):
         return None
-    return round(hits / persons, DIGITS)
+    # With more digits, shares would tell of how many persons they are.
+    return round(hits / persons, DIGITS if rule.rows_are_persons or not rule.least else 2)
 
 
 def _difference(share: float | None, other: float | None) -> float | None:

@@ -16,7 +16,7 @@ from anonfit.tables.schema import Role, Schema
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ATTACKER", "CONSENTED", "Facts", "report_content"]
+__all__ = ["ATTACKER", "CONSENTED", "SEVERAL_RELEASES", "Facts", "read_content", "report_content"]
 
 ATTACKER = (
     "The assumed attacker knows that a person is in the table, knows all of the person's quasi-identifiers "
@@ -64,6 +64,7 @@ CHOSEN_SELECTIONS = (
 CONSENTED = {
     ("order", "original"): "The order of the rows: it is the input's; who knows that knows which row is whose.",
     ("regions", "observed"): "The ends of labels: they are values of records, the smallest and largest of their group.",
+    ("cut_points", "value"): "The cuts, and so the ends of labels: they are values of records.",
 }
 """What is given away by settings that need consent."""
 
@@ -155,9 +156,13 @@ def _different(table: pl.DataFrame | pl.LazyFrame, name: str) -> int | None:
     return int(table.select(pl.col(name).n_unique()).collect(engine="streaming").item())
 
 
+def read_content(read: int, kept: int, *left_out: Disclosed) -> Disclosed:
+    """The rows that were read: not exactly where the rows left out, which are the others, may not be told."""
+    return f"{kept} or slightly more" if any(isinstance(number, str) for number in left_out) else read
+
+
 def report_content(facts: Facts) -> dict[str, Any]:
     """The report. In the public one every figure is of the released file, or obeys the disclosure rule."""
-    small = any(isinstance(number, str) for number in (facts.dropped, facts.withheld))
     content = {
         "format": "anonfit report",
         "version": 1,
@@ -166,7 +171,7 @@ def report_content(facts: Facts) -> dict[str, Any]:
         "not_covered": _not_covered(facts),
         "rows": {
             "released": facts.released,
-            "read": f"{facts.released} or slightly more" if small else facts.read,
+            "read": read_content(facts.read, facts.released, facts.dropped, facts.withheld),
             "dropped": facts.dropped,
             "withheld": facts.withheld,
         },

@@ -124,12 +124,17 @@ def attack(records: Records, sample: Sample, secrets: Sequence[Secret], *, k: in
         How surely they are found, and what is learned of them.
     """
     used, sizes = records.sizes()
+    released = records.persons()
+    if records.entities is not None:
+        # Chances are told, and who has the release can count its rows: exact numbers of persons would tell how many of
+        # a group's rows are of one person.
+        sizes, released = sizes // k * k, released // k * k
     is_linked = np.isin(sample.nodes, used) & (sample.nodes >= 0)
     place = np.where(is_linked, np.searchsorted(used, sample.nodes), -1)
     shared = np.append(sizes, 0)[place]
     # Who is not in the release cannot be found in it, whoever is taken for this person.
     chances = np.where(is_linked & sample.is_released, 1 / np.maximum(shared, 1), 0.0)
-    persons, released = len(place), records.persons()
+    persons = len(place)
     return Attack(
         persons=persons,
         linked=int(is_linked.sum()),
