@@ -190,6 +190,7 @@ def anonymize(
     date_formats: Mapping[str, str] | None = None,
     release: Sequence[str] = (),
     max_confidence: float = 1.0,
+    attack_limit: float = 1.0,
     selections: Sequence[str | Mapping[str, Any] | SelectionSpec] = (),
     weights: Mapping[str, float] | None = None,
     weights_from: str | None = None,
@@ -259,6 +260,8 @@ def anonymize(
         date_formats: How dates that are texts are written.
         release: Raw columns that may be released although nearly all their values are distinct.
         max_confidence: The largest share that one class of a target may have in a group.
+        attack_limit: The largest share of the persons of whose sensitive values a model learned from the release may
+            be sure; more is not published.
         selections: Rows the recipient will ask for: predicates such as `"age >= 50"`, or tables such as
             `{"each": "country"}`.
         weights: How much quasi-identifiers matter.

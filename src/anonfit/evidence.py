@@ -13,7 +13,7 @@ from anonfit.algorithms.demands import has_classes
 from anonfit.algorithms.refinements import redundant
 from anonfit.algorithms.top_down import requirements_of
 from anonfit.appraisal import Appraisal, appraise, appraise_thoroughly
-from anonfit.errors import AuditFailed
+from anonfit.errors import AuditFailed, Infeasible
 from anonfit.large_tables import LargeTable, raw_columns, read_large, released_table
 from anonfit.pipeline import Made, demands_of, persons_in, refining_of, tree_of, workload_of
 from anonfit.recoding.values import Values
@@ -28,6 +28,7 @@ from anonfit.tables.codebook import column_type
 from anonfit.tables.scanned import RawColumns
 from anonfit.tables.schema import ColumnType, Role, Schema
 from anonfit.trees.growing import Variant
+from anonfit.utility.learning import SURE, Learned
 from anonfit.workload.request import TargetRequest
 
 if TYPE_CHECKING:
@@ -172,6 +173,7 @@ def _asked(made: Made) -> dict[str, Any]:
             quasi_identifiers=made.recoding.quasi_identifiers,
             demands=manifest_spec(made)["privacy"]["diversity"],
             max_confidence=spec.privacy.max_confidence,
+            attack_limit=spec.privacy.attack_limit,
             workload=workload,
             aims=aims_of(workload, made.schema, raw_columns(made), steered=made.steered),
             capped=_capped(made),
@@ -278,11 +280,32 @@ def attack_made(made: Made) -> Attack | None:
 
 
 def _attack(made: Made, large: LargeTable | None) -> Attack | None:
-    """The same; of a large table, persons of the regions that were drawn."""
-    if large is None:
-        return attack_made(made)
-    found, persons = attack_made(large.drawn), int(large.sizes.sum())
-    return None if found is None else replace(found, released=persons, blind_chance=1 / persons)
+    """The same, within what was asked of it; of a large table, persons of the regions that were drawn."""
+    found = attack_made(made if large is None else large.drawn)
+    if made.spec.privacy.attack_limit < 1:
+        _require_little_learned(made, {} if found is None else found.learned)
+    if large is None or found is None:
+        return found
+    persons = int(large.sizes.sum())
+    return replace(found, released=persons, blind_chance=1 / persons)
+
+
+def _require_little_learned(made: Made, learned: Mapping[str, Learned]) -> None:
+    """Nothing is published of which a model learns more than was asked, or of which that cannot be measured."""
+    limit = made.spec.privacy.attack_limit
+    for column in made.schema.of_role(Role.SENSITIVE):
+        if column.name not in learned:
+            raise Infeasible(
+                f"privacy.attack_limit: what can be learned of '{column.name}' is measured of classes, and it has "
+                "numbers, so nothing is published; write type = 'nominal' for it, or remove the limit."
+            )
+        found = learned[column.name]
+        if found.sure > limit * found.persons:
+            raise Infeasible(
+                f"a model learned from the release is at least {SURE:.0%} sure of '{column.name}' for "
+                f"{found.sure / found.persons:.1%} of the persons, and privacy.attack_limit is {limit:.4g}, so nothing "
+                "is published; ask for a larger k or a stronger model of diversity, or raise the limit."
+            )
 
 
 def public_report(made: Made, audit: Audit) -> dict[str, Any]:

@@ -19,7 +19,7 @@ __all__ = ["spec_of_keywords"]
 
 SECTIONS = {
     "data": ("table", "query", "missing", "missing_policy", "default_role"),
-    "privacy": ("k", "max_confidence"),
+    "privacy": ("k", "max_confidence", "attack_limit"),
     "workload": ("denoise", "weights", "features", "selected_by", "weights_from", "clusters", "rules"),
     "method": (
         "algorithm",

@@ -83,6 +83,7 @@ def _privacy(table: dict[str, Any], faults: Faults) -> PrivacySpec:
         max_confidence=faults.number(table, "max_confidence", "privacy", SHARE, 1.0),
         diversity=read_diversity(table.get("diversity", ()), faults),
         quasi_identifiers=read_quasi_identifiers(table.get("quasi_identifiers", NONE), faults),
+        attack_limit=faults.number(table, "attack_limit", "privacy", FRACTION, 1.0),
         class_is_public=faults.kind(table, "class_is_public", "privacy", bool, "true or false", False),
     )
 

@@ -197,7 +197,9 @@ def publish_tree(made: MadeTree, target: Path, *, replace: bool = False, stage: 
         (folder / PICTURE).write_text(drawn_svg(written), encoding="utf-8")
         k, rows = made.spec.privacy.k, made.rows
         dropped = Disclosure(k).rows(rows.dropped, rows.dropped_persons)
-        report = tree_content(TreeFacts(written, _asked(made), rows.read, rows.released, dropped, audit.public_figures(k)))
+        report = tree_content(
+            TreeFacts(written, _asked(made), rows.read, rows.released, dropped, audit.public_figures(k))
+        )
         (folder / AUDIT).write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         internal = _internal(made, audit, target)
         publish(folder, target, _manifest(made, report), {})

@@ -17,10 +17,10 @@ import anonfit as af
 from anonfit.algorithms.mondrian import SelectionAnswers
 from anonfit.privacy.catalogue import MODELS
 from anonfit.report.asking import aims_of, method_name
+from anonfit.report.disclosure import Disclosure
 from anonfit.report.diversity import WORDS as SENTENCES
 from anonfit.report.diversity import diversity_content
 from anonfit.report.page import report_page
-from anonfit.report.disclosure import Disclosure
 from anonfit.report.selections import public_selections
 from anonfit.spec import SelectionSpec
 from anonfit.tables.schema import Column, Role, Schema

@@ -39,6 +39,7 @@ class Promise:
     regions: Literal["domain", "observed"]
     order: Literal["sorted", "original"]
     consent: bool
+    attack_limit: float = 1.0
 
     def having(self, role: str) -> tuple[str, ...]:
         """The columns of a role."""
@@ -86,11 +87,12 @@ def _columns(spec: Settings) -> dict[str, Settings]:
 
 
 def _demands(privacy: Settings) -> dict[str, Any]:
-    privacy.known(("k", "suppression_limit", "max_confidence", "diversity", "quasi_identifiers"))
+    privacy.known(("k", "suppression_limit", "max_confidence", "diversity", "quasi_identifiers", "attack_limit"))
     privacy.get("suppression_limit", float, 0.0)  # rows that are withheld are stated in the manifest
     k = privacy.get("k", int)
     return {
         "k": k,
+        "attack_limit": privacy.get("attack_limit", float, 1.0),
         "sets": _sets(privacy.parts("quasi_identifiers", ()), k),
     }
 

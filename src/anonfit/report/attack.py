@@ -21,8 +21,9 @@ from anonfit.algorithms.mondrian import Persons
 from anonfit.recoding.recoding import Recoding
 from anonfit.report.disclosure import Disclosure
 from anonfit.tables.schema import Column, Role, Schema
-from anonfit.utility.attack import Attack, Sample, attack, draw_persons, link
+from anonfit.utility.attack import Attack, attack, draw_persons, link
 from anonfit.utility.guessing import Guesses, Records, Secret
+from anonfit.utility.learning import SURE, Learned
 from anonfit.workload.request import TargetRequest
 from anonfit.workload.targets import classes_of, is_numeric
 
@@ -69,8 +70,7 @@ def attack_release(
     chosen = draw_persons(len(released), k=least, seed=seed, counts=counts, entities=entities)
     drawn = released[chosen]
     # Only who is in the release is sought: how many are withheld may be too few to be told.
-    everyone = np.ones(len(drawn), np.bool_)
-    sample = Sample(link(recoding, source[drawn]), everyone, None if entities is None else entities[chosen])
+    sample = link(recoding, source[drawn], None if entities is None else entities[chosen])
     asked = {target.column: target for target in targets}
     secrets = []
     for column in schema.of_role(Role.SENSITIVE, Role.TARGET):
@@ -104,14 +104,18 @@ def attack_content(found: Attack, rule: Disclosure, *, roles: Mapping[str, Role]
     Returns:
         Plain data; None stands for a share of which too few persons are part, or not part.
     """
-    inference = [_guesses(one, rule, (roles or {}).get(one.column)) for one in found.guesses]
+    inference = [
+        _guesses(one, rule, (roles or {}).get(one.column)) | _learned(found.learned.get(one.column), rule)
+        for one in found.guesses
+    ]
+    chance, highest, blind = _chances(found, rule)
     content = {
         "persons": rule.rounded(found.persons),
         "linked": rule.share(found.linked, found.persons),
         "re_identification": {
-            "chance": round(found.chance, DIGITS),
-            "highest": round(found.highest, DIGITS),
-            "blind_chance": round(found.blind_chance, 8),
+            "chance": round(chance, DIGITS),
+            "highest": round(highest, DIGITS),
+            "blind_chance": round(blind, 8),
             "sharing_with_fewer_than_k": rule.number(found.alone),
         },
         "inference": inference,
@@ -127,9 +131,7 @@ def _guesses(one: Guesses, rule: Disclosure, role: Role | None) -> dict[str, Any
             "error_saved": _saved(one.of_group, one.of_table),
             "error_saved_by_others": _saved(one.of_others, one.of_other_rows),
         }
-    right = [
-        _share(hits, one.persons, rule) for hits in (one.of_group, one.of_others, one.of_table, one.of_other_rows)
-    ]
+    right = [_share(hits, one.persons, rule) for hits in (one.of_group, one.of_others, one.of_table, one.of_other_rows)]
     return line | {
         "kind": "classes",
         "accuracy": right[0],
@@ -137,6 +139,32 @@ def _guesses(one: Guesses, rule: Disclosure, role: Role | None) -> dict[str, Any
         "baseline": right[2],
         "gain": _difference(right[0], right[2]),
         "gain_by_others": _difference(right[1], right[3]),
+    }
+
+
+def _chances(found: Attack, rule: Disclosure) -> tuple[float, float, float]:
+    """The chances of taking the right record: on average, at most, and among all."""
+    if found.shared is None or rule.rows_are_persons or not rule.least:
+        return found.chance, found.highest, found.blind_chance
+    chances = 1 / np.maximum(rule.rounded(found.shared), 1)
+    blind = 1 / max(rule.rounded(found.released), 1)
+    return float(chances.mean()) if len(chances) else 0.0, float(chances.max(initial=0.0)), blind
+
+
+def _learned(one: Learned | None, rule: Disclosure) -> dict[str, Any]:
+    """What a model is sure of, of how many persons, and of which share of these it is right; None where these are few,
+    or all but few.
+    """
+    if one is None:
+        return {}
+    sure = _share(one.sure, one.persons, rule)
+    return {
+        "learned": {
+            "at_least": SURE,
+            "sure": sure,
+            "right": None if sure is None or not one.sure else _share(one.right, one.sure, rule),
+            "sure_by_group": _share(one.sure_by_group, one.persons, rule),
+        }
     }
 
 
@@ -164,8 +192,23 @@ def _sentences(content: Mapping[str, Any]) -> list[str]:
         f"The chance of taking the right record is {chances['chance']:.2%} on average and {chances['highest']:.2%} at "
         f"most; among all records it would be {chances['blind_chance']:.3%}."
     )
-    found += [_sentence(line) for line in content["inference"]]
+    for line in content["inference"]:
+        found.append(_sentence(line))
+        if "learned" in line:
+            found.append(_learned_sentence(line["column"], line["learned"]))
     return found
+
+
+def _learned_sentence(column: str, learned: Mapping[str, Any]) -> str:
+    sure, right, by_group = (
+        "a share that is not told, since too few are or are not," if share is None else f"{share:.1%}"
+        for share in (learned["sure"], learned["right"], learned["sure_by_group"])
+    )
+    of_these = f", and right for {right} of these" if learned["sure"] else ""
+    return (
+        f"{column}: a model learned from all groups together is at least {learned['at_least']:.0%} sure of the value "
+        f"of {sure} of the persons{of_these}; the groups alone make it as likely for {by_group}."
+    )
 
 
 def _off(saved: float) -> str:

@@ -129,7 +129,11 @@ def judged_content(judged: Judged, whole: Judged, rule: Disclosure) -> float | N
     """The share of right predictions, or of the squared errors that are no longer made; None if it may not be told."""
     if judged.right is not None:
         right, wrong = judged.persons(judged.right), judged.persons(~judged.right)
-        return None if not len(judged.right) or rule.few(right) or rule.few(wrong) else round(float(judged.right.mean()), 3)
+        return (
+            None
+            if not len(judged.right) or rule.few(right) or rule.few(wrong)
+            else round(float(judged.right.mean()), 3)
+        )
     assert judged.errors is not None
     assert whole.errors is not None
     if not len(judged.errors) or rule.few(judged.persons()):

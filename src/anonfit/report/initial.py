@@ -67,7 +67,9 @@ def _risk_of_entities(rows: pl.DataFrame, k: int) -> InitialRisk:
 
     sizes = rows.group_by("combination").agg(pl.col("persons").n_unique().alias("size"))
     placed = rows.join(sizes, on="combination")
-    alone, below_k = (placed.filter(chosen)["persons"].n_unique() for chosen in (pl.col("size") == 1, pl.col("size") < k))
+    alone, below_k = (
+        placed.filter(chosen)["persons"].n_unique() for chosen in (pl.col("size") == 1, pl.col("size") < k)
+    )
     smallest = int(sizes["size"].to_numpy().min(initial=len(rows)))
     return InitialRisk(rows["persons"].n_unique(), len(sizes), smallest, alone, below_k)
 
