@@ -65,6 +65,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "a target that is generalized": {"targets": ["height", "outcome"], "insensitive": []},
     "several": {"algorithm": "tdr", "requirements": SETS, "targets": ["outcome"], "insensitive": []},
     "selections": {"selections": ["age >= 45", "town = 'Bonn'", {"each": "town"}], "criterion": "median"},
+    "queries": {"query_log": "SELECT count(*) FROM t WHERE age >= 45; SELECT town, count(*) FROM t GROUP BY town;"},
     "bounds": {"values": "bounds"},
 }
 
@@ -74,6 +75,9 @@ def published(frame: pl.DataFrame, out: Path, engine: str = "memory", **words: A
     curve = words.pop("curve", ())
     path = out.with_suffix(".parquet")
     frame.write_parquet(path)
+    if log := words.pop("query_log", None):
+        path.with_suffix(".sql").write_text(log, encoding="utf-8")
+        words["query_log"] = {"path": str(path.with_suffix(".sql")), "learn": False}
     spec = spec_of_keywords(path, {**WORDS, **words})
     spec = replace(spec, engine=replace(spec.engine, name=engine))
     af.run(spec, out, curve=curve)
@@ -149,16 +153,21 @@ def grouped(rng: np.random.Generator) -> tuple[af.Release, pl.DataFrame]:
     return first, people(rng)
 
 
+def with_small_regions(new: pl.DataFrame, unknown: int, inside: int) -> pl.DataFrame:
+    """New rows of which so many have an unknown category, so many are in a small region, and K - 1 in another."""
+    bonn, cologne = ((pl.col("town") == town) & (pl.col("age") == age) for town, age in (("Bonn", 50), ("Köln", 30)))
+    many = pl.concat([new.filter(~bonn & ~cologne), new.filter(cologne)[: K - 1]])
+    return more(more(many, unknown, town="Ulm"), inside, town="Bonn", age=50)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_why_a_row_is_withheld_changes_nothing(tmp_path: Path, seed: int) -> None:
     """One of the withheld rows has an unknown category, or is in a region of few: nobody can tell."""
     rng = np.random.default_rng(seed)
     first, new = grouped(rng)
-    few, many = int(rng.integers(1, K - 1)), new.filter((pl.col("town") != "Bonn") | (pl.col("age") < 40))
-    small = int(rng.integers(3, K - 1))
+    few, small = int(rng.integers(1, K - 1)), int(rng.integers(3, K - 1))
     for place, (unknown, inside) in enumerate([(few, small), (few + 1, small - 1)]):
-        table = more(more(many, unknown, town="Ulm"), inside, town="Bonn", age=50)
-        first.extend(table).save(tmp_path / str(place))
+        first.extend(with_small_regions(new, unknown, inside)).save(tmp_path / str(place))
     same(files(tmp_path / "0"), files(tmp_path / "1"))
 
 
@@ -191,13 +200,26 @@ def test_one_more_of_few_persons_with_two_rows_changes_nothing(tmp_path: Path, k
     frame = people(np.random.default_rng(4), 300)
     folders = []
     for twice in (4, 5):
-        whose = pl.when(pl.int_range(pl.len()) < 8 * twice).then(
-            pl.int_range(pl.len()) % 8 + 8 * (pl.int_range(pl.len()) // 16)
-        )
-        table = frame.with_columns(whose.otherwise(1000 + pl.int_range(pl.len())).cast(pl.Int64).alias("who"))
+        row = pl.int_range(pl.len(), dtype=pl.Int64)
+        table = frame.with_columns(who=pl.when(row.is_between(8, 7 + twice)).then(row - 8).otherwise(row))
         folders.append(published(table, tmp_path / str(twice), entity="who", **KINDS[kind]))
     assert folders[0]["data.parquet"] == folders[1]["data.parquet"]
     same(*folders, but=("attack", "comparison"))
+
+
+def test_unique_rows_of_one_person_are_one_person(tmp_path: Path) -> None:
+    """Twelve unique rows of one person at k of 10 are told as few, and so are thirteen."""
+    frame = people(np.random.default_rng(6), 300)
+    folders = []
+    for unique in (12, 13):
+        row = pl.int_range(pl.len(), dtype=pl.Int64)
+        is_odd = (row % 8 == 0) & (row < 8 * 13)
+        height = pl.when(is_odd & (row < 8 * unique)).then(100.0 + row).otherwise("height")
+        table = frame.with_columns(height.alias("height"), who=pl.when(is_odd).then(0).otherwise(row))
+        folders.append(published(table, tmp_path / str(unique), entity="who", split_on=["town", "age"]))
+    report = json.loads(folders[0]["report.json"])
+    assert report["initial_risk"]["alone"]["persons"] == f"fewer than {K}"
+    same(*folders, but=("attack",))
 
 
 @pytest.mark.parametrize("engine", ["memory", "duckdb"])
@@ -325,11 +347,8 @@ def of_entities(rng: np.random.Generator) -> Case:
 def of_new_data(rng: np.random.Generator) -> Case:
     first, new = grouped(rng)
     unknown, inside = (int(size) for size in rng.integers(1, K - 1, 2))
-    many = new.filter((pl.col("town") != "Bonn") | (pl.col("age") < 40))
-    rest = new.filter((pl.col("town") == "Köln") & (pl.col("age") < 40))[: K - 1]
-    many = pl.concat([many.filter((pl.col("town") != "Köln") | (pl.col("age") > 40)), rest])
-    frame = more(more(many, unknown, town="Ulm"), inside, town="Bonn", age=50)
-    small = {"unknown": unknown, "in a small region": inside, "withheld in regions": inside + len(rest)}
+    frame = with_small_regions(new, unknown, inside)
+    small = {"unknown": unknown, "in a small region": inside, "withheld in regions": inside + K - 1}
 
     def publish(table: pl.DataFrame, out: Path) -> None:
         first.extend(table).save(out)

@@ -29,6 +29,14 @@ ATTACKER_OF_ONE = (
     "the person, and wants to find the person's record or learn more about the person from it."
 )
 
+ACROSS_GROUPS = (
+    "What can be learned across groups: a model of how a sensitive column goes with the quasi-identifiers, learned from "
+    "all groups, may be surer of a person's value than the person's group by itself (see the attack)."
+)
+RARE = (
+    "That somebody's value is missing or rare: the recoding has a place for missing values where there are some, and "
+    "one ('other') for the names that too few persons have, however few these are."
+)
 KNOWLEDGE = "What the attacker knows beyond the quasi-identifiers, such as a raw column's value."
 IN_COMMON = (
     "What all or nearly all members of a group have in common: k-anonymity does not hide it (see the columns below)."
@@ -114,6 +122,10 @@ def _not_covered(facts: Facts) -> list[str]:
         found.append(COLUMNS_TOGETHER)
     if facts.schema.of_role(Role.ENTITY) and (guarded or is_capped):
         found.append(SEVERAL_VALUES)
+    if facts.schema.of_role(Role.SENSITIVE):
+        found.append(ACROSS_GROUPS)
+    if any(column.has_missing or getattr(column, "other", None) for column in facts.recoding.columns):
+        found.append(RARE)
     found.append(MINIMALITY if guarded or is_capped else AS_SMALL_AS_ALLOWED)
     if facts.selections is not None and (facts.selections.get("answers") or facts.selections.get("selections")):
         found.append(CHOSEN_SELECTIONS)
