@@ -224,6 +224,7 @@ def anonymize(
     release: Sequence[str] = (),
     suppression_limit: float = 0.0,
     max_confidence: float = 1.0,
+    attack_limit: float = 1.0,
     selections: Sequence[str | Mapping[str, Any] | SelectionSpec] = (),
     weights: Mapping[str, float] | None = None,
     weights_from: str | None = None,
@@ -295,6 +296,8 @@ def anonymize(
         release: Raw columns that may be released although nearly all their values are distinct.
         suppression_limit: The share of the records that may be withheld, also by `extend`.
         max_confidence: The largest share that one class of a target may have in a group.
+        attack_limit: The largest share of the persons of whose sensitive values a model learned from the release may
+            be sure; more is not published.
         selections: Rows the recipient will ask for: predicates such as `"age >= 50"`, or tables such as
             `{"each": "country"}`.
         weights: How much quasi-identifiers matter.
@@ -320,7 +323,7 @@ def anonymize(
         beta: Where all is combined, the share of weight times width.
         gamma: Where all is combined, the share of the rows that stay together, which is taken away.
         min_gain: A split that gains less is not made.
-        cut_points: `simplest` or `value`.
+        cut_points: `simplest`, or `value` (needs `consent`).
         average: For `tdr`: anonymity loss is the mean over the quasi-identifiers `containing` a column, or over `all`.
         suppression: For `tdr`: `all` suppressed values may be disclosed, or of each column the one of `best_gain`.
         zero_gain: For `tdr`: whether refinements that tell nothing of the target are made, after all others.
@@ -337,7 +340,7 @@ def anonymize(
         values: `labels`, `bounds` or `representative`.
         order: `sorted`, or `original` (needs `consent`).
         regions: `domain`, or `observed` (needs `consent`).
-        consent: Whether what `observed` and `original` give away is accepted.
+        consent: Whether what `observed`, `original` and `value` give away is accepted.
         engine: `memory`, `duckdb` for tables that do not fit in memory, `spark`, or `auto`.
         memory: How much of it the engine may use, such as `2GB`.
         spill: The folder in which the engine puts what does not fit.

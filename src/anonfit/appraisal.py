@@ -22,6 +22,7 @@ from anonfit.report.columns import ColumnFigures, clusters_content, column_figur
 from anonfit.report.comparison import Comparison, compare, comparison_content, has_purpose
 from anonfit.report.curve import Curve, curve, curve_content, read_ks
 from anonfit.report.detail import detail_content
+from anonfit.report.disclosure import EVERYTHING, Disclosure
 from anonfit.report.group_bins import group_bins
 from anonfit.report.initial import InitialRisk, initial_content, initial_risk
 from anonfit.report.partition import partition_content
@@ -52,11 +53,10 @@ JUDGED = 200
 class Appraisal:
     """What was measured; None where it was not."""
 
-    bins: list[dict[str, int]]
+    sizes: NDArray[np.int64]  # (group,) in persons
     details: tuple[Detail, ...]
     partition: dict[str, Any] | None
     predictions: tuple[TargetFigures, ...]
-    rows_are_persons: bool
     initial: InitialRisk | None = None
     comparison: Comparison | None = None
     curve: Curve | None = None
@@ -71,33 +71,28 @@ class Appraisal:
     drawn: tuple[int, int] | None = None
     """Rows that predictions, rules, clusters, queries and the comparison were measured on, and all; None: on all."""
 
-    def content(self, least: int) -> dict[str, Any]:
-        """The figures as they may be told: to everybody with k, to the owner of the data with 0."""
+    def content(self, rule: Disclosure) -> dict[str, Any]:
+        """The figures as they may be told."""
         return {
-            "group_sizes": self.bins,
+            "group_sizes": group_bins(rule.rounded(self.sizes)),
             "detail": detail_content(self.details),
             "partition": self.partition,
-            "predictions": predictions_content(self.predictions, least, rows_are_persons=self.rows_are_persons),
-            "initial_risk": None if self.initial is None else initial_content(self.initial, least),
-            "comparison": None if self.comparison is None else comparison_content(self.comparison, least),
-            "curve": None if self.curve is None else curve_content(self.curve, least),
+            "predictions": predictions_content(self.predictions, rule),
+            "initial_risk": None if self.initial is None else initial_content(self.initial, rule),
+            "comparison": None if self.comparison is None else comparison_content(self.comparison, rule),
+            "curve": None if self.curve is None else curve_content(self.curve, rule),
             "columns_lost": None if self.columns is None else columns_content(self.columns),
-            "clusters": None
-            if self.clusters is None
-            else clusters_content(self.clusters, least, rows_are_persons=self.rows_are_persons),
-            "queries": self._queries(least) if self.queries else None,
-            "rules": None
-            if self.rules is None
-            else rules_content(self.rules, least, rows_are_persons=self.rows_are_persons),
+            "clusters": None if self.clusters is None else clusters_content(self.clusters, rule),
+            "queries": self._queries(rule) if self.queries else None,
+            "rules": None if self.rules is None else rules_content(self.rules, rule),
             **({} if self.drawn is None else {"measured_on": drawn_content(*self.drawn)}),
         }
 
-    def _queries(self, least: int) -> dict[str, Any]:
-        if not least:
+    def _queries(self, rule: Disclosure) -> dict[str, Any]:
+        if not rule.least:
             asks = [one.ask for one in self.asked[: len(self.queries)]]
             return internal_queries(asks, self.queries, left_out=len(self.asked) - len(self.queries))
-        told = self.queries if self.rows_are_persons else None
-        return public_queries(told, asked=len(self.asked), total=self.total, least=least)
+        return public_queries(self.queries, rule, asked=len(self.asked), total=self.total)
 
 
 def _column(made: Made, role: Role) -> str | None:
@@ -141,11 +136,10 @@ def appraise(made: Made, *, large: LargeTable | None = None) -> Appraisal:
     found = details(made.recoding, used, sizes)
     targets = coded_targets(workload_of(made.spec), made.schema, made.source)
     return Appraisal(
-        bins=group_bins(_persons_of(made, used, sizes)),
+        sizes=_persons_of(made, used, sizes),
         details=found,
         partition=partition_content(made.recoding, used, sizes, [detail.shares for detail in found]),
         predictions=predictions(targets, made.nodes, made.recoding.node_count),
-        rows_are_persons=_column(made, Role.ENTITY) is None,
         columns=column_figures(made.recoding, used, _weights(made), counts=sizes),
     )
 
@@ -155,7 +149,7 @@ def _of_all(made: Made, large: LargeTable, found: Appraisal) -> Appraisal:
     shares = details(made.recoding, large.used, large.sizes)
     return replace(
         found,
-        bins=group_bins(large.sizes),
+        sizes=large.sizes,
         details=shares,
         partition=partition_content(made.recoding, large.used, large.sizes, [detail.shares for detail in shares]),
         columns=column_figures(made.recoding, large.used, _weights(made), counts=large.sizes),
@@ -295,5 +289,5 @@ def risk_utility_curve(spec: Spec, source: Any = None, *, ks: Sequence[int]) -> 
     """
     ks = read_ks(ks)
     made = make(replace(spec, privacy=replace(spec.privacy, k=ks[0])), source=source)
-    points: list[dict[str, Any]] = curve_content(_curve(trial_of(_setting(made)), ks), 0)["points"]
+    points: list[dict[str, Any]] = curve_content(_curve(trial_of(_setting(made)), ks), EVERYTHING)["points"]
     return points

@@ -13,14 +13,14 @@ from anonfit.algorithms.demands import has_classes
 from anonfit.algorithms.refinements import redundant
 from anonfit.algorithms.top_down import requirements_of
 from anonfit.appraisal import Appraisal, appraise_thoroughly
-from anonfit.errors import AuditFailed
+from anonfit.errors import AuditFailed, Infeasible
 from anonfit.large_tables import LargeTable, raw_columns, read_large, released_table
 from anonfit.pipeline import Made, demands_of, persons_in, refining_of, tree_of, workload_of
 from anonfit.recoding.values import Values
 from anonfit.report.asking import Asked, aims_of, asked_content
 from anonfit.report.attack import attack_content, attack_release
 from anonfit.report.content import Facts, report_content
-from anonfit.report.disclosure import disclosed
+from anonfit.report.disclosure import EVERYTHING, Disclosure
 from anonfit.report.selections import internal_selections, public_selections
 from anonfit.spec import Spec
 from anonfit.spec_writing import public_tables, quasi_identifier_table, target_table
@@ -28,6 +28,7 @@ from anonfit.tables.codebook import column_type
 from anonfit.tables.scanned import RawColumns
 from anonfit.tables.schema import ColumnType, Role, Schema
 from anonfit.trees.growing import Variant
+from anonfit.utility.learning import SURE, Learned
 from anonfit.workload.request import TargetRequest
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ __all__ = [
     "both_reports",
     "manifest_spec",
     "public_report",
+    "public_rule",
     "require_passed",
 ]
 
@@ -171,6 +173,7 @@ def _asked(made: Made) -> dict[str, Any]:
             quasi_identifiers=made.recoding.quasi_identifiers,
             demands=manifest_spec(made)["privacy"]["diversity"],
             max_confidence=spec.privacy.max_confidence,
+            attack_limit=spec.privacy.attack_limit,
             workload=workload,
             aims=aims_of(workload, made.schema, raw_columns(made), steered=made.steered),
             capped=_capped(made),
@@ -228,6 +231,11 @@ def _several(made: Made) -> list[dict[str, Any]]:
     ]
 
 
+def public_rule(made: Made) -> Disclosure:
+    """What everybody may be told of a made table."""
+    return Disclosure(made.spec.privacy.least, rows_are_persons=not made.schema.of_role(Role.ENTITY))
+
+
 def _total(made: Made) -> int:
     """All that selections count: rows, or persons where rows stand for several."""
     count = next((column.name for column in made.schema.of_role(Role.COUNT)), None)
@@ -243,12 +251,10 @@ def _total(made: Made) -> int:
 
 def _public_selections(made: Made) -> dict[str, Any] | None:
     """How well selections can be answered, as far as everybody may know it."""
-    # Answers count rows: where a person has several, k of them may be one person's.
-    answers = None if made.schema.of_role(Role.ENTITY) else made.answers
     asked = workload_of(made.spec).selections
     if not asked:
         return None
-    return public_selections(answers, asked, total=_total(made), least=made.spec.privacy.least)
+    return public_selections(made.answers, asked, public_rule(made), total=_total(made))
 
 
 def all_of_selections(made: Made) -> dict[str, Any] | None:
@@ -270,16 +276,38 @@ def attack_made(made: Made) -> Attack | None:
         persons_in(made.schema, _rows(made)),
         targets=workload_of(made.spec).targets,
         k=made.spec.privacy.k,
+        least=made.spec.privacy.least,
         seed=made.spec.method.seed,
     )
 
 
 def _attack(made: Made, large: LargeTable | None) -> Attack | None:
-    """The same; of a large table, persons of the regions that were drawn."""
-    if large is None:
-        return attack_made(made)
-    found, persons = attack_made(large.drawn), int(large.sizes.sum())
-    return None if found is None else replace(found, released=persons, blind_chance=1 / persons)
+    """The same, within what was asked of it; of a large table, persons of the regions that were drawn."""
+    found = attack_made(made if large is None else large.drawn)
+    if made.spec.privacy.attack_limit < 1:
+        _require_little_learned(made, {} if found is None else found.learned)
+    if large is None or found is None:
+        return found
+    persons = int(large.sizes.sum())
+    return replace(found, released=persons, blind_chance=1 / persons)
+
+
+def _require_little_learned(made: Made, learned: Mapping[str, Learned]) -> None:
+    """Nothing is published of which a model learns more than was asked, or of which that cannot be measured."""
+    limit = made.spec.privacy.attack_limit
+    for column in made.schema.of_role(Role.SENSITIVE):
+        if column.name not in learned:
+            raise Infeasible(
+                f"privacy.attack_limit: what can be learned of '{column.name}' is measured of classes, and it has "
+                "numbers, so nothing is published; write type = 'nominal' for it, or remove the limit."
+            )
+        found = learned[column.name]
+        if found.sure > limit * found.persons:
+            raise Infeasible(
+                f"a model learned from the release is at least {SURE:.0%} sure of '{column.name}' for "
+                f"{found.sure / found.persons:.1%} of the persons, and privacy.attack_limit is {limit:.4g}, so nothing "
+                "is published; ask for a larger k or a stronger model of diversity, or raise the limit."
+            )
 
 
 def public_report(made: Made, audit: Audit) -> dict[str, Any]:
@@ -297,21 +325,21 @@ def both_reports(made: Made, audit: Audit, *, ks: Sequence[int] = ()) -> tuple[d
         appraisal, asked = appraise_thoroughly(made, ks=ks, large=large), _asked(made)
         attack = attacking.result()
     public, internal = (
-        _report(made, audit, appraisal, least=least, attack=attack, asked=asked)
-        for least in (made.spec.privacy.least, 0)
+        _report(made, audit, appraisal, rule, attack=attack, asked=asked) for rule in (public_rule(made), EVERYTHING)
     )
     return json.loads(json.dumps(public)), internal  # as a file has it
 
 
 def _report(
-    made: Made, audit: Audit, appraisal: Appraisal, *, least: int, attack: Attack | None, asked: Mapping[str, Any]
+    made: Made, audit: Audit, appraisal: Appraisal, rule: Disclosure, *, attack: Attack | None, asked: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The report by the disclosure rule; with `least` 0, of everything."""
+    """The report, as far as it may be told."""
     spec, rows = made.spec, made.rows
     settings = {
         "values": str(spec.output.values),
         "regions": spec.output.regions,
         "order": spec.output.order,
+        "cut_points": str(spec.method.cut_points),
     }
     roles = {column.name: column.role for column in made.schema.columns}
     content = report_content(
@@ -321,14 +349,14 @@ def _report(
             table=released_table(made),
             released=made.released,
             read=rows.read,
-            dropped=disclosed(rows.dropped, rows.dropped_persons, least),
-            withheld=disclosed(rows.withheld, rows.withheld_persons, least),
-            audit=audit.public(least) if least else audit.to_dict(),
+            dropped=rule.rows(rows.dropped, rows.dropped_persons),
+            withheld=rule.rows(rows.withheld, rows.withheld_persons),
+            audit=audit.public(rule.least) if rule.least else audit.to_dict(),
             asked=asked,
             settings=settings,
-            selections=_public_selections(made) if least else all_of_selections(made),
-            attack=None if attack is None else attack_content(attack, least=least, roles=roles),
-            appraisal=appraisal.content(least),
+            selections=_public_selections(made) if rule.least else all_of_selections(made),
+            attack=None if attack is None else attack_content(attack, rule, roles=roles),
+            appraisal=appraisal.content(rule),
         )
     )
     return content | {"engine": {"name": made.engine, "reason": made.engine_reason}}

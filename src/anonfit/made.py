@@ -16,7 +16,7 @@ from anonfit.algorithms.mondrian import SelectionAnswers
 from anonfit.engines.contract import Written
 from anonfit.errors import Infeasible
 from anonfit.recoding.recoding import Recoding
-from anonfit.report.disclosure import disclosed
+from anonfit.report.disclosure import Disclosure
 from anonfit.spec import Spec
 from anonfit.spec_learning import Asked
 from anonfit.tables.schema import Schema
@@ -62,7 +62,7 @@ def within_limit(spec: Spec, rows: RowCounts) -> RowCounts:
     most = int(limit * of)
     if rows.withheld <= most:
         return rows
-    told = disclosed(rows.withheld, rows.withheld_persons, least)
+    told = Disclosure(least).rows(rows.withheld, rows.withheld_persons)
     # A limit that allows fewer than k tells no more than that they are fewer.
     needed = rows.withheld if isinstance(told, int) else min(least, of)
     enough = (Decimal(needed) / of).quantize(Decimal("0.0001"), ROUND_UP).normalize()

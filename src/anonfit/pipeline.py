@@ -42,7 +42,7 @@ from anonfit.query_logs.raw_rows import rows_of_frame
 from anonfit.recoding.grid import combined
 from anonfit.recoding.recoding import Recoding, Unseen
 from anonfit.release.table import released_table
-from anonfit.report.disclosure import disclosed
+from anonfit.report.disclosure import Disclosure
 from anonfit.spec import Spec
 from anonfit.spec_learning import with_query_log
 from anonfit.tables.reading import read_table
@@ -317,7 +317,7 @@ def extend(
     kept = known[_allowed(spec, schema, frame[known], _groupings(spec, recoding, nodes[known]))]
     if len(kept) == 0:
         strangers = _persons_left_out(schema, frame, frame[known])
-        unseen_rows = disclosed(len(frame) - len(known), strangers, spec.privacy.least)
+        unseen_rows = Disclosure(spec.privacy.least).rows(len(frame) - len(known), strangers)
         told = f" {unseen_rows} row(s) have a value that the recoding does not know." if unseen_rows else ""
         raise Infeasible(
             f"no region has {_asked(spec)} in the new data, so nothing can be released.{told} "

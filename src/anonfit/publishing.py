@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from anonfit.engines.sinking import write_table
 from anonfit.errors import AnonfitError, AuditFailed, ReleaseError, SpecError, listed
-from anonfit.evidence import audit_made, both_reports, manifest_spec, public_report, require_passed
+from anonfit.evidence import audit_made, both_reports, manifest_spec, public_report, public_rule, require_passed
 from anonfit.files import file_hash, workplace, write_new
 from anonfit.pipeline import Made
 from anonfit.progress import Stage, silent
@@ -31,7 +31,6 @@ from anonfit.release.folder import (
     publish,
 )
 from anonfit.release.loading import Loaded, load_folder
-from anonfit.report.disclosure import disclosed
 from anonfit.report.page import internal_page, report_page
 from anonfit.spec import Spec
 from anonfit.spec_reading import public_spec
@@ -103,7 +102,7 @@ def package_versions() -> dict[str, str]:
 def _manifest(made: Made, report: dict[str, Any], kind: str) -> dict[str, Any]:
     import polars as pl
 
-    least = made.spec.privacy.least
+    rule, counts = public_rule(made), made.rows
     kinds = pl.String | pl.Categorical | pl.Enum
     texts = [name for name, dtype in made.dtypes.items() if isinstance(dtype, kinds)]
     return {
@@ -122,8 +121,8 @@ def _manifest(made: Made, report: dict[str, Any], kind: str) -> dict[str, Any]:
         },
         "rows": {
             "released": made.released,
-            "withheld": disclosed(made.rows.withheld, made.rows.withheld_persons, least),
-            "dropped": disclosed(made.rows.dropped, made.rows.dropped_persons, least),
+            "withheld": rule.rows(counts.withheld, counts.withheld_persons),
+            "dropped": rule.rows(counts.dropped, counts.dropped_persons),
         },
         "audit": {"passed": report["audit"]["passed"], "findings": report["audit"]["findings"]},
     }

@@ -98,6 +98,8 @@ class PrivacySpec:
     """Several quasi-identifiers; none named: all columns of that role are one."""
     class_is_public: bool = False
     """Whether someone could know a person's class; only of trees."""
+    attack_limit: float = 1.0
+    """The fraction of the persons of whose sensitive values a model learned from the release may be sure."""
 
     @property
     def least(self) -> int:

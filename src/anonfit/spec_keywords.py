@@ -20,7 +20,7 @@ __all__ = ["refuse_keywords", "spec_of_keywords"]
 
 SECTIONS = {
     "data": ("table", "query", "missing", "missing_policy", "default_role"),
-    "privacy": ("k", "suppression_limit", "max_confidence"),
+    "privacy": ("k", "suppression_limit", "max_confidence", "attack_limit"),
     "workload": ("denoise", "weights", "features", "selected_by", "weights_from", "clusters", "rules"),
     "method": (
         "algorithm",

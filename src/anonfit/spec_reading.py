@@ -91,6 +91,7 @@ def _privacy(table: dict[str, Any], faults: Faults) -> PrivacySpec:
         max_confidence=faults.number(table, "max_confidence", "privacy", SHARE, 1.0),
         diversity=read_diversity(table.get("diversity", ()), faults),
         quasi_identifiers=read_quasi_identifiers(table.get("quasi_identifiers", NONE), faults),
+        attack_limit=faults.number(table, "attack_limit", "privacy", FRACTION, 1.0),
         class_is_public=faults.kind(table, "class_is_public", "privacy", bool, "true or false", False),
     )
 
@@ -124,7 +125,7 @@ def _method(table: dict[str, Any], faults: Faults) -> MethodSpec:
 
 def _output(table: dict[str, Any], faults: Faults) -> OutputSpec:
     faults.unknown(table, [setting.name for setting in fields(OutputSpec)], "output")
-    found = OutputSpec(
+    return OutputSpec(
         format=faults.choice(table, "format", "output", ("csv", "parquet", "arrow"), "parquet"),
         values=Values(faults.choice(table, "values", "output", Values, "labels")),
         regions=faults.choice(table, "regions", "output", ("domain", "observed"), "domain"),
@@ -132,19 +133,6 @@ def _output(table: dict[str, Any], faults: Faults) -> OutputSpec:
         consent=faults.kind(table, "consent", "output", bool, "true or false", False),
         populations=faults.choice(table, "populations", "output", POPULATIONS, "exact"),
     )
-    if found.regions == "observed" and not found.consent:
-        faults.add(
-            "output.regions = 'observed' releases the smallest and largest value that records of each group "
-            "really have; "
-            "write consent = true in [output] if that is meant."
-        )
-    if found.order == "original" and not found.consent:
-        faults.add(
-            "output.order = 'original' lets anyone who has the input's order tell which row is whose; write "
-            "consent = true in "
-            "[output] if that is meant."
-        )
-    return found
 
 
 def spec_of(tables: Mapping[str, Any], *, folder: Path | None = None) -> Spec:
@@ -180,6 +168,7 @@ def spec_of(tables: Mapping[str, Any], *, folder: Path | None = None) -> Spec:
         folder=folder,
     )
     _check_roles(spec, faults)
+    _check_consent(spec, faults)
     check_diversity(spec, faults)
     check_workload(spec, faults)
     check_application(spec, faults)
@@ -202,6 +191,21 @@ def _open(questions: Mapping[str, str]) -> list[str]:
         f"{told} open in the spec: settle each of these, and remove its line 'decide = …'.",
         *(f"{where or 'the whole spec'}: {question}" for where, question in questions.items()),
     ]
+
+
+GIVES_AWAY = {
+    ("output", "regions", "observed"): "releases the smallest and largest value that records of each group really have",
+    ("output", "order", "original"): "lets anyone who has the input's order tell which row is whose",
+    ("method", "cut_points", "value"): "puts cuts at values of records, which the release then tells",
+}
+"""What needs consent, and why."""
+
+
+def _check_consent(spec: Spec, faults: Faults) -> None:
+    """Refuse what gives away values or places of records, unless that is meant."""
+    for (section, key, word), gives_away in GIVES_AWAY.items():
+        if getattr(getattr(spec, section), key) == word and not spec.output.consent:
+            faults.add(f"{section}.{key} = '{word}' {gives_away}; write consent = true in [output] if that is meant.")
 
 
 def _check_roles(spec: Spec, faults: Faults) -> None:
@@ -250,6 +254,8 @@ def _public_spec(sections: dict[str, Part]) -> Spec:
     if by_selection:
         del method["criterion"]
     parts = {"columns": columns, "privacy": privacy, "workload": workload, "method": method}
+    if method.get("cut_points") == "value":  # earlier releases of this kind say nothing of consent, and are out already
+        parts["output"] = {**tables.get("output", {}), "consent": True}
     spec = spec_of({**tables, **parts})
     return replace(
         spec,

@@ -63,6 +63,8 @@ def check_tree(spec: Spec, faults: Faults) -> None:
                 f"columns.{name}.split = '{column.split}': algorithm = 'tree' divides names along their taxonomy; use "
                 "multiway, or remove it."
             )
+    if spec.privacy.attack_limit < 1:
+        faults.add("privacy.attack_limit is not for algorithm = 'tree'; remove it.")
     _check_target(spec, faults)
     _check_diversity(spec, faults)
 

@@ -116,7 +116,9 @@ def selection_table(selection: SelectionSpec) -> dict[str, Any]:
 def _privacy(privacy: PrivacySpec) -> dict[str, Any]:
     found = {
         "k": privacy.k,
-        **_settings(privacy, PrivacySpec(privacy.k), ("suppression_limit", "max_confidence", "class_is_public")),
+        **_settings(
+            privacy, PrivacySpec(privacy.k), ("suppression_limit", "max_confidence", "class_is_public", "attack_limit")
+        ),
     }
     if privacy.diversity:
         found["diversity"] = [diversity_table(demand) for demand in privacy.diversity]
@@ -204,7 +206,8 @@ def public_tables(spec: Spec, schema: Schema, *, types: Mapping[str, ColumnType]
             if spec.privacy.quasi_identifiers
             else {}
         )
-        | ({"class_is_public": True} if spec.privacy.class_is_public else {}),
+        | ({"class_is_public": True} if spec.privacy.class_is_public else {})
+        | ({"attack_limit": spec.privacy.attack_limit} if spec.privacy.attack_limit < 1 else {}),
         "workload": _public_workload(spec.workload),
         "method": {name: _plain(getattr(method, name)) for name in _public_method(method)},
         "output": {

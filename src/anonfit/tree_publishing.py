@@ -17,7 +17,7 @@ from anonfit.pipeline_outside import engine_for
 from anonfit.progress import Stage, silent
 from anonfit.publishing import package_versions, source_hash
 from anonfit.release.folder import RECORD, VERSION, check_free, publish, read_manifest
-from anonfit.report.disclosure import disclosed
+from anonfit.report.disclosure import Disclosure
 from anonfit.report.tree_picture import drawn_svg
 from anonfit.report.tree_text import drawn_text
 from anonfit.report.trees import TreeFacts, tree_content
@@ -163,6 +163,7 @@ def _asked(made: MadeTree) -> dict[str, Any]:
         "diversity": [diversity_table(one) for one in privacy.diversity],
         "max_confidence": privacy.max_confidence,
         "variant": made.spec.method.variant,
+        "cut_points": str(made.spec.method.cut_points),
         "populations": str(tree.populations),
     }
 
@@ -216,8 +217,9 @@ def publish_tree(made: MadeTree, target: Path, *, replace: bool = False, stage: 
         write_new(folder / TEXT, drawn_text(written))
         write_new(folder / PICTURE, drawn_svg(written))
         k, rows = made.spec.privacy.k, made.rows
-        dropped = disclosed(rows.dropped, rows.dropped_persons, k)
-        report = tree_content(TreeFacts(written, _asked(made), rows.read, dropped, audit.public_figures(k)))
+        dropped = Disclosure(k).rows(rows.dropped, rows.dropped_persons)
+        figures = audit.public_figures(k)
+        report = tree_content(TreeFacts(written, _asked(made), rows.read, rows.released, dropped, figures))
         write_new(folder / AUDIT, json.dumps(report, indent=1, ensure_ascii=False) + "\n")
         records = {"internal.json": _internal(made, audit, target)}
         publish(folder, target, _manifest(made, report), load=_loaded, records=records, replace=replace)

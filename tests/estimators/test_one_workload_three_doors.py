@@ -65,7 +65,7 @@ CASES: dict[str, Case] = {
         {"died": {}},
     ),
     "cut at values": (
-        f'[privacy]\nk = 8\n{DIED}[method]\ncut_points = "value"\nsplit_on = ["age", "sex"]\n',
+        f'[privacy]\nk = 8\n{DIED}[method]\ncut_points = "value"\nsplit_on = ["age", "sex"]\n[output]\nconsent = true\n',
         {"cut_points": "value", "split_on": ["age", "sex"]},
         {"died": {}},
     ),
@@ -115,6 +115,7 @@ def test_three_doors_give_one_recoding(case: str, tmp_path: Path) -> None:
         k=8,
         targets=[{"column": name, **entry} for name, entry in targets.items()],
         release=[*targets, *(["ward"] if "ward" in text else [])],
+        consent=True,
         **DECLARED,
         **words,
     ).recoding.to_json()

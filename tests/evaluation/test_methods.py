@@ -51,8 +51,10 @@ def test_the_paper_s_infogain_is_not_denoised_whatever_the_spec_says() -> None:
 
 @pytest.mark.parametrize("name", ["median", "infogain", "infogain-subset-denoised"])
 def test_named_methods_are_mondrian_s_whatever_the_algorithm_of_the_spec(name: str) -> None:
-    refined = spec(SPEC + "[method]\nalgorithm = 'tdr'\ncut_points = 'value'\ntime_budget = 60\n")
-    split = spec(SPEC + "[method]\ncut_points = 'value'\n")
+    refined = spec(
+        SPEC + "[method]\nalgorithm = 'tdr'\ncut_points = 'value'\ntime_budget = 60\n[output]\nconsent = true\n"
+    )
+    split = spec(SPEC + "[method]\ncut_points = 'value'\n[output]\nconsent = true\n")
     frame = people(200)
     found = method(name).recode(frame, refined, 20, 0)
     assert found.to_json() == method(name).recode(frame, split, 20, 0).to_json()

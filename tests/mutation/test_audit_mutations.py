@@ -1368,6 +1368,7 @@ def random_release(seed: int) -> Shape:
         "splits": {"place": rng.choice(["multiway", "binary"])} if "place" in chosen else None,
         "values": rng.choice(["labels", "labels", "bounds", "labels" if extra == "whose" else "representative"]),
         "cut_points": rng.choice(["simplest", "value"]),
+        "consent": True,
     }
     return Shape(lambda: frame, given, rng.choice(KINDS))
 

@@ -123,6 +123,7 @@ def settings_for(draw: st.DrawFn, names: list[str]) -> dict[str, Any]:
     """Types, taxonomies and ways to split for these columns, and how to write the result."""
     words: dict[str, Any] = {
         "cut_points": draw(st.sampled_from(["simplest", "value"])),
+        "consent": True,
         "types": {},
         "splits": {},
         "missing": (),

@@ -193,12 +193,15 @@ def specs(draw: st.DrawFn) -> Spec:
     consent = draw(st.booleans())
     columns = draw(st.dictionaries(WORDS, column_specs(), max_size=4)) | {"q": ColumnSpec(Role.QUASI_IDENTIFIER)}
     workload = draw(workloads(columns))
-    has_target = any(column.role == Role.TARGET for column in columns.values())
     asked = draw(demands(columns))
     unasked = {name for name, column in columns.items() if column.role == Role.SENSITIVE} - {
         one.column for one in asked
     }
     waived = {name: replace(columns[name], diversity="none", reason=draw(REASONS)) for name in sorted(unasked)}
+    has_target, has_sensitive = (
+        any(column.role == role for column in columns.values()) for role in (Role.TARGET, Role.SENSITIVE)
+    )
+    method = draw(methods(columns, workload))
     return Spec(
         columns=columns | waived,
         privacy=PrivacySpec(
@@ -206,6 +209,7 @@ def specs(draw: st.DrawFn) -> Spec:
             draw(st.floats(0, 1)),
             draw(st.floats(0.1, 1)) if has_target else 1.0,
             asked,
+            attack_limit=draw(st.floats(0, 1)) if has_sensitive else 1.0,
         ),
         data=DataSpec(
             draw(st.none() | st.text(min_size=1, max_size=8)),
@@ -215,7 +219,7 @@ def specs(draw: st.DrawFn) -> Spec:
             draw(st.none() | st.characters(codec="utf-8")),
             draw(st.none() | st.booleans()),
         ),
-        method=draw(methods(columns, workload)),
+        method=method if consent else replace(method, cut_points=CutPoints.SIMPLEST),
         engine=EngineSpec(draw(st.sampled_from(["auto", "memory"]))),
         output=OutputSpec(
             draw(st.sampled_from(["csv", "parquet", "arrow"])),

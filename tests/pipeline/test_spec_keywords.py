@@ -118,11 +118,12 @@ PAIRS: dict[str, tuple[dict[str, Any], str]] = {
             "alpha": 0.25,
             "min_gain": 4,
             "cut_points": "value",
+            "consent": True,
             "seed": 3,
         },
         '[columns.outcome]\nrole = "target"\n[workload]\ntargets = ["outcome"]\n[workload.weights]\nage = 2\n'
         '[method]\ncriterion = "infogain"\ncandidates = "all"\nsplit_on = ["age"]\nweight_rule = "blend"\n'
-        'alpha = 0.25\nmin_gain = 4\ncut_points = "value"\nseed = 3',
+        'alpha = 0.25\nmin_gain = 4\ncut_points = "value"\nseed = 3\n[output]\nconsent = true',
     ),
 }
 

@@ -240,9 +240,9 @@ def test_a_class_of_one_person_is_told_unless_only_the_majority_is(tmp_path: Pat
 
 def test_cuts_of_private_columns_are_no_values(tmp_path: Path) -> None:
     with pytest.raises(RequestError, match="values of single persons in the private column 'dose'"):
-        af.run_tree(spec(method__cut_points="value"), tmp_path / "out")
+        af.run_tree(spec(method__cut_points="value", output__consent=True), tmp_path / "out")
     unread = {"role": "identifier"}
-    made = af.run_tree(spec(method__cut_points="value", columns__dose=unread), tmp_path / "out")
+    made = af.run_tree(spec(method__cut_points="value", output__consent=True, columns__dose=unread), tmp_path / "out")
     assert made.audit["audit"]["passed"]
 
 

@@ -14,6 +14,7 @@ import pytest
 
 import anonfit as af
 from anonfit.errors import AnonfitError, SpecError
+from anonfit.report.content import CONSENTED
 from waivers import WAIVED, waived
 
 ROWS = 400
@@ -225,13 +226,14 @@ def test_row_order_tells_nothing() -> None:
     assert first.recoding.to_json() == again.recoding.to_json()
 
 
-def test_observed_regions_and_original_order_need_consent() -> None:
+def test_what_tells_values_or_places_of_records_needs_consent() -> None:
     frame = planted().drop("name", "income", "born")
     words = {"quasi_identifiers": ["size", "place"], "k": 7, "sensitive": waived("illness")}
-    for option in ({"regions": "observed"}, {"order": "original"}):
-        with pytest.raises(SpecError, match="consent"):
+    for option in ({"regions": "observed"}, {"order": "original"}, {"cut_points": "value"}):
+        with pytest.raises(SpecError, match="write consent = true in"):
             af.anonymize(frame, **words, **option)
-        af.anonymize(frame, **words, **option, consent=True)
+        release = af.anonymize(frame, **words, **option, consent=True)
+        assert release.report["not_covered"][0] in CONSENTED.values()
 
 
 def test_a_nearly_distinct_raw_column_needs_to_be_written_out() -> None:

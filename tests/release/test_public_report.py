@@ -17,6 +17,7 @@ import anonfit as af
 from anonfit.algorithms.mondrian import SelectionAnswers
 from anonfit.privacy.catalogue import MODELS
 from anonfit.report.asking import aims_of, method_name
+from anonfit.report.disclosure import Disclosure
 from anonfit.report.diversity import WORDS as SENTENCES
 from anonfit.report.diversity import diversity_content
 from anonfit.report.page import report_page
@@ -248,13 +249,13 @@ HIDDEN = {"imprecision": None, "precision": None, "recall": None}
 def test_a_selection_is_told_only_if_all_parts_are_none_or_enough(
     asked_for: int, answered: int, figures: dict[str, Any]
 ) -> None:
-    found = public_selections(answers((asked_for, answered)), [WHERE], total=100, least=10)
+    found = public_selections(answers((asked_for, answered)), [WHERE], Disclosure(10), total=100)
     assert found == {"asked": 1, "multiples_of": 10, "answers": [{"number": 1, **figures}]}
 
 
 def test_figures_of_nearly_equal_selections_cannot_be_subtracted() -> None:
     told = {
-        public_selections(answers((asked_for, 80)), [WHERE], total=100, least=10)["answers"][0]["imprecision"]  # type: ignore[index]
+        public_selections(answers((asked_for, 80)), [WHERE], Disclosure(10), total=100)["answers"][0]["imprecision"]  # type: ignore[index]
         for asked_for in range(41, 51)
     }
     assert told == {30}
@@ -262,7 +263,7 @@ def test_figures_of_nearly_equal_selections_cannot_be_subtracted() -> None:
 
 def test_selections_for_each_value_are_told_as_one_over_the_frequent_values() -> None:
     found = public_selections(
-        answers((30, 45), (55, 55), (12, 70), (3, 100), (50, 50)), [EACH, WHERE], total=100, least=10
+        answers((30, 45), (55, 55), (12, 70), (3, 100), (50, 50)), [EACH, WHERE], Disclosure(10), total=100
     )
     assert found is not None
     assert found["answers"] == [
@@ -272,22 +273,22 @@ def test_selections_for_each_value_are_told_as_one_over_the_frequent_values() ->
 
 
 def test_values_that_few_are_answered_in_vain_count_with_the_others() -> None:
-    found = public_selections(answers((30, 36), (40, 46), (30, 30)), [EACH], total=100, least=10)
+    found = public_selections(answers((30, 36), (40, 46), (30, 30)), [EACH], Disclosure(10), total=100)
     assert found is not None
     assert found["answers"] == [{"number": 1, "imprecision": 10, "precision": 0.91, "recall": 1.0}]
-    found = public_selections(answers((30, 33), (40, 46), (30, 30)), [EACH], total=100, least=10)
+    found = public_selections(answers((30, 33), (40, 46), (30, 30)), [EACH], Disclosure(10), total=100)
     assert found is not None
     assert found["answers"] == [{"number": 1, **HIDDEN}]
 
 
 def test_the_number_of_values_is_not_told() -> None:
-    few = public_selections(answers((60, 60), (40, 40)), [EACH], total=100, least=10)
-    many = public_selections(answers((60, 60), (35, 35), *[(1, 1)] * 5), [EACH], total=100, least=10)
+    few = public_selections(answers((60, 60), (40, 40)), [EACH], Disclosure(10), total=100)
+    many = public_selections(answers((60, 60), (35, 35), *[(1, 1)] * 5), [EACH], Disclosure(10), total=100)
     assert few == many
 
 
 def test_answers_that_cannot_be_told_apart_are_not_told() -> None:
-    found = public_selections(answers((30, 45), (55, 55)), [EACH], total=100, least=10)
+    found = public_selections(answers((30, 45), (55, 55)), [EACH], Disclosure(10), total=100)
     assert found == {"asked": 1, "multiples_of": 10, "answers": []}
 
 

@@ -18,7 +18,7 @@ from reported import KINDS, WORDS, K, people, released
 
 import anonfit as af
 from anonfit.appraisal import appraise_thoroughly
-from anonfit.report.disclosure import disclosed, few, may_tell, told_number, told_share
+from anonfit.report.disclosure import EVERYTHING, Disclosure
 
 # --- the rule ----------------------------------------------------------------------------------------------------
 
@@ -26,12 +26,25 @@ from anonfit.report.disclosure import disclosed, few, may_tell, told_number, tol
 @pytest.mark.parametrize("persons", range(31))
 def test_the_rule(persons: int) -> None:
     is_told = persons in (0, 30) or 7 <= persons <= 23
-    assert may_tell(persons, 30, 7) == is_told
-    assert isinstance(told_share(persons, 30, 7)["persons"], int) == is_told
-    assert isinstance(told_share(persons, 30, 7)["share"], float) == is_told
-    assert told_share(persons, 30, 0) == {"persons": persons, "share": persons / 30}
-    assert isinstance(told_number(persons, 7), int) == (persons == 0 or persons >= 7)
-    assert disclosed(50, persons, 7) == ("fewer than 7" if few(persons, 7) else 50)
+    rule, several = Disclosure(7), Disclosure(7, rows_are_persons=False)
+    assert rule.may_tell(persons, 30) == several.may_tell(persons, 30) == is_told
+    assert rule.may_tell_rows(persons, 30) == is_told
+    assert several.may_tell_rows(persons, 30) == (persons in (0, 30))
+    assert isinstance(rule.share(persons, 30)["persons"], int) == is_told
+    assert isinstance(rule.share(persons, 30)["share"], float) == is_told
+    assert EVERYTHING.share(persons, 30) == {"persons": persons, "share": persons / 30}
+    assert isinstance(rule.number(persons), int) == (persons == 0 or persons >= 7)
+    assert rule.rows(50, persons) == ("fewer than 7" if rule.few(persons) else 50)
+    assert several.number(persons) == (rule.number(persons) if persons < 7 else persons // 7 * 7)
+    assert rule.rounded(persons) == persons
+
+
+def few(persons: int, k: int) -> bool:
+    return Disclosure(k).few(persons)
+
+
+def may_tell(persons: int, of: int, k: int) -> bool:
+    return Disclosure(k).may_tell(persons, of)
 
 
 # --- figures about few -------------------------------------------------------------------------------------------
@@ -133,7 +146,7 @@ def test_figures_about_few_would_be_found() -> None:
     found: set[str] = set()
     for frame in (table(1, 3), table(2, 3), table(4, 1), people()):
         release = released("classes", frame)
-        thorough = appraise_thoroughly(release._made, ks=(7, 20)).content(0)
+        thorough = appraise_thoroughly(release._made, ks=(7, 20)).content(EVERYTHING)
         found |= set(offences({**release.report, **thorough}, K))
     assert {"predictions of outcome", "comparison of outcome", "curve", "initial_risk.alone.persons"} <= found
     assert "gain of outcome" in found

@@ -16,6 +16,7 @@ from anonfit.appraisal import appraise_thoroughly, risk_utility_curve
 from anonfit.errors import RequestError
 from anonfit.report.comparison import comparison_content
 from anonfit.report.curve import curve_content, read_ks
+from anonfit.report.disclosure import EVERYTHING, Disclosure
 from anonfit.report.group_bins import group_bins
 from anonfit.report.initial import InitialRisk, initial_content, initial_risk
 
@@ -44,7 +45,7 @@ def test_the_initial_risk_counts_persons(entity: str | None, count: str | None, 
 
 
 def told(alone: int, below: int, persons: int = 100, least: int = 10) -> tuple[Any, Any, bool]:
-    content = initial_content(InitialRisk(persons, 80, 1, alone, below), least)
+    content = initial_content(InitialRisk(persons, 80, 1, alone, below), Disclosure(least))
     return content["alone"]["persons"], content["below_k"]["persons"], content["average"] is not None
 
 
@@ -135,7 +136,7 @@ def thorough() -> Any:
 
 
 def test_the_purpose_gains_where_there_is_something_to_gain(thorough: Any) -> None:
-    found = comparison_content(thorough.comparison, K)
+    found = comparison_content(thorough.comparison, Disclosure(K))
     assert (found["known_rows"], found["held_out_rows"], found["sampled"]) == (2000, 1000, False)
     lines = {line["column"]: line for line in found["targets"]}
     for line in lines.values():
@@ -157,9 +158,9 @@ def test_a_target_that_decides_its_own_region_is_not_judged() -> None:
     words: dict[str, Any] = {"targets": ["age", "outcome"], "insensitive": ["cost"]}
     found = appraise_thoroughly(released("classes", **words)._made, ks=(5,))
     assert found.comparison is not None
-    assert [line["column"] for line in comparison_content(found.comparison, 0)["targets"]] == ["outcome"]
+    assert [line["column"] for line in comparison_content(found.comparison, EVERYTHING)["targets"]] == ["outcome"]
     assert found.curve is not None
-    assert [line["column"] for line in curve_content(found.curve, 0)["points"][0]["targets"]] == ["outcome"]
+    assert [line["column"] for line in curve_content(found.curve, EVERYTHING)["points"][0]["targets"]] == ["outcome"]
     assert [line.column for line in found.predictions] == ["age", "outcome"]
     assert appraise_thoroughly(released("generalized")._made).comparison is None
 
@@ -170,7 +171,7 @@ def test_too_few_rows_are_not_compared() -> None:
 
 def test_the_same_release_gives_the_same_figures() -> None:
     first, again = (
-        comparison_content(appraise_thoroughly(released("classes")._made).comparison, K)  # type: ignore[arg-type]
+        comparison_content(appraise_thoroughly(released("classes")._made).comparison, Disclosure(K))  # type: ignore[arg-type]
         for _ in range(2)
     )
     assert first == again
@@ -189,7 +190,7 @@ def test_a_persons_rows_are_not_parted() -> None:
 
 def test_of_a_large_table_some_rows_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("anonfit.report.trial.ROWS", 300)
-    found = comparison_content(appraise_thoroughly(released("classes")._made).comparison, K)  # type: ignore[arg-type]
+    found = comparison_content(appraise_thoroughly(released("classes")._made).comparison, Disclosure(K))  # type: ignore[arg-type]
     assert (found["known_rows"], found["held_out_rows"], found["sampled"]) == (200, 100, True)
 
 
@@ -197,7 +198,7 @@ def test_of_a_large_table_some_rows_are_drawn(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_curve_has_a_point_for_each_k(thorough: Any) -> None:
-    points = curve_content(thorough.curve, K)["points"]
+    points = curve_content(thorough.curve, Disclosure(K))["points"]
     assert [point["k"] for point in points] == [5, 20, 5000]
     assert [point["highest_risk"] for point in points] == [1 / 5, 1 / 20, 1 / 5000]
     assert points[0]["average_risk"] > points[1]["average_risk"]
@@ -230,7 +231,7 @@ def test_the_average_risk_of_a_curve_is_that_of_the_persons_of_groups(words: dic
     sizes = rows.group_by("node").agg(persons=persons)["persons"]
     found = appraise_thoroughly(made, ks=(5,)).curve
     assert found is not None
-    (point,) = curve_content(found, 0)["points"]
+    (point,) = curve_content(found, EVERYTHING)["points"]
     assert point["average_risk"] == round(len(sizes) / sizes.sum(), 5)
     assert point["average_risk"] <= point["highest_risk"] == 1 / 5
 

@@ -9,6 +9,7 @@ import pytest
 
 from anonfit.query_logs.tallies import Ask
 from anonfit.report.application_sections import queries_part, rules_section
+from anonfit.report.disclosure import Disclosure
 from anonfit.report.queries import internal_queries, public_queries, query_figures
 from anonfit.utility.queries import Measure, QueryAnswer
 
@@ -19,7 +20,7 @@ def query(true: int, answered: int, expected: float, *, kept: int | None = None,
 
 
 def told(*answers: QueryAnswer, total: int = 1000, least: int = 10) -> dict[str, Any]:
-    return public_queries(list(answers), asked=len(answers), total=total, least=least)
+    return public_queries(list(answers), Disclosure(least), asked=len(answers), total=total)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +52,8 @@ def test_all_that_is_told_follows_from_imprecision_in_multiples_of_k() -> None:
 
 
 def test_where_persons_have_several_rows_nothing_is_told() -> None:
-    assert public_queries(None, asked=3, total=100, least=5)["told"] == 0
+    rule = Disclosure(5, rows_are_persons=False)
+    assert public_queries([query(50, 100, 60.0)], rule, asked=3, total=100)["told"] == 0
 
 
 def test_means_are_over_all_times_a_query_was_asked() -> None:

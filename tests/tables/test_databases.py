@@ -17,6 +17,7 @@ from postgresql_server import PASSWORD, programs, server
 
 import anonfit as af
 from anonfit.errors import AnonfitError, DataError, ReleaseError, SpecError
+from anonfit.spec_reading import spec_of
 from anonfit.tables.databases import database_source
 
 ROWS = 300
@@ -217,3 +218,30 @@ def test_whole_numbers_that_sqlite_does_not_know(tmp_path):
     release = af.anonymize(frame, quasi_identifiers=["age"], insensitive=["count"], k=3)
     with pytest.raises(ReleaseError, match="no whole numbers as large as some of 't'"):
         release.to_table(f"sqlite:{tmp_path / 'out.db'}", "t")
+
+
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+def test_a_query_of_a_duckdb_file_reads_no_other_file(duckdb_file, tmp_path, engine):
+    import duckdb
+
+    (tmp_path / "other.csv").write_text("age,sex\n" + "1,f\n" * 20, encoding="utf-8")
+    with duckdb.connect(str(tmp_path / "other.duckdb")) as connection:
+        connection.execute("CREATE TABLE t AS SELECT 1 AS age FROM range(20)")
+    others = [
+        f"SELECT * FROM read_csv('{tmp_path}/other.csv')",
+        f"SELECT content AS age FROM read_text('{tmp_path}/other.csv')",
+        f"SELECT file AS age FROM glob('{tmp_path}/*')",
+        f"SELECT * FROM '{tmp_path}/other.csv'",
+        f"SELECT age FROM '{tmp_path}/other.duckdb'.t",
+    ]
+    for query in others:
+        tables = {
+            "version": 1,
+            "data": {"source": f"duckdb:{duckdb_file}", "query": query, "default_role": "insensitive"},
+            "columns": {"age": {"role": "quasi-identifier"}},
+            "privacy": {"k": 2},
+            "engine": {"name": engine},
+        }
+        with pytest.raises(DataError, match="cannot be read"):
+            af.run(spec_of(tables), tmp_path / "out")
+        assert not (tmp_path / "out").exists()

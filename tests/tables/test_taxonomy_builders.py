@@ -213,7 +213,7 @@ def test_built_taxonomies_can_be_written_and_read(tmp_path: Path, suffix: str) -
         (lambda: build.dates(date(2024, 2, 1), date(9999, 1, 1)), "9999"),
         (lambda: build.dates(date(2024, 1, 1), date(2024, 2, 1), levels=["years"]), "did you mean 'year'"),
         (lambda: build.dates(date(2024, 1, 1), date(2024, 2, 1), levels=["year", "day"]), "finer to coarser"),
-        (lambda: build.masked(["7*"]), "it is in '7\\*'"),
+        (lambda: build.masked(["7*"]), "it is in 1"),
         (lambda: build.masked(["75011"], levels=[2, 3]), "do not descend"),
         (lambda: build.masked(["75011"], levels=[5]), "do not descend"),
         (lambda: build.masked([]), "no leaf"),

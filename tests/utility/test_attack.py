@@ -16,6 +16,7 @@ import pytest
 
 import anonfit as af
 from anonfit.report.attack import attack_content
+from anonfit.report.disclosure import Disclosure
 from anonfit.tables.schema import Role
 from anonfit.utility.attack import Attack, Sample, attack, draw_persons, link
 from anonfit.utility.guessing import Guesses, Records, Secret
@@ -208,33 +209,33 @@ def made_up(*guesses: Guesses, **words: Any) -> Attack:
 
 def test_shares_of_few_persons_are_not_told() -> None:
     few_wrong = Guesses("illness", 100, False, of_group=96.5, of_others=60, of_table=50, of_other_rows=50)
-    line = attack_content(made_up(few_wrong), least=10, roles={"illness": Role.SENSITIVE})["inference"][0]
+    line = attack_content(made_up(few_wrong), Disclosure(10), roles={"illness": Role.SENSITIVE})["inference"][0]
     assert line["role"] == "sensitive"
     assert (line["accuracy"], line["gain"]) == (None, None)
     assert (line["accuracy_by_others"], line["baseline"], line["gain_by_others"]) == (0.6, 0.5, 0.1)
-    own = attack_content(made_up(few_wrong), least=0)["inference"][0]
+    own = attack_content(made_up(few_wrong), Disclosure(0))["inference"][0]
     assert (own["accuracy"], own["gain"]) == (0.965, 0.465)
     none_wrong = Guesses("illness", 100, False, of_group=100, of_others=9, of_table=50, of_other_rows=50)
-    line = attack_content(made_up(none_wrong), least=10)["inference"][0]
+    line = attack_content(made_up(none_wrong), Disclosure(10))["inference"][0]
     assert (line["accuracy"], line["accuracy_by_others"]) == (1.0, None)
 
 
 def test_few_who_are_not_linked_are_not_counted_out() -> None:
-    content = attack_content(made_up(linked=97), least=10)
+    content = attack_content(made_up(linked=97), Disclosure(10))
     assert content["linked"]["persons"] == "all but fewer than 10"
-    assert attack_content(made_up(linked=97), least=0)["linked"]["persons"] == 97
+    assert attack_content(made_up(linked=97), Disclosure(0))["linked"]["persons"] == 97
 
 
 def test_errors_of_numbers_are_told_as_shares_only() -> None:
     numbers = Guesses(
         "wage", 100, True, of_group=123456.5, of_others=200000.0, of_table=246913.0, of_other_rows=250000.0
     )
-    content = attack_content(made_up(numbers), least=10)
+    content = attack_content(made_up(numbers), Disclosure(10))
     assert content["inference"][0]["error_saved"] == 0.5
     assert content["inference"][0]["error_saved_by_others"] == 0.2
     assert "123456" not in json.dumps(content)
     flat = Guesses("wage", 100, True, 0.0, 0.0, 0.0, 0.0)
-    assert attack_content(made_up(flat), least=10)["inference"][0]["error_saved"] == 0.0
+    assert attack_content(made_up(flat), Disclosure(10))["inference"][0]["error_saved"] == 0.0
 
 
 # --- releases ---------------------------------------------------------------------------------------------------
@@ -306,7 +307,7 @@ def test_withheld_persons_are_not_counted(withheld: int) -> None:
     frame = people().drop("who", "many")
     release = af.anonymize(frame, **words)
     # New data that lacks all but three persons of some regions.
-    nodes = link(release.recoding, frame)
+    nodes = link(release.recoding, frame).nodes
     order = pl.Series(nodes).to_frame("node").select(pl.int_range(pl.len()).over("node")).to_series()
     small = np.unique(nodes)[: -(-withheld // 3)]
     left = frame.filter((order < 3) | ~pl.Series(np.isin(nodes, small)))
@@ -327,7 +328,7 @@ def test_a_sample_from_elsewhere_is_linked_by_the_recoding() -> None:
         people().drop("who", "many"), quasi_identifiers=["age", "sex"], k=7, sensitive=waived("illness", "wage")
     )
     strangers = pl.DataFrame({"age": [30, 999, 40], "sex": ["f", "m", "x"]})
-    nodes = link(release.recoding, strangers)
+    nodes = link(release.recoding, strangers).nodes
     assert nodes[0] >= 0
     assert nodes[1] >= 0  # the outermost interval is open
     named = af.anonymize(
@@ -337,7 +338,7 @@ def test_a_sample_from_elsewhere_is_linked_by_the_recoding() -> None:
         sensitive=waived("illness", "wage"),
         domains={"sex": ["f", "m"]},
     )
-    assert link(named.recoding, strangers)[2] == -1
+    assert link(named.recoding, strangers).nodes[2] == -1
 
 
 def test_a_report_is_the_same_for_the_same_seed(tmp_path: Path) -> None:

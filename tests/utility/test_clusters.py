@@ -101,6 +101,7 @@ def test_points_are_the_middles_of_intervals_and_shares_of_names() -> None:
         release=["raw"],
         domains={"age": [0, 40]},
         cut_points="value",
+        consent=True,
         split_on=["age"],
     )
     nodes = release.recoding.nodes(release.recoding.cells(frame))

@@ -178,7 +178,9 @@ def test_every_row_is_asked_for_without_a_condition() -> None:
 
 def test_open_ends_reach_as_far_as_the_interval_beside_them() -> None:
     frame = pl.DataFrame({"x": [1.0, 2.0, 3.0, 4.0, 11.0, 12.0, 13.0, 14.0]})
-    spec = parse_spec("version = 1\ncolumns.x.role = 'quasi-identifier'\nprivacy.k = 4\nmethod.cut_points = 'value'")
+    spec = parse_spec(
+        "version = 1\ncolumns.x.role = 'quasi-identifier'\nprivacy.k = 4\nmethod.cut_points = 'value'\noutput.consent = true"
+    )
     made = make(spec, source=frame, threads=1)
     kinds = kinds_of(made.schema.columns, frame)
     # One cut at 11: to recipients the column reaches from 0 to 22.

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from anonfit.pipeline import make
+from anonfit.report.disclosure import Disclosure
 from anonfit.report.rules import rules_content
 from anonfit.spec_reading import parse_spec
 from anonfit.utility.rule_items import Item, items_of
@@ -128,7 +129,7 @@ def test_rules_of_a_release_are_counted_by_labels_and_values() -> None:
 def test_what_may_be_told_of_raw_rows() -> None:
     def told(raw: tuple[int, int], *, least: int = 10, rows_are_persons: bool = True) -> bool | None:
         rule = Rule(("a",), "b", 2.0, 1000, (100, 90), raw)
-        content = rules_content([rule], least, rows_are_persons=rows_are_persons)
+        content = rules_content([rule], Disclosure(least, rows_are_persons=rows_are_persons))
         assert content["rules"][0]["confidence"] == 0.9
         assert ("raw_support" in content["rules"][0]) == (least == 0)
         found: bool | None = content["rules"][0]["holds"]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from anonfit.auditing.diversity import PERSONS_UNKNOWN
 from anonfit.auditing.figures import Figure, Share
 from anonfit.auditing.request import Request, SetDemand
-from anonfit.auditing.result import Audit, Diversity, Finding, GroupSizes, LabelCheck, SetSizes, SourceCheck
+from anonfit.auditing.result import WITHHELD, Audit, Diversity, Finding, GroupSizes, LabelCheck, SetSizes, SourceCheck
 
 __all__ = ["all_findings"]
 
@@ -192,7 +192,7 @@ def _withheld(absent: Share, asked: int | range) -> Finding:
     good, bad = "Source rows are released or withheld.", "The source rows that are not released are not those withheld."
     number = absent.persons
     exact = None if isinstance(asked, range) else asked
-    return Finding("withheld rows", words, number, met, good if met else bad, persons=number, asked_persons=exact)
+    return Finding(WITHHELD, words, number, met, good if met else bad, persons=number, asked_persons=exact)
 
 
 def _joint(below: Figure) -> Finding:

@@ -106,7 +106,46 @@ def run_audit(request: Request) -> Audit:
         findings=(),
         notes=notes_of(request, evidence=evidence),
     )
-    return replace(audit, findings=tuple(all_findings(audit, request, names=table.names)))
+    found = replace(audit, findings=tuple(all_findings(audit, request, names=table.names)))
+    if evidence.persons.counted != "entities" or not request.k:
+        return found
+    told = _rounded(audit, request, released, evidence=evidence)
+    return replace(found, _rounded=replace(told, findings=tuple(all_findings(told, request, names=table.names))))
+
+
+def _rounded(audit: Audit, request: Request, released: Released, *, evidence: Evidence) -> Audit:
+    """What may be told of persons who have several rows: their numbers in multiples of k, rounded down.
+
+    Whoever has the file can count its rows; exact numbers of persons would tell by subtraction how many rows of a group
+    are of one person, and so would exact figures of diversity, which count a person's equal values once.
+    """
+    k = request.k or 1
+    sizes = evidence.sizes // k * k
+
+    def down(share: Share) -> Share:
+        return Share(share.persons // k * k, share.of // k * k)
+
+    def least(persons: int | None) -> int | None:
+        return persons if persons is None or persons < k else persons // k * k
+
+    return replace(
+        audit,
+        persons=audit.persons // k * k,
+        sizes=group_sizes(sizes, k),
+        sets=sizes_of_sets(released, request, evidence=evidence, rounded=True),
+        prosecutor=prosecutor_risk(sizes, request.thresholds),
+        marketer=marketer_risk(sizes, None),
+        diversity=tuple(
+            one
+            if one.found is None or one.asked is None or one.model == "distinct-l"
+            else replace(one, found=replace(one.found, value=one.asked))
+            for one in audit.diversity
+        ),
+        raw_columns=tuple(
+            replace(one, certain=down(one.certain), likely=down(one.likely), smallest=least(one.smallest))
+            for one in audit.raw_columns
+        ),
+    )
 
 
 def _everyone(evidence: Evidence) -> int:
@@ -203,12 +242,15 @@ def _suppressed(released: Released) -> Share:
     return Share(int(rows[stars.to_numpy()].sum()), released.rows)
 
 
-def sizes_of_sets(released: Released, request: Request, *, evidence: Evidence) -> tuple[SetSizes, ...]:
-    """The groups of every one of several quasi-identifiers."""
+def sizes_of_sets(
+    released: Released, request: Request, *, evidence: Evidence, rounded: bool = False
+) -> tuple[SetSizes, ...]:
+    """The groups of every one of several quasi-identifiers; persons in multiples of k, if they are to be rounded."""
     found = []
     for demand in request.sets:
         coarse = _regrouped(evidence, released, demand.columns)
         sizes = persons_in_groups(evidence.persons, coarse.of_row, coarse.count)
+        sizes = sizes // demand.k * demand.k if rounded and demand.k else sizes
         found.append(SetSizes(demand.columns, demand.k, group_sizes(sizes, demand.k)))
     return tuple(found)
 

@@ -40,6 +40,7 @@ class Promise:
     regions: Literal["domain", "observed"]
     order: Literal["sorted", "original"]
     consent: bool
+    attack_limit: float = 1.0
 
     def having(self, role: str) -> tuple[str, ...]:
         """The columns of a role."""
@@ -87,13 +88,14 @@ def _columns(spec: Settings) -> dict[str, Settings]:
 
 
 def _demands(privacy: Settings) -> dict[str, Any]:
-    privacy.known(("k", "suppression_limit", "max_confidence", "diversity", "quasi_identifiers"))
+    privacy.known(("k", "suppression_limit", "max_confidence", "diversity", "quasi_identifiers", "attack_limit"))
     k, limit = privacy.get("k", int), privacy.get("suppression_limit", float, 0.0)
     if not 0 <= limit <= 1:
         raise ReleaseError("The suppression limit in the spec of the manifest is no fraction between 0 and 1.")
     return {
         "k": k,
         "suppression_limit": limit,
+        "attack_limit": privacy.get("attack_limit", float, 1.0),
         "sets": _sets(privacy.parts("quasi_identifiers", ()), k),
     }
 

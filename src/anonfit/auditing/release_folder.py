@@ -258,4 +258,10 @@ def _beyond(promise: Promise, source: object) -> list[Finding]:
     if entity is not None and source is None:
         sentence = "Persons were counted as rows: their entities are only in the source."
         found.append(Finding("entities", entity, None, None, sentence))
+    if promise.attack_limit < 1:
+        # It was held when the file was published; a demand that no audit can check would fail every one.
+        sentence = (
+            "What a model learns across groups was limited when this was published; an audit does not measure it."
+        )
+        found.append(Finding("attack_limit", None, None, None, sentence))
     return found

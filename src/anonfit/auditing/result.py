@@ -10,6 +10,7 @@ from anonfit.auditing.figures import PERSONS, Figure, Share, few, plain
 
 __all__ = [
     "UNKNOWN_PERSONS",
+    "WITHHELD",
     "Audit",
     "Bin",
     "Diversity",
@@ -25,6 +26,10 @@ __all__ = [
     "ThresholdShare",
 ]
 
+WITHHELD = "withheld rows"
+"""The finding on source rows that are not released."""
+PUBLIC_SOURCE = ("by_labels", "compared", "not_in_source", "unmatched", "absent_inside", "in_several")
+"""What everybody may know of the comparison with the source."""
 UNKNOWN_PERSONS = "rows in place of persons"
 """What is counted where persons have several rows and nothing says which."""
 
@@ -194,6 +199,8 @@ class Audit:
     sorted: bool | None  # None: not asked
     findings: tuple[Finding, ...]
     notes: tuple[str, ...]
+    _rounded: Audit | None = field(default=None, repr=False, compare=False)
+    """The same with persons in multiples of k, where persons are entities: see `measuring`."""
 
     @property
     def k(self) -> int | None:
@@ -226,8 +233,11 @@ class Audit:
     def public(self, k: int) -> dict[str, Any]:
         """The same without any figure about fewer than k persons, or all but fewer than k.
 
-        Figures of the groups of one of several quasi-identifiers are held against its own k.
+        Figures of the groups of one of several quasi-identifiers are held against its own k. Of source rows that are
+        not released nothing is told here: what may be told of them, the manifest says.
         """
+        if self._rounded is not None:
+            return self._rounded.public(k) | {"passed": self.passed}
         own = {", ".join(one.columns): k if one.k is None else one.k for one in self.sets}
         hidden = tuple(
             _hidden(one, own.get((one.where or "").rpartition(" in groups of ")[2], k)) for one in self.findings
@@ -237,6 +247,9 @@ class Audit:
             "passed": self.passed,
             "k": smallest,
             **plain(replace(self, findings=hidden), k),
+            "source": None
+            if self.source is None
+            else {name: plain(getattr(self.source, name), k) for name in PUBLIC_SOURCE},
             "sets": [plain(one, own[", ".join(one.columns)]) for one in self.sets],
             "diversity": [
                 plain(one, own.get(", ".join(one.settings.get("quasi_identifier", ())), k)) for one in self.diversity
@@ -245,7 +258,10 @@ class Audit:
 
 
 def _hidden(finding: Finding, k: int) -> Finding:
-    """A finding without numbers of fewer than k persons."""
+    """A finding without numbers of fewer than k persons, or of source rows that are not released."""
+    if finding.name == WITHHELD:
+        words = "as stated" if finding.met else "not as stated"
+        return replace(finding, asked="as stated", found=words, persons=None, asked_persons=None)
     found = f"fewer than {k}" if few(finding.persons or 0, k) else finding.found
     asked = f"fewer than {k}" if few(finding.asked_persons or 0, k) else finding.asked
     return replace(finding, found=found, asked=asked, persons=None, asked_persons=None)

@@ -46,6 +46,7 @@ class Asked:
     quasi_identifiers: Sequence[str]
     demands: Sequence[Mapping[str, Any]]
     max_confidence: float
+    attack_limit: float
     workload: Workload
     aims: Sequence[Aim]
     capped: Sequence[str] = ()
@@ -128,6 +129,7 @@ def asked_content(asked: Asked) -> dict[str, Any]:
         "max_confidence": asked.max_confidence,
         "waived": dict(asked.waived),
         "decisions": asked.decisions,
+        **({"attack_limit": asked.attack_limit} if asked.attack_limit < 1 else {}),
         "algorithm": _algorithm(asked),
         "targets": [_target(aim) for aim in asked.aims],
         "denoise": workload.denoise,
@@ -201,6 +203,11 @@ def _demands(asked: Asked) -> list[str]:
     if asked.capped:
         found.append(
             f"{_and(asked.capped)}: no class has more than {asked.max_confidence:.4g} of a group (max_confidence)."
+        )
+    if asked.attack_limit < 1:
+        found.append(
+            "A model learned from all groups together is sure of the sensitive value of at most "
+            f"{asked.attack_limit:.4g} of the persons (attack_limit)."
         )
     return found
 

@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 
 from anonfit.algorithms.mondrian import Persons
 from anonfit.recoding.recoding import Recoding
-from anonfit.report.disclosure import few, told_number, told_share
+from anonfit.report.disclosure import Disclosure
 from anonfit.tables.schema import Column, Role, Schema
-from anonfit.utility.attack import Attack, Sample, attack, draw_persons, link
+from anonfit.utility.attack import Attack, attack, draw_persons, link
 from anonfit.utility.guessing import Guesses, Records, Secret
+from anonfit.utility.learning import SURE, Learned
 from anonfit.workload.request import TargetRequest
 from anonfit.workload.targets import classes_of, is_numeric
 
@@ -43,6 +44,7 @@ def attack_release(
     *,
     targets: Sequence[TargetRequest],
     k: int,
+    least: int,
     seed: int,
 ) -> Attack:
     """Seek persons in their release, by their raw records.
@@ -55,6 +57,7 @@ def attack_release(
         persons: Who the raw rows stand for.
         targets: The targets, with their classes.
         k: The persons that were asked of a group.
+        least: The persons that a public figure must cover, and leave out if it leaves out any.
         seed: For drawing the persons.
 
     Returns:
@@ -64,11 +67,10 @@ def attack_release(
     counts = None if persons.counts is None else persons.counts[released]
     entities = None if persons.entities is None else persons.entities[released]
     records = Records(nodes[released], counts, entities)
-    chosen = draw_persons(len(released), k=k, seed=seed, counts=counts, entities=entities)
+    chosen = draw_persons(len(released), k=least, seed=seed, counts=counts, entities=entities)
     drawn = released[chosen]
     # Only who is in the release is sought: how many are withheld may be too few to be told.
-    everyone = np.ones(len(drawn), np.bool_)
-    sample = Sample(link(recoding, source[drawn]), everyone, None if entities is None else entities[chosen])
+    sample = link(recoding, source[drawn], None if entities is None else entities[chosen])
     asked = {target.column: target for target in targets}
     secrets = []
     for column in schema.of_role(Role.SENSITIVE, Role.TARGET):
@@ -91,33 +93,37 @@ def _values(request: TargetRequest, column: Column, values: pl.Series) -> tuple[
     return numbers, True
 
 
-def attack_content(found: Attack, *, least: int, roles: Mapping[str, Role] | None = None) -> dict[str, Any]:
+def attack_content(found: Attack, rule: Disclosure, *, roles: Mapping[str, Role] | None = None) -> dict[str, Any]:
     """What came of an attack, as it may be told.
 
     Args:
         found: The attack.
-        least: k for what everybody may read, 0 for the owner of the data.
+        rule: What may be told.
         roles: Of the columns that were guessed.
 
     Returns:
         Plain data; None stands for a share of which too few persons are part, or not part.
     """
-    inference = [_guesses(one, least, (roles or {}).get(one.column)) for one in found.guesses]
+    inference = [
+        _guesses(one, rule, (roles or {}).get(one.column)) | _learned(found.learned.get(one.column), rule)
+        for one in found.guesses
+    ]
+    chance, highest, blind = _chances(found, rule)
     content = {
-        "persons": found.persons,
-        "linked": told_share(found.linked, found.persons, least),
+        "persons": rule.rounded(found.persons),
+        "linked": rule.share(found.linked, found.persons),
         "re_identification": {
-            "chance": round(found.chance, DIGITS),
-            "highest": round(found.highest, DIGITS),
-            "blind_chance": round(found.blind_chance, 8),
-            "sharing_with_fewer_than_k": told_number(found.alone, least),
+            "chance": round(chance, DIGITS),
+            "highest": round(highest, DIGITS),
+            "blind_chance": round(blind, 8),
+            "sharing_with_fewer_than_k": rule.number(found.alone),
         },
         "inference": inference,
     }
     return content | {"sentences": _sentences(content)}
 
 
-def _guesses(one: Guesses, least: int, role: Role | None) -> dict[str, Any]:
+def _guesses(one: Guesses, rule: Disclosure, role: Role | None) -> dict[str, Any]:
     line: dict[str, Any] = {"column": one.column, "role": None if role is None else str(role)}
     if one.are_numbers:
         return line | {
@@ -125,9 +131,7 @@ def _guesses(one: Guesses, least: int, role: Role | None) -> dict[str, Any]:
             "error_saved": _saved(one.of_group, one.of_table),
             "error_saved_by_others": _saved(one.of_others, one.of_other_rows),
         }
-    right = [
-        _share(hits, one.persons, least) for hits in (one.of_group, one.of_others, one.of_table, one.of_other_rows)
-    ]
+    right = [_share(hits, one.persons, rule) for hits in (one.of_group, one.of_others, one.of_table, one.of_other_rows)]
     return line | {
         "kind": "classes",
         "accuracy": right[0],
@@ -138,15 +142,42 @@ def _guesses(one: Guesses, least: int, role: Role | None) -> dict[str, Any]:
     }
 
 
+def _chances(found: Attack, rule: Disclosure) -> tuple[float, float, float]:
+    """The chances of taking the right record: on average, at most, and among all."""
+    if found.shared is None or rule.rows_are_persons or not rule.least:
+        return found.chance, found.highest, found.blind_chance
+    chances = 1 / np.maximum(rule.rounded(found.shared), 1)
+    blind = 1 / max(rule.rounded(found.released), 1)
+    return float(chances.mean()) if len(chances) else 0.0, float(chances.max(initial=0.0)), blind
+
+
+def _learned(one: Learned | None, rule: Disclosure) -> dict[str, Any]:
+    """What a model is sure of, of how many persons, and of which share of these it is right; None where these are few,
+    or all but few.
+    """
+    if one is None:
+        return {}
+    sure = _share(one.sure, one.persons, rule)
+    return {
+        "learned": {
+            "at_least": SURE,
+            "sure": sure,
+            "right": None if sure is None or not one.sure else _share(one.right, one.sure, rule),
+            "sure_by_group": _share(one.sure_by_group, one.persons, rule),
+        }
+    }
+
+
 def _saved(error: float, baseline: float) -> float:
     return round(1 - error / baseline, DIGITS) if baseline > 0 else 0.0
 
 
-def _share(hits: float, persons: int, least: int) -> float | None:
+def _share(hits: float, persons: int, rule: Disclosure) -> float | None:
     """A share of right guesses; None where few are right, or wrong."""
-    if not persons or few(ceil(hits), least) or few(ceil(persons - hits), least):
+    if not persons or rule.few(ceil(hits)) or rule.few(ceil(persons - hits)):
         return None
-    return round(hits / persons, DIGITS)
+    # With more digits, shares would tell of how many persons they are.
+    return round(hits / persons, DIGITS if rule.rows_are_persons or not rule.least else 2)
 
 
 def _difference(share: float | None, other: float | None) -> float | None:
@@ -161,8 +192,23 @@ def _sentences(content: Mapping[str, Any]) -> list[str]:
         f"The chance of taking the right record is {chances['chance']:.2%} on average and {chances['highest']:.2%} at "
         f"most; among all records it would be {chances['blind_chance']:.3%}."
     )
-    found += [_sentence(line) for line in content["inference"]]
+    for line in content["inference"]:
+        found.append(_sentence(line))
+        if "learned" in line:
+            found.append(_learned_sentence(line["column"], line["learned"]))
     return found
+
+
+def _learned_sentence(column: str, learned: Mapping[str, Any]) -> str:
+    sure, right, by_group = (
+        "a share that is not told, since too few are or are not," if share is None else f"{share:.1%}"
+        for share in (learned["sure"], learned["right"], learned["sure_by_group"])
+    )
+    of_these = f", and right for {right} of these" if learned["sure"] else ""
+    return (
+        f"{column}: a model learned from all groups together is at least {learned['at_least']:.0%} sure of the value "
+        f"of {sure} of the persons{of_these}; the groups alone make it as likely for {by_group}."
+    )
 
 
 def _off(saved: float) -> str:

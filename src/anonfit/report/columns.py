@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from anonfit.algorithms.mondrian import Anonymized
 from anonfit.recoding.recoding import Recoding
-from anonfit.report.disclosure import may_tell
+from anonfit.report.disclosure import Disclosure
 from anonfit.utility.clusters import ClusterFigures
 from anonfit.utility.discernibility import Discernibility, disagreements, weighted_discernibility
 from anonfit.utility.extents import Extents, common_extents, unnamed_values
@@ -128,11 +128,11 @@ def columns_compared_content(found: tuple[ColumnFigures, ColumnFigures]) -> dict
     }
 
 
-def clusters_content(found: ClusterFigures, least: int, *, rows_are_persons: bool) -> dict[str, Any] | None:
+def clusters_content(found: ClusterFigures, rule: Disclosure) -> dict[str, Any] | None:
     """The clusters of the original and of the release; None where they may not be told because of the rows that were
     left out.
     """
-    if not may_tell(found.rows, found.of, least) or not (rows_are_persons or not least or found.rows == found.of):
+    if not rule.may_tell_rows(found.rows, found.of):
         return None
     return {
         "clusters": found.clusters,

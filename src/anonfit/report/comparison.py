@@ -10,8 +10,7 @@ import numpy as np
 
 from anonfit.algorithms.mondrian import Anonymized, SelectionAnswers
 from anonfit.report.columns import ColumnFigures, columns_compared, columns_compared_content
-from anonfit.report.disclosure import few, may_tell, told_number
-from anonfit.report.predicting import told_classes
+from anonfit.report.disclosure import Disclosure
 from anonfit.report.selections import told_together
 from anonfit.report.trial import Judged, Trial
 from anonfit.utility.held_out import Gain, paired_gain
@@ -40,7 +39,6 @@ class Comparison:
     held_out: int
     of: int
     """All rows that there are."""
-    rows_are_persons: bool
     groups: tuple[int, int]
     """Of the blind regions and of those for the purpose, how many hold somebody."""
     contests: tuple[Contest, ...]
@@ -85,7 +83,6 @@ def compare(trial: Trial | None) -> Comparison | None:
         known_persons=trial.setting.persons(trial.known).total(),
         held_out=len(trial.others),
         of=len(trial.setting.frame),
-        rows_are_persons=trial.setting.rows_are_persons,
         groups=(_groups(blind), _groups(purpose)),
         contests=contests,
         asked=len(workload.selections),
@@ -98,52 +95,57 @@ def _groups(made: Anonymized) -> int:
     return len(np.unique(made.nodes))
 
 
-def comparison_content(found: Comparison, least: int) -> dict[str, Any]:
+def comparison_content(found: Comparison, rule: Disclosure) -> dict[str, Any]:
     """The comparison as it may be told."""
     return {
         "known_rows": found.known,
         "held_out_rows": found.held_out,
         "sampled": found.known + found.held_out < found.of,
         "groups": {"blind": found.groups[0], "purpose": found.groups[1]},
-        "targets": [_contest(contest, least) for contest in found.contests],
-        "selections": _selections(found, least),
+        "targets": [_contest(contest, rule) for contest in found.contests],
+        "selections": _selections(found, rule),
         "columns": None if found.columns is None else columns_compared_content(found.columns),
     }
 
 
-def _contest(contest: Contest, least: int) -> dict[str, Any]:
+def _contest(contest: Contest, rule: Disclosure) -> dict[str, Any]:
     judged = {"whole": contest.whole, "blind": contest.blind, "purpose": contest.purpose}
-    told = {name: judged_content(one, contest.whole, least) for name, one in judged.items()}
+    told = {name: judged_content(one, contest.whole, rule) for name, one in judged.items()}
     different = _different(contest)
-    if different is not None and few(different, least):  # who are right one way only must not be found by subtraction
+    if different is not None and rule.few(different):  # who are right one way only must not be found by subtraction
         told["blind"] = None
     gain = None if None in told.values() else _gain(contest)
     return {
         "column": contest.column,
         "measure": "accuracy" if contest.has_classes else "explained variance",
         **told,
-        "different": None if different is None else told_number(different, least),
+        "different": None if different is None else rule.number(different),
         "gain": None if gain is None else round(gain.share, 4),
         "noise": None if gain is None or not np.isfinite(gain.noise) else round(gain.noise, 4),
     }
 
 
-def judged_content(judged: Judged, whole: Judged, least: int) -> float | None:
+def judged_content(judged: Judged, whole: Judged, rule: Disclosure) -> float | None:
     """The share of right predictions, or of the squared errors that are no longer made; None if it may not be told."""
     if judged.right is not None:
-        return told_classes(int(judged.right.sum()), len(judged.right), least)
+        right, wrong = judged.persons(judged.right), judged.persons(~judged.right)
+        return (
+            None
+            if not len(judged.right) or rule.few(right) or rule.few(wrong)
+            else round(float(judged.right.mean()), 3)
+        )
     assert judged.errors is not None
     assert whole.errors is not None
-    if not len(judged.errors) or not may_tell(len(judged.errors), len(judged.errors), least):
+    if not len(judged.errors) or rule.few(judged.persons()):
         return None
     before = float(whole.errors.mean())
     return round(1 - float(judged.errors.mean()) / before, 3) if before > 0 else 0.0
 
 
 def _different(contest: Contest) -> int | None:
-    """The rows whose class is predicted right one way and wrong the other; None of numbers."""
+    """The persons whose class is predicted right one way and wrong the other; None of numbers."""
     blind, purpose = contest.blind.right, contest.purpose.right
-    return None if blind is None or purpose is None else int((blind != purpose).sum())
+    return None if blind is None or purpose is None else contest.blind.persons(blind != purpose)
 
 
 def _gain(contest: Contest) -> Gain:
@@ -161,9 +163,9 @@ def _gain(contest: Contest) -> Gain:
     return Gain(float(less.mean()), 2 * float(less.std(ddof=1)) / rows**0.5)
 
 
-def _selections(found: Comparison, least: int) -> dict[str, Any] | None:
+def _selections(found: Comparison, rule: Disclosure) -> dict[str, Any] | None:
     """All selections together: how precisely they are answered from blind regions and from those for the purpose."""
-    if found.selections is None or (least and not found.rows_are_persons):
+    if found.selections is None or (rule.least and not rule.rows_are_persons):
         return None
-    blind, purpose = (told_together(one, total=found.known_persons, least=least) for one in found.selections)
+    blind, purpose = (told_together(one, rule, total=found.known_persons) for one in found.selections)
     return {"asked": found.asked, "blind": blind, "purpose": purpose}

@@ -18,7 +18,7 @@ from anonfit.tables.schema import Role, Schema
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ATTACKER", "CONSENTED", "PRESETS", "Facts", "report_content"]
+__all__ = ["ATTACKER", "CONSENTED", "PRESETS", "SEVERAL_RELEASES", "Facts", "read_content", "report_content"]
 
 ATTACKER = (
     "The assumed attacker knows that a person is in the table, knows all of the person's quasi-identifiers "
@@ -31,6 +31,14 @@ ATTACKER_OF_ONE = (
     "the person, and wants to find the person's record or learn more about the person from it."
 )
 
+ACROSS_GROUPS = (
+    "What can be learned across groups: a model of how a sensitive column goes with the quasi-identifiers, learned "
+    "from all groups, may be surer of a person's value than the person's group by itself (see the attack)."
+)
+RARE = (
+    "That somebody's value is missing or rare: the recoding has a place for missing values where there are some, and "
+    "one ('other') for the names that too few persons have, however few these are."
+)
 KNOWLEDGE = "What the attacker knows beyond the quasi-identifiers, such as a raw column's value."
 IN_COMMON = (
     "What all or nearly all members of a group have in common: k-anonymity does not hide it (see the columns below)."
@@ -69,6 +77,7 @@ PRESETS = {"tools": "common tools", "ema-0070": "EMA 0070, PRCI", "strict": "str
 CONSENTED = {
     ("order", "original"): "The order of the rows: it is the input's; who knows that knows which row is whose.",
     ("regions", "observed"): "The ends of labels: they are values of records, the smallest and largest of their group.",
+    ("cut_points", "value"): "The cuts, and so the ends of labels: they are values of records.",
 }
 """What is given away by settings that need consent."""
 
@@ -118,6 +127,10 @@ def _not_covered(facts: Facts) -> list[str]:
         found.append(COLUMNS_TOGETHER)
     if facts.schema.of_role(Role.ENTITY) and (guarded or is_capped):
         found.append(SEVERAL_VALUES)
+    if facts.schema.of_role(Role.SENSITIVE):
+        found.append(ACROSS_GROUPS)
+    if any(column.has_missing or getattr(column, "other", None) for column in facts.recoding.columns):
+        found.append(RARE)
     found.append(MINIMALITY if guarded or is_capped else AS_SMALL_AS_ALLOWED)
     if facts.selections is not None and (facts.selections.get("answers") or facts.selections.get("selections")):
         found.append(CHOSEN_SELECTIONS)
@@ -160,9 +173,13 @@ def _different(table: pl.DataFrame | pl.LazyFrame, name: str) -> int | None:
     return int(table.select(pl.col(name).n_unique()).collect(engine="streaming").item())
 
 
+def read_content(read: int, kept: int, *left_out: Disclosed) -> Disclosed:
+    """The rows that were read: not exactly where the rows left out, which are the others, may not be told."""
+    return f"{kept} or slightly more" if any(isinstance(number, str) for number in left_out) else read
+
+
 def report_content(facts: Facts) -> dict[str, Any]:
     """The report. In the public one every figure is of the released file, or obeys the disclosure rule."""
-    small = any(isinstance(number, str) for number in (facts.dropped, facts.withheld))
     content = {
         "format": "anonfit report",
         "version": 1,
@@ -171,7 +188,7 @@ def report_content(facts: Facts) -> dict[str, Any]:
         "not_covered": _not_covered(facts),
         "rows": {
             "released": facts.released,
-            "read": f"{facts.released} or slightly more" if small else facts.read,
+            "read": read_content(facts.read, facts.released, facts.dropped, facts.withheld),
             "dropped": facts.dropped,
             "withheld": facts.withheld,
         },

@@ -12,7 +12,7 @@ import numpy as np
 from anonfit.algorithms.mondrian import SelectionAnswers
 from anonfit.errors import RequestError
 from anonfit.report.comparison import judged_content
-from anonfit.report.disclosure import few
+from anonfit.report.disclosure import Disclosure
 from anonfit.report.selections import told_together
 from anonfit.report.trial import Judged, Trial
 from anonfit.utility.detail import details
@@ -42,7 +42,6 @@ class Curve:
     known: int
     known_persons: int
     held_out: int
-    rows_are_persons: bool
     columns: tuple[tuple[str, bool], ...]
     """Of the targets: name, and whether it has classes."""
     whole: tuple[Judged, ...]
@@ -63,7 +62,6 @@ def curve(trial: Trial, ks: Sequence[int]) -> Curve:
         known=len(trial.known),
         known_persons=trial.setting.persons(trial.known).total(),
         held_out=len(trial.others),
-        rows_are_persons=trial.setting.rows_are_persons,
         columns=tuple((target.column, target.has_classes) for target in trial.targets),
         whole=trial.judge(None),
         points=tuple(_point(trial, k) for k in ks),
@@ -82,31 +80,31 @@ def _point(trial: Trial, k: int) -> Point:
     return Point(k, len(nodes), members, trial.judge(made), float(np.mean(kept)), trial.answers(made, k))
 
 
-def curve_content(found: Curve, least: int) -> dict[str, Any]:
+def curve_content(found: Curve, rule: Disclosure) -> dict[str, Any]:
     """The curve as it may be told. The risk of a point is what its k allows: the true one of regions that nobody gets
     may be about few persons.
     """
     return {
         "known_rows": found.known,
         "held_out_rows": found.held_out,
-        "points": [_told(found, point, least) for point in found.points],
+        "points": [_told(found, point, rule) for point in found.points],
     }
 
 
-def _told(found: Curve, point: Point, least: int) -> dict[str, Any]:
+def _told(found: Curve, point: Point, rule: Disclosure) -> dict[str, Any]:
     line: dict[str, Any] = {"k": point.k, "highest_risk": 1 / point.k}
-    if not point.groups or few(found.known_persons, least):
+    if not point.groups or rule.few(found.known_persons):
         return line | {"average_risk": None, "kept": None, "targets": [], "precision": None}
     targets = [
         {"column": column, "measure": "accuracy" if classes else "explained variance", "value": told}
         for (column, classes), judged, whole in zip(found.columns, point.judged, found.whole, strict=True)
-        for told in (judged_content(judged, whole, least),)
+        for told in (judged_content(judged, whole, rule),)
     ]
     precision = None
-    if point.selections is not None and (found.rows_are_persons or not least):
-        precision = told_together(point.selections, total=found.known_persons, least=least)["precision"]
+    if point.selections is not None:
+        precision = told_together(point.selections, rule, total=found.known_persons)["precision"]
     return line | {
-        "average_risk": round(point.groups / point.members, 5),
+        "average_risk": round(point.groups / max(rule.rounded(point.members), 1), 5),
         "kept": round(point.kept, 3),
         "targets": targets,
         "precision": precision,

@@ -1,43 +1,71 @@
 # SPDX-License-Identifier: Apache-2.0
 """The disclosure rule: a figure computed on raw data is told only if it covers at least so many persons, and its
-complement none or as many.
-
-`least` is k for what everybody may read. It is 0 for the owner of the data, from whom nothing is hidden.
+complement none or as many. Every figure of a report passes one `Disclosure`, with the persons that it covers.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
-__all__ = ["Disclosed", "disclosed", "few", "may_tell", "told_number", "told_share"]
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["EVERYTHING", "Disclosed", "Disclosure"]
 
 Disclosed = int | str
+Number = TypeVar("Number", int, NDArray[np.int64])
 
 
-def few(persons: int, least: int) -> bool:
-    """Whether a number of persons is some, but too few to be told."""
-    return 0 < persons < least
+@dataclass(frozen=True, slots=True)
+class Disclosure:
+    """What may be told to whom.
+
+    `least` is k for what everybody may read, and 0 for the owner of the data, from whom nothing is hidden. Where a
+    person may have several rows, numbers of rows say nothing of how many persons they cover, and the recipients, who
+    can count the released rows, could subtract from them any exact number of persons.
+    """
+
+    least: int
+    rows_are_persons: bool = True
+
+    def few(self, persons: int) -> bool:
+        """Whether a number of persons is some, but too few to be told."""
+        return 0 < persons < self.least
+
+    def may_tell(self, persons: int, of: int) -> bool:
+        """Whether a figure may be told that sets some of all persons apart from the others."""
+        return not self.few(persons) and not self.few(of - persons)
+
+    def may_tell_rows(self, rows: int, of: int) -> bool:
+        """The same of a figure that sets some of all rows apart: k of them may be one person's."""
+        if self.least and not self.rows_are_persons:
+            return rows in (0, of)
+        return self.may_tell(rows, of)
+
+    def rounded(self, persons: Number) -> Number:
+        """Numbers of persons that are enough to be told: in multiples of `least`, rounded down, where persons may have
+        several rows.
+        """
+        return persons if self.rows_are_persons or not self.least else persons // self.least * self.least
+
+    def number(self, persons: int) -> Disclosed:
+        """A number of persons."""
+        return f"fewer than {self.least}" if self.few(persons) else self.rounded(persons)
+
+    def rows(self, rows: int, persons: int) -> Disclosed:
+        """A number of rows of the input: not exactly where they are of few persons."""
+        return f"fewer than {self.least}" if self.few(min(rows, persons)) else rows
+
+    def share(self, persons: int, of: int) -> dict[str, Any]:
+        """Some of all persons, in the words in which the audit tells such figures."""
+        if self.few(persons):
+            return {"persons": f"fewer than {self.least}", "share": f"fewer than {self.least} persons"}
+        if self.few(of - persons):
+            return {"persons": f"all but fewer than {self.least}", "share": f"all but fewer than {self.least} persons"}
+        persons, of = self.rounded(persons), self.rounded(of)
+        return {"persons": persons, "share": persons / of if of else 0.0}
 
 
-def may_tell(persons: int, of: int, least: int) -> bool:
-    """Whether a figure may be told that sets some of all persons apart from the others."""
-    return not few(persons, least) and not few(of - persons, least)
-
-
-def disclosed(rows: int, persons: int, k: int) -> Disclosed:
-    """A number of rows of the input as it may be told: not exactly where they are of few persons."""
-    return f"fewer than {k}" if few(min(rows, persons), k) else rows
-
-
-def told_number(persons: int, least: int) -> Disclosed:
-    """A number of persons."""
-    return f"fewer than {least}" if few(persons, least) else persons
-
-
-def told_share(persons: int, of: int, least: int) -> dict[str, Any]:
-    """Some of all persons, in the words in which the audit tells such figures."""
-    if few(persons, least):
-        return {"persons": f"fewer than {least}", "share": f"fewer than {least} persons"}
-    if few(of - persons, least):
-        return {"persons": f"all but fewer than {least}", "share": f"all but fewer than {least} persons"}
-    return {"persons": persons, "share": persons / of if of else 0.0}
+EVERYTHING = Disclosure(0)
+"""For the owner of the data."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.report.disclosure import few, may_tell, told_number, told_share
+from anonfit.report.disclosure import Disclosure
 
 if TYPE_CHECKING:
     import polars as pl
@@ -42,7 +42,7 @@ def initial_risk(
         count: The column that says how many persons a row stands for.
 
     Returns:
-        The counts. A person with rows of several combinations counts in each.
+        The counts of persons. Who has rows of several combinations is alone if one of them is nobody else's.
     """
     import polars as pl
 
@@ -53,10 +53,25 @@ def initial_risk(
         starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
         sizes = np.diff(np.append(starts, len(ordered)))
     else:
-        what = pl.col("persons").n_unique() if entity is not None else pl.col("persons").cast(pl.Int64).sum()
         rows = pl.DataFrame({"combination": hashes, "persons": frame[entity or count or ""]})
+        if entity is not None:
+            return _risk_of_entities(rows, k)
+        what = pl.col("persons").cast(pl.Int64).sum()
         sizes = rows.group_by("combination").agg(what)["persons"].to_numpy().astype(np.int64)
     return _risk([sizes], k)
+
+
+def _risk_of_entities(rows: pl.DataFrame, k: int) -> InitialRisk:
+    """The risk where a person may have several rows, even of several combinations: each counts once."""
+    import polars as pl
+
+    sizes = rows.group_by("combination").agg(pl.col("persons").n_unique().alias("size"))
+    placed = rows.join(sizes, on="combination")
+    alone, below_k = (
+        placed.filter(chosen)["persons"].n_unique() for chosen in (pl.col("size") == 1, pl.col("size") < k)
+    )
+    smallest = int(sizes["size"].to_numpy().min(initial=len(rows)))
+    return InitialRisk(rows["persons"].n_unique(), len(sizes), smallest, alone, below_k)
 
 
 def _risk(parts: Iterable[NDArray[np.int64]], k: int) -> InitialRisk:
@@ -101,18 +116,19 @@ def _sizes(hashes: NDArray[np.uint64], persons: NDArray[np.uint64] | None = None
     return np.bincount(places, weights=persons).astype(np.int64)
 
 
-def initial_content(risk: InitialRisk, least: int) -> dict[str, Any]:
+def initial_content(risk: InitialRisk, rule: Disclosure) -> dict[str, Any]:
     """The initial risk as it may be told.
 
     Who are alone is not told where few others are below k: these could be counted by subtraction. Nor is the average
     then, from which the number of combinations follows.
     """
-    told = may_tell(risk.alone, risk.persons, least) and may_tell(risk.below_k, risk.persons, least)
-    apart = not few(risk.below_k - risk.alone, least)
+    told = rule.may_tell(risk.alone, risk.persons) and rule.may_tell(risk.below_k, risk.persons)
+    apart = not rule.few(risk.below_k - risk.alone)
+    persons = rule.rounded(risk.persons)
     hidden = {"persons": "not told", "share": "not told"}
     return {
-        "smallest": told_number(risk.smallest, least),
-        "alone": told_share(risk.alone, risk.persons, least) if apart else hidden,
-        "below_k": told_share(risk.below_k, risk.persons, least),
-        "average": risk.combinations / risk.persons if told and apart and risk.persons else None,
+        "smallest": rule.number(risk.smallest),
+        "alone": rule.share(risk.alone, risk.persons) if apart else hidden,
+        "below_k": rule.share(risk.below_k, risk.persons),
+        "average": risk.combinations / persons if told and apart and persons else None,
     }

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.report.aiming import CodedTarget
-from anonfit.report.disclosure import may_tell
+from anonfit.report.disclosure import Disclosure
 from anonfit.utility.leaving_out import Predicted, predicted_classes, predicted_numbers
 
 __all__ = ["TargetFigures", "predictions", "predictions_content", "told_classes"]
@@ -53,30 +53,30 @@ def predictions(targets: Sequence[CodedTarget], nodes: NDArray[np.int32], count:
     return tuple(found)
 
 
-def predictions_content(
-    figures: Sequence[TargetFigures], least: int, *, rows_are_persons: bool
-) -> list[dict[str, Any]]:
+def predictions_content(figures: Sequence[TargetFigures], rule: Disclosure) -> list[dict[str, Any]]:
     """The figures as they may be told."""
     # Rows of a target that is released as it is are counted in the released file, where anybody can; of one that is
     # not, k rows may be one person's.
-    return [_content(one, least) for one in figures if rows_are_persons or not one.is_generalized or not least]
+    shown = rule.rows_are_persons or not rule.least
+    return [_content(one, rule) for one in figures if shown or not one.is_generalized]
 
 
-def _content(one: TargetFigures, least: int) -> dict[str, Any]:
+def _content(one: TargetFigures, rule: Disclosure) -> dict[str, Any]:
     found = one.found
     line: dict[str, Any] = {"column": one.column, "kind": "classes" if one.has_classes else "number"}
     if one.has_classes:
-        shares = [told_classes(int(right), found.rows, least) for right in (found.by_table, found.by_region)]
+        # Generalized targets of persons with several rows are left out, others anybody can count in the release.
+        shares = [told_classes(int(right), found.rows, rule) for right in (found.by_table, found.by_region)]
         return line | {"measure": "accuracy", "table": shares[0], "regions": shares[1]}
     explained = 1 - found.by_region / found.by_table if found.by_table > 0 else 0.0
     line |= {"measure": "explained variance", "table": 0.0, "regions": round(explained, 3)}
-    if not one.is_generalized or not least:
+    if not one.is_generalized or not rule.least:
         # An error in the column's unit tells of the largest value: only where that is released.
         errors = {"table": found.by_table, "regions": found.by_region}
         line["typical_error"] = {name: squares**0.5 * one.unit for name, squares in errors.items()}
     return line
 
 
-def told_classes(right: int, rows: int, least: int) -> float | None:
+def told_classes(right: int, rows: int, rule: Disclosure) -> float | None:
     """The share of right predictions; None where few are right, or wrong."""
-    return round(right / rows, 3) if rows and may_tell(right, rows, least) else None
+    return round(right / rows, 3) if rows and rule.may_tell(right, rows) else None

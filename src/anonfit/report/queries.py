@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from anonfit.query_logs.tallies import Ask
+from anonfit.report.disclosure import Disclosure
 from anonfit.utility.queries import Measure, QueryAnswer
 from anonfit.workload.wording import predicate_text
 
@@ -73,16 +74,17 @@ def mean_error(answers: Sequence[QueryAnswer], name: str) -> float | None:
     return sum(count * error for count, error in found) / times if times else None
 
 
-def public_queries(answers: Sequence[QueryAnswer] | None, *, asked: int, total: int, least: int) -> dict[str, Any]:
+def public_queries(answers: Sequence[QueryAnswer], rule: Disclosure, *, asked: int, total: int) -> dict[str, Any]:
     """What everybody may know of how queries are answered.
 
     Args:
-        answers: Of the queries; None where they count rows of which a person may have several.
+        answers: Of the queries; none is told where they count rows of which a person may have several.
+        rule: What may be told.
         asked: How many different queries there are.
         total: All rows (or persons, where rows stand for several).
-        least: So many of them are at least k persons.
     """
-    told = [] if answers is None else [one for one in answers if _may_tell(one, total, least)]
+    least = rule.least
+    told = [one for one in answers if rule.rows_are_persons and _may_tell(one, total, least)]
     content: dict[str, Any] = {"asked": asked, "told": len(told), "multiples_of": least}
     if not told:
         return content | {"imprecision": None, "precision": None, "count_error": None}

@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from anonfit.report.disclosure import may_tell
+from anonfit.report.disclosure import Disclosure
 from anonfit.utility.rules import Rule
 
 __all__ = ["rules_content"]
 
 
-def rules_content(rules: Sequence[Rule], least: int, *, rows_are_persons: bool) -> dict[str, Any]:
-    """The rules: by the disclosure rule with `least`, everything with 0."""
+def rules_content(rules: Sequence[Rule], told: Disclosure) -> dict[str, Any]:
+    """The rules, as `told` says; whether one holds in the raw rows only if persons have one row each."""
     lines = []
     for rule in rules:
         given, both = rule.raw
-        is_told = not least or (rows_are_persons and both >= least and may_tell(both, given, least))
+        is_told = not told.least or (told.rows_are_persons and both >= told.least and told.may_tell(both, given))
         line: dict[str, Any] = {
             "given": list(rule.given),
             "then": rule.then,
@@ -28,7 +28,7 @@ def rules_content(rules: Sequence[Rule], least: int, *, rows_are_persons: bool) 
             "lift": round(rule.lift, 2),
             "holds": rule.holds if is_told else None,
         }
-        if not least:
+        if not told.least:
             line |= {"raw_support": both / rule.rows, "raw_confidence": both / given if given else None}
         lines.append(line)
     return {

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.algorithms.mondrian import SelectionAnswers
+from anonfit.report.disclosure import Disclosure
 from anonfit.workload.selections import SelectionRequest
 
 __all__ = ["internal_selections", "public_selections", "told_together"]
@@ -58,19 +59,19 @@ def internal_selections(found: SelectionAnswers, requests: Sequence[SelectionReq
 
 
 def public_selections(
-    found: SelectionAnswers | None, requests: Sequence[SelectionRequest], *, total: int, least: int
+    found: SelectionAnswers | None, requests: Sequence[SelectionRequest], rule: Disclosure, *, total: int
 ) -> dict[str, Any] | None:
     """What everybody may know of how selections are answered; None if there are none.
 
     Args:
-        found: The answers; None where they were not measured, as for new data of an earlier recoding, or count rows of
-            which a person may have several.
+        found: The answers; None where they were not measured, as for new data of an earlier recoding.
         requests: The selections that were asked for.
+        rule: What may be told: nothing where answers count rows of which a person may have several.
         total: All rows (or persons, where rows stand for several).
-        least: So many of them are at least k persons.
     """
     if not requests:
         return None
+    least, found = rule.least, found if rule.rows_are_persons else None
     places: list[NDArray[np.int64]] | None = None if found is None else _places(found, requests, total)
     if found is None or places is None:
         return {"asked": len(requests), "multiples_of": least, "answers": []}
@@ -126,9 +127,11 @@ def _figures(found: SelectionAnswers, place: NDArray[np.int64], least: int) -> d
     return {"imprecision": told, "precision": round(1 - told / int(answers.answered[place].sum()), 2), "recall": 1.0}
 
 
-def told_together(found: SelectionAnswers, *, total: int, least: int) -> dict[str, Any]:
+def told_together(found: SelectionAnswers, rule: Disclosure, *, total: int) -> dict[str, Any]:
     """The figures of all selections that may be told, as one."""
+    least = rule.least
     if not least:
         answered, kept = int(found.answers.answered.sum()), int(found.answers.kept.sum())
         return {"imprecision": answered - kept, "precision": kept / answered if answered else 1.0, "recall": 1.0}
-    return _figures(found, np.flatnonzero(_has_enough(found, total=total, least=least)), least)
+    enough = np.flatnonzero(_has_enough(found, total=total, least=least))
+    return _figures(found, enough if rule.rows_are_persons else enough[:0], least)

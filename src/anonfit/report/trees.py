@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from anonfit.report.content import SEVERAL_RELEASES
+from anonfit.report.content import CONSENTED, SEVERAL_RELEASES, read_content
 from anonfit.report.disclosure import Disclosed
 from anonfit.trees.released import Populations, ReleasedTree
 
@@ -42,6 +42,7 @@ class TreeFacts:
     tree: ReleasedTree
     asked: Mapping[str, Any]
     read: int
+    trained: int
     dropped: Disclosed
     audit: Mapping[str, Any]
 
@@ -55,18 +56,19 @@ def tree_content(facts: TreeFacts) -> dict[str, Any]:
         Populations.MAJORITY: "the most frequent class of every leaf",
     }[tree.populations]
     named = [] if tree.populations == Populations.MAJORITY else [CLASSES]
+    consented = [text for (key, word), text in CONSENTED.items() if facts.asked.get(key) == word]
     return {
         "format": "anonfit tree audit",
         "version": 1,
         "asked": dict(facts.asked),
         "told": told,
-        "rows": {"read": facts.read, "dropped": facts.dropped},
+        "rows": {"read": read_content(facts.read, facts.trained, facts.dropped), "dropped": facts.dropped},
         "tree": {
             "leaves": tree.leaves,
             "tests": sorted({tree.columns[column] for column in tree.nodes.column.tolist() if column >= 0}),
         },
         "attacker": ATTACKER,
         "spans": SPANS,
-        "not_covered": [BEYOND, IN_COMMON, CUTS, *named, MINIMALITY, SEVERAL_RELEASES, OUTSIDERS],
+        "not_covered": [*consented, BEYOND, IN_COMMON, CUTS, *named, MINIMALITY, SEVERAL_RELEASES, OUTSIDERS],
         "audit": dict(facts.audit),
     }

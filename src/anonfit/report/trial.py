@@ -67,6 +67,15 @@ class Judged:
 
     right: NDArray[np.bool_] | None  # (row,) of classes
     errors: NDArray[np.float64] | None  # (row,) squared, of numbers
+    owners: NDArray[np.uint32] | None = None  # (row,) whose it is, where a person may have several
+
+    def persons(self, rows: NDArray[np.bool_] | None = None) -> int:
+        """The persons of some rows; None: of all."""
+        if self.owners is None:
+            held = self.right if self.right is not None else self.errors
+            assert held is not None
+            return len(held) if rows is None else int(rows.sum())
+        return len(np.unique(self.owners if rows is None else self.owners[rows]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,19 +138,24 @@ class Trial:
             cells = made.recoding.cells(self.others, unseen=Unseen.ANCESTOR)
             reached = made.recoding.nodes(cells).astype(np.int64)
             parent = made.recoding.parents
-        return tuple(_judged(target, parent, nodes, reached) for target in self.targets)
+        owners = self.setting.persons(self.others).entities
+        return tuple(_judged(target, parent, nodes, reached, owners) for target in self.targets)
 
 
 def _judged(
-    target: CodedTarget, parent: NDArray[np.int64], nodes: NDArray[np.int64], reached: NDArray[np.int64]
+    target: CodedTarget,
+    parent: NDArray[np.int64],
+    nodes: NDArray[np.int64],
+    reached: NDArray[np.int64],
+    owners: NDArray[np.uint32] | None,
 ) -> Judged:
-    """What is predicted of a target. nodes: of the known rows; reached: the nodes that the others reach."""
+    """What is predicted of a target. nodes: of the known rows; reached, owners: of the others."""
     count = len(nodes)
     if target.has_classes:
         pairs = np.bincount(nodes * target.width + target.values[:count], minlength=len(parent) * target.width)
         classes: NDArray[np.float64] = pairs.reshape(len(parent), target.width).astype(np.float64)
         likely = leaned(classes, classes.sum(axis=1), parent).argmax(axis=1)
-        return Judged(likely[reached] == target.values[count:], None)
+        return Judged(likely[reached] == target.values[count:], None, owners)
     has_number = target.known[:count]
     held = nodes[has_number]
     sums: NDArray[np.float64] = np.bincount(
@@ -149,7 +163,8 @@ def _judged(
     ).astype(np.float64)
     sizes = np.bincount(held, minlength=len(parent)).astype(np.float64)
     errors = target.values[count:] - leaned(sums[:, None], sizes, parent)[reached, 0]
-    return Judged(None, np.square(errors[target.known[count:]]))
+    known = target.known[count:]
+    return Judged(None, np.square(errors[known]), None if owners is None else owners[known])
 
 
 def trial_of(setting: Setting) -> Trial | None:

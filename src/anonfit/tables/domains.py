@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.errors import DataError, TaxonomyError, listed
+from anonfit.errors import DataError, TaxonomyError
 from anonfit.tables.coded import CodedColumn, SplitMode
 from anonfit.tables.scales import Axis
 from anonfit.tables.schema import ColumnType, Split
@@ -122,11 +122,10 @@ def name_positions(names: Sequence[str], values: pl.Series) -> NDArray[np.int32]
 def require_known(
     positions: NDArray[np.int32], values: pl.Series, *, where: str, error: type[DataError | TaxonomyError]
 ) -> None:
-    """Refuse values that a declared domain does not hold, naming them: they must be mended there."""
-    unknown = np.flatnonzero(positions < 0)
-    if len(unknown):
-        texts = sorted(str(text) for text in texts_of(values.gather(unknown)).to_list())
+    """Refuse values that a declared domain does not hold. They are records' values, so they are counted, not named."""
+    unknown = int(np.count_nonzero(positions < 0))
+    if unknown:
         raise error(
-            f"column '{values.name}': {len(unknown)} value(s) are not in {where}: {listed(texts)}; add them there "
-            "or mend the data."
+            f"column '{values.name}': {unknown} of its {len(values)} distinct value(s) are not in {where}; add them "
+            "there or mend the data."
         )

@@ -152,7 +152,7 @@ def masked(
     holding = [code for code in codes if mask in code]
     if len(mask) != 1 or holding:
         found = f"the mask {mask!r} is not one character that no code holds"
-        raise taxonomy_error(f"{found}{f' (it is in {listed(holding)})' if holding else ''}; choose another.")
+        raise taxonomy_error(f"{found}{f' (it is in {len(holding)})' if holding else ''}; choose another.")
     width = max(map(len, codes), default=0)
     kept = range(width - 1, 0, -1) if levels is None else levels
     if any(left <= right for left, right in pairwise(kept)) or any(not 0 < number < width for number in kept):

@@ -8,8 +8,8 @@ recoding and all quasi-identifiers exactly, and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from anonfit.recoding.recoding import Recoding, Unseen
 from anonfit.utility.guessing import Guesses, Records, Secret, guess
+from anonfit.utility.learning import Learned, learn
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,12 +31,15 @@ PERSONS = 1000
 @dataclass(frozen=True, slots=True)
 class Sample:
     """Persons that are sought: the node of each, -1 where a value of theirs is in no region, whether they are among
-    the released records, and who they are where persons have several rows.
+    the released records, and who they are where persons have several rows; for learning, the recoding and the cells.
     """
 
     nodes: NDArray[np.integer[Any]]  # (person,)
     is_released: NDArray[np.bool_]  # (person,)
     entities: NDArray[np.integer[Any]] | None = None  # (person,)
+    recoding: Recoding | None = None
+    cells: Sequence[NDArray[Any]] | None = None
+    """The exact quasi-identifiers of the persons, as cells of the recoding; None: nothing is learned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +61,20 @@ class Attack:
     alone: int
     """Persons who share their region with fewer than k - 1 others."""
     guesses: tuple[Guesses, ...]
+    shared: NDArray[np.int64] | None = field(default=None, compare=False, repr=False)
+    """(person,) the persons who share the region of each who was sought."""
+    learned: Mapping[str, Learned] = field(default_factory=dict)
+    """What a model learned from the release is sure of, of columns that have classes."""
 
 
-def link(recoding: Recoding, persons: pl.DataFrame) -> NDArray[np.int32]:
-    """The region that holds each person's quasi-identifiers; -1 where the recoding does not know one of them."""
+def link(recoding: Recoding, persons: pl.DataFrame, entities: NDArray[Any] | None = None) -> Sample:
+    """Released persons by their raw rows: the region that holds the quasi-identifiers of each; -1 where the recoding
+    does not know one of them.
+    """
     cells = recoding.cells(persons, unseen=Unseen.SUPPRESS)
     unknown = np.any(np.stack([found < 0 for found in cells]), axis=0)
-    return np.where(unknown, -1, recoding.nodes(cells)).astype(np.int32)
+    nodes = np.where(unknown, -1, recoding.nodes(cells)).astype(np.int32)
+    return Sample(nodes, np.ones(len(nodes), np.bool_), entities, recoding, cells)
 
 
 def draw_persons(
@@ -124,12 +135,13 @@ def attack(records: Records, sample: Sample, secrets: Sequence[Secret], *, k: in
         How surely they are found, and what is learned of them.
     """
     used, sizes = records.sizes()
+    released = records.persons()
     is_linked = np.isin(sample.nodes, used) & (sample.nodes >= 0)
     place = np.where(is_linked, np.searchsorted(used, sample.nodes), -1)
     shared = np.append(sizes, 0)[place]
     # Who is not in the release cannot be found in it, whoever is taken for this person.
     chances = np.where(is_linked & sample.is_released, 1 / np.maximum(shared, 1), 0.0)
-    persons, released = len(place), records.persons()
+    persons = len(place)
     return Attack(
         persons=persons,
         linked=int(is_linked.sum()),
@@ -142,4 +154,18 @@ def attack(records: Records, sample: Sample, secrets: Sequence[Secret], *, k: in
             guess(secret, records, place, is_released=sample.is_released, entities=sample.entities)
             for secret in secrets
         ),
+        shared=shared,
+        learned={} if sample.cells is None else _learned(sample, records, secrets, place),
     )
+
+
+def _learned(
+    sample: Sample, records: Records, secrets: Sequence[Secret], place: NDArray[np.int64]
+) -> dict[str, Learned]:
+    assert sample.recoding is not None
+    assert sample.cells is not None
+    return {
+        secret.column: learn(sample.recoding, records, secret, place, sample.cells)
+        for secret in secrets
+        if not secret.are_numbers
+    }

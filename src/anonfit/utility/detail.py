@@ -19,7 +19,7 @@ from anonfit.recoding.boxes import Boxes
 from anonfit.recoding.columns import OrderedCells, RecodedColumn
 from anonfit.recoding.recoding import Recoding
 
-__all__ = ["SPANS", "Detail", "cell_shares", "details"]
+__all__ = ["SPANS", "Detail", "cell_shares", "details", "labels_of"]
 
 ROUNDS = 30
 SPANS = (0.05, 0.25, 0.5, 1.0)
@@ -68,7 +68,7 @@ def details(recoding: Recoding, nodes: NDArray[np.integer], persons: NDArray[np.
         One entry per quasi-identifier, in their order.
     """
     held = [
-        _labels(recoding.boxes, nodes, index, column.size, persons) for index, column in enumerate(recoding.columns)
+        labels_of(recoding.boxes, nodes, index, column.size, persons) for index, column in enumerate(recoding.columns)
     ]
     return tuple(_detail(column, labels) for column, labels in zip(recoding.columns, held, strict=True))
 
@@ -90,7 +90,7 @@ class Labels:
         return [int(cell) for cell in np.flatnonzero(unpacked(bits[None, :], size)[0])]
 
 
-def _labels(boxes: Boxes, nodes: NDArray[np.integer], column: int, size: int, persons: NDArray[np.int64]) -> Labels:
+def labels_of(boxes: Boxes, nodes: NDArray[np.integer], column: int, size: int, persons: NDArray[np.int64]) -> Labels:
     """The labels of a column. Keys are counted, not sorted, where there are few possible ones."""
     keys = boxes.first[nodes, column].astype(np.int64) * size + boxes.last[nodes, column]
     found = boxes.sets_of.get(column)

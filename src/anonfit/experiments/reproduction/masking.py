@@ -85,6 +85,7 @@ def spec_of_masking(
             "algorithm": "tdr",
             "requirements": [{"columns": list(columns), "k": k} for columns, k in requirements],
             "cut_points": "value",
+            "consent": True,
             **kinds,
             **words,
         },
