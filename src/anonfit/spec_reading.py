@@ -29,6 +29,7 @@ from anonfit.spec_refining import NONE, check_refining, read_criterion, read_qua
 from anonfit.spec_trees import POPULATIONS, VARIANTS, check_tree, read_max_spans, read_pruning
 from anonfit.spec_workload import check_workload, read_workload
 from anonfit.tables.cuts import CutPoints
+from anonfit.tables.reading import refuse_endless
 from anonfit.tables.schema import Role
 
 __all__ = ["parse_spec", "public_spec", "read_spec", "spec_of", "with_settings"]
@@ -48,8 +49,8 @@ def _data(table: dict[str, Any], faults: Faults) -> DataSpec:
         )
         role = None
     delimiter = faults.kind(table, "delimiter", "data", str, "one character", None)
-    if delimiter is not None and len(delimiter) != 1:
-        faults.add(f"data.delimiter must be one character; found {delimiter!r}.")
+    if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\0\r\n"'):
+        faults.add(f"data.delimiter must be one ASCII character, no quote and no line end; found {delimiter!r}.")
         delimiter = None
     return DataSpec(
         source=table.get("source"),
@@ -243,6 +244,7 @@ def parse_spec(text: str, *, folder: Path | None = None) -> Spec:
 def read_tables(path: str | Path) -> dict[str, Any]:
     """The tables of a spec file, not yet checked."""
     file = Path(path)
+    refuse_endless(file)
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:

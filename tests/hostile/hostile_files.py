@@ -68,7 +68,7 @@ def taxonomy(name: str, content: str | bytes) -> dict[str, str | bytes]:
 def counted(values: Sequence[str], role: str = "count") -> dict[str, str]:
     """People with a column of counts or weights."""
     table = rows(lambda index: f"{20 + index % 40},{'mf'[index % 2]},{values[index % len(values)]}", head="age,sex,n")
-    return {"people.csv": table, **spec(("illness", "n"), ('"sensitive"', f'"{role}"'))}
+    return {"people.csv": table, **spec(("illness", "n"), ('"insensitive"', f'"{role}"'))}
 
 
 def parquet(frame: pl.DataFrame) -> bytes:
@@ -131,7 +131,7 @@ def unnamable(path: Path) -> None:
 
 
 @cache
-def _made(name: str, k: int, kind: str) -> Path:
+def released(name: str, k: int, kind: str) -> Path:
     """A release, or a tree, of people whose column of sexes has a name, made once."""
     from anonfit.api import run
     from anonfit.tree_api import run_tree
@@ -141,7 +141,7 @@ def _made(name: str, k: int, kind: str) -> Path:
         (place / file).write_text(content, encoding="utf-8")
     setting = f"privacy.k={k}"
     if kind == "tree":
-        text = (place / "spec.toml").read_text(encoding="utf-8").replace('"sensitive"', '"target"')
+        text = (place / "spec.toml").read_text(encoding="utf-8").replace('"insensitive"', '"target"')
         (place / "spec.toml").write_text(text, encoding="utf-8")
         run_tree(place / "spec.toml", place / "release", settings=[setting])
     else:
@@ -155,7 +155,7 @@ def release(
     """Makes a release or tree, with some of its files written over, or removed."""
 
     def make(path: Path) -> None:
-        shutil.copytree(_made(name, k, kind), path)
+        shutil.copytree(released(name, k, kind), path)
         for file, content in change:
             if content is None:
                 (path / file).unlink()

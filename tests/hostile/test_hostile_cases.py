@@ -11,6 +11,7 @@ import hostile_sources as sources
 import hostile_specs as specs
 import hostile_values as values
 import hostile_verbs as verbs
+from hostile_files import released
 from hostile_running import Case, run_case
 
 CASES: list[Case] = [
@@ -33,6 +34,17 @@ RUNS = [
     for case in CASES
     for engine in case.engines
 ]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled() -> None:
+    """Machine code is there before seconds are counted."""
+    from anonfit.warming import prepare
+
+    for models, refining in ((False, False), (True, False), (False, True)):
+        prepare(print, models=models, refining=refining, ahead=False)
+    for kind in ("csv", "tree"):
+        released("sex", 5, kind)
 
 
 @pytest.mark.parametrize(("case", "engine"), RUNS)

@@ -18,6 +18,7 @@ from anonfit.errors import AnonfitError, RecodingError, RequestError
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
 from anonfit.recoding.grid import Grid, GridColumn, grid_column
 from anonfit.recoding.recoding import Recoding
+from anonfit.tables.reading import refuse_endless
 from anonfit.tables.scales import Scale, parse_cut
 from anonfit.tables.schema import ColumnType
 from anonfit.tables.taxonomy import Taxonomy
@@ -213,6 +214,7 @@ def _check_tiling(recoding: Recoding) -> None:
 
 def read_recoding(path: str | Path) -> Recoding:
     """The recoding of a file."""
+    refuse_endless(Path(path))
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from anonfit.errors import DataError, TaxonomyError
+from anonfit.tables.reading import refuse_endless
 from anonfit.tables.taxonomy import ROOT, Taxonomy, taxonomy_error
 
 __all__ = ["read_taxonomy", "write_taxonomy"]
@@ -40,6 +41,7 @@ def read_taxonomy(path: str | Path, *, column: str = "") -> Taxonomy:
     """
     path = Path(path)
     parse = _format(path).parse
+    refuse_endless(path)
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -15,6 +15,7 @@ from anonfit.errors import AnonfitError, ReleaseError
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.storage import FORMAT as RECODING
 from anonfit.recoding.storage import VERSION as RECODING_VERSION
+from anonfit.tables.reading import refuse_endless
 from anonfit.trees.released import Populations, ReleasedTree
 
 __all__ = ["FORMAT", "VERSION", "from_json", "read_model", "to_json"]
@@ -124,6 +125,7 @@ def _bins(found: dict[str, Any], populations: Populations, shape: tuple[int, int
 
 def read_model(path: Path) -> ReleasedTree:
     """The tree of a file."""
+    refuse_endless(path)
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
