@@ -41,6 +41,7 @@ __all__ = [
     "TooManyGroups",
     "did_you_mean",
     "listed",
+    "printable",
 ]
 
 
@@ -114,17 +115,33 @@ class AuditFailed(DemandError):
     """The written file does not hold what was asked; nothing is published."""
 
 
+OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+"""Control characters, signs that turn the direction of a text, and halves of signs."""
+LONGEST_NAME, MOST_NAMES = 60, 40
+"""Signs of a name, and names, that a message shows."""
+
+
+def printable(text: str) -> str:
+    """A text in which all that a terminal or a page would obey and not show is written out, such as \\x1b."""
+    return OBEYED.sub(lambda found: ascii(found.group())[1:-1], text)
+
+
 def did_you_mean(word: str, valid: Iterable[str]) -> str:
     """The tail of a message about an unknown word: the nearest valid one, or all of them."""
     options = list(valid)
     near = get_close_matches(word, options, n=1, cutoff=0.6)
     if near:
-        return f"did you mean '{near[0]}'?"
-    return f"valid: {', '.join(options)}."
+        return f"did you mean '{_short(near[0])}'?"
+    rest = f" and {len(options) - MOST_NAMES} more" if len(options) > MOST_NAMES else ""
+    return f"valid: {', '.join(map(_short, options[:MOST_NAMES]))}{rest}."
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…"
 
 
 def listed(values: Iterable[object], limit: int = 5) -> str:
     """Some values for a message: at most `limit`, quoted, with the number of the others."""
-    shown = [repr(str(value)) for value in values]
+    shown = [repr(_short(str(value))) for value in values]
     rest = len(shown) - limit
     return ", ".join(shown[:limit]) + (f" and {rest} more" if rest > 0 else "")

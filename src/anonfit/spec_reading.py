@@ -56,8 +56,8 @@ def _data(table: dict[str, Any], faults: Faults) -> DataSpec:
         )
         role = None
     delimiter = faults.kind(table, "delimiter", "data", str, "one character", None)
-    if delimiter is not None and len(delimiter) != 1:
-        faults.add(f"data.delimiter must be one character; found {delimiter!r}.")
+    if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\0\r\n"'):
+        faults.add(f"data.delimiter must be one ASCII character, no quote and no line end; found {delimiter!r}.")
         delimiter = None
     return DataSpec(
         source=table.get("source"),

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from anonfit.errors import RequestError, did_you_mean, listed
+from anonfit.errors import DataError, RequestError, did_you_mean, listed
 
-__all__ = ["Damaged", "Part", "parse_json", "read_text"]
+__all__ = ["Damaged", "Part", "parse_json", "read_text", "refuse_endless"]
 
 MEGABYTE = 1 << 20
 _HALF_SIGN = re.compile(r"\\u[dD][89a-fA-F]")
@@ -25,8 +26,15 @@ class Damaged(ValueError):
     """What stands in a file is not what must stand there."""
 
 
+def refuse_endless(path: Path) -> None:
+    """Refuse pipes and devices: they may never end, and cannot be read twice."""
+    if os.path.exists(path) and not (path.is_file() or path.is_dir()):  # noqa: PTH110 - of a name too long, too
+        raise DataError(f"{path} is not a regular file but a pipe or device; copy its content to a file first.")
+
+
 def read_text(path: Path, what: str, error: type[RequestError], *, megabytes: int) -> str:
     """The text of a file of a limited size; `what` is what a message calls it."""
+    refuse_endless(path)
     try:
         with path.open("rb") as file:
             content = file.read(megabytes * MEGABYTE + 1)

@@ -97,7 +97,8 @@ def _coded_texts(series: pl.Series, measured: bool) -> Coded:
 def _as_cents(series: pl.Series) -> pl.Series | None:
     """Numbers with at most two decimals as whole numbers: they need no sorting to be coded. None if some have more."""
     values = series.cast(pl.Float64).fill_null(0.0).to_numpy()
-    cents = np.round(values * 100)
+    with np.errstate(over="ignore"):  # an infinite one is too wide
+        cents = np.round(values * 100)
     if not (np.abs(cents) < _WIDE).all() or not (cents / 100 == values).all():
         return None
     return pl.select(pl.when(series.is_not_null()).then(pl.Series(cents.astype(np.int64)))).to_series()

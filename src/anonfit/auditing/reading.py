@@ -221,6 +221,7 @@ def _scan(path: Path, missing: Sequence[str]) -> tuple[pl.LazyFrame, int, TextSc
                 schema_overrides=types,
                 null_values=list(missing),
                 glob=False,
+                with_column_names=_undoubled,
             )
 
         return scan(()), size // _BYTES_PER_CELL, scan, label
@@ -229,6 +230,11 @@ def _scan(path: Path, missing: Sequence[str]) -> tuple[pl.LazyFrame, int, TextSc
     lazy = pl.scan_parquet(paths, glob=False) if kind in _PARQUET else pl.scan_ipc(paths, glob=False)
     rows = int(_collected(lazy.select(pl.len()), label).item())
     return lazy, rows * len(_schema(lazy, label)), None, label
+
+
+def _undoubled(names: list[str]) -> list[str]:
+    """Names of a header as they were before they were quoted: polars leaves their quotes doubled."""
+    return [name.replace('""', '"') for name in names]
 
 
 def _delimiter(path: Path, label: str) -> str:

@@ -411,14 +411,20 @@ def _end(_number: int, _frame: FrameType | None) -> None:
 
 def main() -> None:
     """Run the command line; every error becomes one text and an exit status."""
-    from anonfit.cli.showing import show_failure
+    from anonfit.cli.showing import show_failure, show_usage
 
     signal.signal(signal.SIGTERM, _end)
     logging.getLogger().addHandler(logging.NullHandler())  # what libraries log of an interrupt is nothing for people
+    as_json = "--json" in sys.argv
     try:
-        app()
-    except Exception as error:
-        sys.exit(show_failure(error, as_json="--json" in sys.argv))
+        status = app(standalone_mode=False) or 0
+    except SystemExit:
+        raise
     except KeyboardInterrupt:
+        status = 130
+    except BaseException as error:  # a panic of polars is no Exception
+        is_usage = hasattr(error, "format_message")  # typer's own errors have no public class
+        status = (show_usage if is_usage else show_failure)(error, as_json=as_json)
+    if status == 130:
         sys.stderr.write("interrupted; nothing was published.\n")
-        sys.exit(130)
+    sys.exit(status)

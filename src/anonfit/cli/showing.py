@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import os
 import sys
@@ -10,21 +12,29 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from anonfit.errors import AnonfitError, SpecError
+from anonfit.errors import AnonfitError, SpecError, printable
 from anonfit.progress import Stage
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = ["console", "print_json", "show_failure", "stages", "table"]
+__all__ = ["console", "print_json", "show_failure", "show_usage", "stages", "table"]
 
 
 def console() -> Console:
-    """The console for people."""
-    from rich.console import Console
+    """The console for people. Names and texts of others are shown, never obeyed: what a terminal would take for an
+    order is written out.
+    """
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
 
-    return Console(stderr=True, highlight=False)
+    class Screen(Console):
+        def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+            for segment in super().render(renderable, options):
+                yield segment if segment.control else Segment(printable(segment.text), segment.style)
+
+    return Screen(stderr=True, highlight=False)
 
 
 @contextmanager
@@ -44,8 +54,8 @@ def stages(*, as_json: bool) -> Iterator[Stage]:
 
 
 def print_json(found: Mapping[str, Any]) -> None:
-    """The one object on standard output."""
-    sys.stdout.write(json.dumps(found, ensure_ascii=False, default=str) + "\n")
+    """The one object on standard output, in ASCII: whatever names hold, any terminal and encoding can take it."""
+    sys.stdout.write(json.dumps(found, default=str) + "\n")
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[Any]], *, numbers: Sequence[int] = ()) -> Table:
@@ -55,26 +65,50 @@ def table(head: Sequence[str], rows: Sequence[Sequence[Any]], *, numbers: Sequen
 
     found = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for index, name in enumerate(head):
-        found.add_column(name, justify="right" if index in numbers else "left")
+        found.add_column(Text(printable(name)), justify="right" if index in numbers else "left")
     for row in rows:
-        found.add_row(*(Text(str(entry)) for entry in row))
+        found.add_row(*(Text(printable(str(entry))) for entry in row))
     return found
 
 
-def show_failure(error: Exception, *, as_json: bool) -> int:
-    """Say what went wrong and give the exit status. Errors nobody foresaw are told without their text, which may hold
-    values.
-    """
+NO_MEMORY = "there is too little memory for this table; give more, or take the engine duckdb"
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def _told(error: BaseException) -> tuple[str, str]:
+    """The kind of an error and its text. Errors nobody foresaw are told without their own, which may hold values."""
     if isinstance(error, AnonfitError):
-        text, status, kind = str(error), error.exit_status, type(error).__name__
-    elif os.environ.get("ANONFIT_DEBUG"):
+        return type(error).__name__, str(error)
+    if os.environ.get("ANONFIT_DEBUG"):
         raise error
+    if isinstance(error, MemoryError):
+        return "MemoryError", f"{NO_MEMORY}; nothing was published."
+    if isinstance(error, OSError) and error.strerror:
+        place = "the system refused" if error.filename is None else f"{error.filename} cannot be used"
+        hint = "free some space, or name another place" if error.errno in FULL else "look at the place and its rights"
+        return "OSError", f"{place}: {error.strerror}; {hint}."
+    return "InternalError", (
+        f"something went wrong inside anonfit ({type(error).__name__} in {_place(error)}); set ANONFIT_DEBUG=1 "
+        "to see all of it, and report it."
+    )
+
+
+def show_usage(error: Any, *, as_json: bool) -> int:
+    """Say what is wrong with the words of a command."""
+    text = error.format_message()
+    if as_json:
+        print_json({"error": {"kind": "UsageError", "message": text, "faults": [text]}})
     else:
-        text = (
-            f"something went wrong inside anonfit ({type(error).__name__} in {_place(error)}); set ANONFIT_DEBUG=1 "
-            "to see all of it, and report it."
-        )
-        status, kind = 2, "InternalError"
+        shown = io.StringIO()
+        error.show(file=shown)
+        sys.stderr.write(printable(shown.getvalue()))
+    return int(error.exit_code)
+
+
+def show_failure(error: BaseException, *, as_json: bool) -> int:
+    """Say what went wrong and give the exit status."""
+    kind, text = _told(error)
+    status = error.exit_status if isinstance(error, AnonfitError) else 2
     if as_json:
         faults = list(error.faults) if isinstance(error, SpecError) else [text]
         print_json({"error": {"kind": kind, "message": text, "faults": faults}})
@@ -93,7 +127,7 @@ def show_failure(error: Exception, *, as_json: bool) -> int:
     return status
 
 
-def _place(error: Exception) -> str:
+def _place(error: BaseException) -> str:
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

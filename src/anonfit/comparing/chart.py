@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
+
+from anonfit.report.markup import escaped
 
 __all__ = ["COLOURS", "detail_chart", "detail_lines", "mark"]
 
@@ -33,7 +34,7 @@ def _x(value: float) -> float:
 
 def mark(which: int, x: float, y: float, title: str = "") -> str:
     """The sign of a release."""
-    inner = f"<title>{escape(title)}</title>" if title else ""
+    inner = f"<title>{escaped(title)}</title>" if title else ""
     path = SHAPES[which % len(SHAPES)]
     kind = f"series series-{which % COLOURS + 1}"
     return f'<path class="{kind}" transform="translate({x:.1f} {y:.1f}) scale(.8)" d="{path}">{inner}</path>'
@@ -90,6 +91,6 @@ def _row(
     )
     shown = name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
     return (
-        f'<text x="{LEFT - 12}" y="{middle + 4:.1f}" text-anchor="end">{escape(shown)}</text>'
+        f'<text x="{LEFT - 12}" y="{middle + 4:.1f}" text-anchor="end">{escaped(shown)}</text>'
         f'<line class="border" x1="0" x2="{WIDTH}" y1="{top + height}" y2="{top + height}"/>{marks}'
     )

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 
 from anonfit.comparing.chart import COLOURS, detail_chart, mark
 from anonfit.comparing.sections import DETAIL_KEPT, PAIR_HEAD, Section, pair_line, sections
+from anonfit.report.markup import HEAD, escaped
 
 __all__ = ["comparison_page"]
 
@@ -67,10 +67,10 @@ TOGETHER = (
 
 
 def _table(head: Sequence[str], lines: Sequence[tuple[str, Sequence[str]]]) -> str:
-    top = "".join(f"<th>{escape(name)}</th>" for name in head)
+    top = "".join(f"<th>{escaped(name)}</th>" for name in head)
     least = f"min-width:{8 + 7 * len(head):g}rem"
     body = "".join(
-        f"<tr><td>{escape(label)}</td>{''.join(f'<td>{escape(text)}</td>' for text in texts)}</tr>"
+        f"<tr><td>{escaped(label)}</td>{''.join(f'<td>{escaped(text)}</td>' for text in texts)}</tr>"
         for label, texts in lines
     )
     return (
@@ -80,16 +80,16 @@ def _table(head: Sequence[str], lines: Sequence[tuple[str, Sequence[str]]]) -> s
 
 
 def _section(title: str, *parts: str) -> str:
-    return f"<section><h2>{escape(title)}</h2>{''.join(parts)}</section>"
+    return f"<section><h2>{escaped(title)}</h2>{''.join(parts)}</section>"
 
 
 def _note(text: str) -> str:
-    return f'<p class="soft">{escape(text)}</p>' if text else ""
+    return f'<p class="soft">{escaped(text)}</p>' if text else ""
 
 
 def _legend(names: Sequence[str]) -> str:
     marks = (
-        f'<li><svg viewBox="0 0 20 20" aria-hidden="true">{mark(which, 10, 10)}</svg>{escape(name)}</li>'
+        f'<li><svg viewBox="0 0 20 20" aria-hidden="true">{mark(which, 10, 10)}</svg>{escaped(name)}</li>'
         for which, name in enumerate(names)
     )
     return f'<ul class="legend">{"".join(marks)}</ul>'
@@ -102,14 +102,14 @@ def _chart(releases: Sequence[Mapping[str, Any]]) -> str:
 
 def _together(pairs: Sequence[Mapping[str, Any]]) -> str:
     faults = [f"{' with '.join(pair['releases'])}: {fault}" for pair in pairs for fault in pair["faults"]]
-    told = "".join(f'<p class="bad">{escape(fault)}</p>' for fault in faults)
+    told = "".join(f'<p class="bad">{escaped(fault)}</p>' for fault in faults)
     return _section(
         "Two releases together", _note(TOGETHER), _table(PAIR_HEAD, [pair_line(pair) for pair in pairs]), told
     )
 
 
 def _differences(sentences: Sequence[str]) -> str:
-    return _section("What differs", f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in sentences)}</ul>")
+    return _section("What differs", f"<ul>{''.join(f'<li>{escaped(text)}</li>' for text in sentences)}</ul>")
 
 
 def _shown(section: Section, releases: Sequence[Mapping[str, Any]]) -> str:
@@ -124,13 +124,12 @@ def comparison_page(found: Mapping[str, Any]) -> str:
     names = [release["name"] for release in releases]
     body = [
         "<header><h1>Releases side by side</h1>",
-        f'<p class="soft">{escape(", ".join(names))}</p></header>',
+        f'<p class="soft">{escaped(", ".join(names))}</p></header>',
         _differences(found["differences"]) if found["differences"] else "",
         *(_shown(section, releases) for section in sections(found)),
         _together(found["together"]) if found["together"] else "",
     ]
     return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<!doctype html><html lang="en"><head>{HEAD}'
         f"<title>Releases side by side</title><style>{STYLE}</style></head><body>{''.join(body)}</body></html>\n"
     )

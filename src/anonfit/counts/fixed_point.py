@@ -13,8 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FixedPoint", "fixed_point"]
+__all__ = ["LARGEST_NUMBER", "FixedPoint", "fixed_point"]
 
+LARGEST_NUMBER = 1e150
+"""Squares of larger numbers cannot be summed in floats."""
 SUM_BITS = 62
 MOST_BITS = 26
 

@@ -167,7 +167,8 @@ class Written:
         if self.kind == "parquet":
             return pl.scan_parquet(self.path, glob=False)
         if self.kind == "csv":
-            return pl.scan_csv(self.path, schema=pl.Schema(self.schema), glob=False)
+            # Names are given, not read: polars leaves quotes in a header doubled.
+            return pl.scan_csv(self.path, schema_overrides=self.schema, new_columns=list(self.schema), glob=False)
         return pl.scan_ipc(self.path, glob=False)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.counts.fixed_point import FixedPoint, fixed_point
+from anonfit.counts.fixed_point import LARGEST_NUMBER, FixedPoint, fixed_point
 from anonfit.errors import DataError, TaxonomyError
 from anonfit.privacy.sensitive import SensitiveColumn
 from anonfit.tables.codebook import code_column, column_type, typed
@@ -70,7 +70,7 @@ def sensitive_column(
     lookup[arranged] = np.arange(gap, len(used))
     codes = lookup[by_value]
     whole = persons_by_code(codes, len(used), weights=weights, entities=entities)
-    numbers, scale, rounding = _numbers(domain, arranged, whole)
+    numbers, scale, rounding = _numbers(values.name, domain, arranged, whole)
     column = SensitiveColumn(
         name=series.name,
         size=len(used),
@@ -161,7 +161,7 @@ def _follows_order(kind: ColumnType, taxonomy: Taxonomy | None, arranged: NDArra
 
 
 def _numbers(
-    domain: Domain, arranged: NDArray[np.int64], whole: NDArray[np.int64]
+    name: str, domain: Domain, arranged: NDArray[np.int64], whole: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64] | None, FixedPoint | None, float]:
     """The values of a column of numbers in fixed point, in the order of their codes, and how far they are off."""
     if not isinstance(domain, OrderedDomain) or domain.type != ColumnType.CONTINUOUS:
@@ -170,6 +170,8 @@ def _numbers(
     values = domain.values.astype(np.float64) / 10 ** (getattr(domain.dtype, "scale", 0) or 0)
     if not len(values):
         return np.zeros(gap, np.int64), FixedPoint(0.0, 1.0), 0.0
+    if max(-values[0], values[-1]) > LARGEST_NUMBER:
+        raise DataError(f"column '{name}': some numbers are too large to be squared; divide them.")
     scale = fixed_point(float(values[0]), float(values[-1]), persons=int(whole.sum()))
     numbers = scale.quantize(values[arranged - gap])
     rounding = float(np.abs(scale.restore(numbers) - values[arranged - gap]).max())

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TextIO
 
 from anonfit.errors import RequestError
+from anonfit.strict_json import refuse_endless
 
 __all__ = ["LONGEST", "Quoting", "Statement", "read_statements"]
 
@@ -88,6 +89,7 @@ def read_statements(paths: Sequence[Path], quoting: Quoting) -> Iterator[Stateme
         quoting: How texts and names are quoted.
     """
     for path in paths:
+        refuse_endless(path)
         try:
             with path.open(encoding="utf-8-sig", errors="replace", newline=None) as file:
                 yield from _Splitter(path.name, quoting).statements(file)

@@ -38,13 +38,16 @@ def _table(folder: Path, manifest: Mapping[str, Any], rows: int | None) -> pl.Da
     try:
         if path.suffix == ".csv":
             # Types are inferred of what was no text: texts stay texts even where all look like numbers.
-            table = pl.read_csv(
+            table = pl.scan_csv(
                 path,
+                with_column_names=lambda names: [
+                    name.replace('""', '"') for name in names
+                ],  # polars leaves them doubled
                 schema_overrides=dict.fromkeys(stated["texts"], pl.String),
                 infer_schema_length=None,
                 n_rows=rows,
                 glob=False,
-            )
+            ).collect()
         elif path.suffix == ".parquet":
             table = pl.read_parquet(path, n_rows=rows, glob=False)
         else:

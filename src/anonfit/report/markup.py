@@ -8,12 +8,16 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from anonfit.errors import printable
+
 __all__ = [
+    "HEAD",
     "Column",
     "Markup",
     "bullets",
     "definitions",
     "element",
+    "escaped",
     "figure",
     "paragraph",
     "section",
@@ -31,14 +35,29 @@ class Markup(str):
     __slots__ = ()
 
 
+HEAD = Markup(
+    '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+    '<meta http-equiv="Content-Security-Policy" content="'
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+    '">'
+    '<meta name="referrer" content="no-referrer"><link rel="icon" href="data:,">'
+)
+"""What every page begins with: nothing may be loaded or run, whatever a column is called."""
+
+
+def escaped(text: Any, *, quote: bool = True) -> str:
+    """A text that is shown in HTML or XML as it is; what must not stand there at all is written out."""
+    return escape(printable(str(text)), quote=quote)
+
+
 def element(tag: str, content: Any = "", **attributes: Any) -> Markup:
     """An element; a text in it is escaped, HTML is not. Attributes without a value are left out."""
     written = "".join(
-        f' {name.rstrip("_").replace("_", "-")}="{escape(str(value), quote=True)}"'
+        f' {name.rstrip("_").replace("_", "-")}="{escaped(value)}"'
         for name, value in attributes.items()
         if value not in (None, "")
     )
-    inside = content if isinstance(content, Markup) else escape(str(content), quote=False)
+    inside = content if isinstance(content, Markup) else escaped(content, quote=False)
     return Markup(f"<{tag}{written}>{inside}</{tag}>")
 
 
@@ -73,7 +92,7 @@ def table(caption: str, columns: Sequence[Column], rows: Iterable[Sequence[Any]]
 
 
 def _cell(column: Column, entry: Any) -> Markup:
-    content = entry if isinstance(entry, Markup) else Markup(escape(str(entry), quote=False))
+    content = entry if isinstance(entry, Markup) else Markup(escaped(entry, quote=False))
     if column.kind == "name":
         return element("th", content, scope="row", class_="name")
     kind = f"{column.kind} empty".strip() if content == "" else column.kind

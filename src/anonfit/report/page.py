@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from html import escape
 from typing import Any
 
 from anonfit.report.application_sections import rules_section
@@ -17,7 +16,7 @@ from anonfit.report.evidence_sections import (
     risk_section,
     sizes_section,
 )
-from anonfit.report.markup import Markup, definitions, element, paragraph, section, together
+from anonfit.report.markup import HEAD, Markup, definitions, element, escaped, paragraph, section, together
 from anonfit.report.style import STYLE
 from anonfit.report.utility_sections import (
     comparison_section,
@@ -31,8 +30,6 @@ from anonfit.report.wording import joined, share_text, value_text
 __all__ = ["internal_page", "report_page"]
 
 Report = Mapping[str, Any]
-# Nothing may be loaded or run, whatever a column is called.
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 PRIVATE = (
     "For the owner of the data only. This page tells figures about few persons and the texts of selections: do not "
     "publish it, and do not put it into the release folder."
@@ -57,11 +54,8 @@ def _page(report: Report, kind: str, note: Markup) -> str:
     foot = "Made by anonfit. The same figures are in report.json; docs/report.md of anonfit tells what each means."
     page = element("div", Markup(body + element("footer", Markup(paragraph(foot)))), class_="page")
     return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<meta http-equiv="Content-Security-Policy" content="{escape(POLICY)}">'
-        '<meta name="referrer" content="no-referrer"><link rel="icon" href="data:,">'
-        f"<title>Anonymized release: {escape(kind.lower())}</title><style>{STYLE}</style></head>"
+        f'<!doctype html>\n<html lang="en"><head>{HEAD}'
+        f"<title>Anonymized release: {escaped(kind.lower())}</title><style>{STYLE}</style></head>"
         f"<body>{page}</body></html>\n"
     )
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from anonfit.errors import listed
+from anonfit.errors import listed, printable
 from anonfit.report.tree_layout import DrawnNode, drawn_nodes
 from anonfit.trees.released import Populations, ReleasedTree
 
@@ -30,7 +30,7 @@ def drawn_text(tree: ReleasedTree) -> str:
         deeper = indent + ("   " if is_last else "│  ")
         below = [(child, deeper, number == len(node.children) - 1) for number, child in enumerate(node.children)]
         stack.extend(below[::-1])
-    return "\n".join(lines) + "\n"
+    return printable("\n".join(lines)) + "\n"
 
 
 def _names(names: tuple[str, ...]) -> str:

@@ -6,12 +6,14 @@ missing.
 from __future__ import annotations
 
 import glob
+import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonfit.errors import DataError, listed
+from anonfit.strict_json import refuse_endless
 from anonfit.tables.databases import DatabaseSource
 from anonfit.tables.frames import categorized, from_frame
 from anonfit.tables.sniffing import CsvShape, sniff, without_empty_lines
@@ -78,17 +80,24 @@ def table_format(path: Path) -> str:
 def files_of(source: str | Path) -> list[Path]:
     """The files of a path or pattern."""
     text = str(source)
-    if any(sign in text for sign in "*?[") and not Path(text).exists():
+    if any(sign in text for sign in "*?[") and not os.path.exists(text):  # noqa: PTH110 - any text is asked for
         found = sorted(Path(name) for name in glob.glob(text))  # noqa: PTH207 - absolute patterns too
         if not found:
             raise DataError(f"{text}: no file matches this pattern.")
-        return found
-    path = Path(text)
-    if not path.exists():
-        raise DataError(f"{text}: there is no such file.")
+        return [_checked(path) for path in found]
+    return [_checked(Path(text))]
+
+
+def _checked(path: Path) -> Path:
+    """A path if a file is there that can be read."""
+    if not os.path.exists(path):  # noqa: PTH110 - of a name too long, too
+        raise DataError(f"{path}: there is no such file.")
     if path.is_dir():
-        raise DataError(f"{text} is a folder; name the file or a pattern such as {text}/*.parquet.")
-    return [path]
+        raise DataError(f"{path} is a folder; name the file or a pattern such as {path}/*.parquet.")
+    refuse_endless(path)
+    if str(path) != str(path).encode("utf-8", "replace").decode():
+        raise DataError(f"{path}: the name is not UTF-8; rename the file or its folder.")
+    return path
 
 
 def csv_types(shape: CsvShape, categories: Mapping[str, pl.DataType]) -> dict[str, pl.DataType]:
@@ -171,7 +180,9 @@ def kind_of_error(error: Exception) -> str:
     text = str(error).lower()
     if isinstance(error, OSError):
         return "it is cut short, or not what its ending says."
-    return "it is not UTF-8 text; convert it first." if "utf" in text else "its lines do not have equally many fields."
+    if "utf" in text:
+        return "it is not UTF-8 text; convert it first."
+    return "its lines do not have equally many fields, or a quote is not closed."
 
 
 def unpadded(missing: Sequence[str]) -> pl.Expr:
@@ -248,7 +259,7 @@ def column_names(source: Any, options: ReadOptions) -> tuple[str, ...]:
     path = files_of(source)[0]
     kind = table_format(path)
     if kind == "csv":
-        return sniff(path, delimiter=options.delimiter, has_header=options.header, missing=options.missing).names
+        return csv_shape(path, options).names
     try:
         scan = pl.scan_parquet(path, glob=False) if kind == "parquet" else pl.scan_ipc(path, glob=False)
         return tuple(scan.collect_schema().names())

@@ -176,8 +176,17 @@ def _sniff(
         rest = [part.decode("utf-8") for part in more]
     except UnicodeDecodeError:
         raise DataError(f"{path.name} is not UTF-8 text; convert it first, for example with iconv -t UTF-8.") from None
+    if "\0" in text.partition("\n")[0]:
+        raise DataError(f"{path.name}: its first line holds NUL bytes; it is no text, or UTF-16: convert it to UTF-8.")
     delimiter = delimiter or _delimiter(text)
     records = list(_rows(text, delimiter))
+    if not records:
+        raise DataError(
+            f"{path.name} cannot be divided into lines; if they end with a carriage return alone, save it with the line "
+            "ends of Unix or Windows."
+        )
+    if len(records) == 1 and text.count('"') % 2:
+        raise DataError(f"{path.name}: a quote in its first line is not closed.")
     lines, first = records[0]
     rows = [row for _, row in records]
     below = rows[1:]

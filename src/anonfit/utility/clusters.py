@@ -159,6 +159,8 @@ def _points(
 def _scaled(values: Points, weight: float) -> Points:
     """Values whose variances add up to the weight; what is missing stands at the mean."""
     known = np.isfinite(values)
+    # By a power of two, which rounds nothing: squares of the largest and smallest numbers would be none.
+    values = np.ldexp(values, -int(np.frexp(np.abs(values[known]).max(initial=0.0))[1]))
     means = np.where(known, values, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
     centred = np.where(known, values - means, 0.0)
     variance = float(np.square(centred).sum()) / max(len(values), 1)

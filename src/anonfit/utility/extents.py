@@ -36,6 +36,8 @@ __all__ = [
 
 YEAR = 365.0
 """Days beyond a single cut between dates."""
+LARGEST = np.finfo(np.float64).max / 4
+"""Ends are not farther away, so that no extent is infinite."""
 MICROSECONDS_A_DAY = 86_400_000_000
 
 
@@ -66,12 +68,12 @@ def _stated(column: OrderedCells) -> Extent | None:
     cuts = places(column.cuts, column.scale)
     if not len(cuts):
         return None
+    cuts = np.clip(cuts, -LARGEST, LARGEST)  # so that no difference is infinite
     if len(cuts) > 1:
         below, above = cuts[1] - cuts[0], cuts[-1] - cuts[-2]
     else:
         below = above = YEAR if column.scale != Scale.NUMBER else abs(cuts[0]) or 1.0
-    largest = np.finfo(np.float64).max / 4
-    low, high = np.clip([cuts[0] - below, cuts[-1] + above], -largest, largest).tolist()
+    low, high = np.clip([cuts[0] - below, cuts[-1] + above], -LARGEST, LARGEST).tolist()
     return Extent(low, high)
 
 

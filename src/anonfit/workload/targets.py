@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.counts.fixed_point import fixed_point
+from anonfit.counts.fixed_point import LARGEST_NUMBER, fixed_point
 from anonfit.criteria.targets import SHARE_BITS, ClassTarget, NumberTarget, ShareTarget, Target
 from anonfit.errors import DataError, RequestError, SpecError, listed
 from anonfit.privacy.coding import sensitive_column
@@ -70,8 +70,11 @@ def _numbers(column: Column, values: pl.Series) -> NDArray[np.float64]:
     if not known.dtype.is_numeric():
         known = known.to_physical()
     found: NDArray[np.float64] = known.cast(pl.Float64).fill_null(float("nan")).to_numpy().astype(np.float64)
-    if np.isinf(found).any():
-        raise DataError(f"target '{values.name}': some values are infinite; mend them or make classes of them.")
+    if (np.abs(found) > LARGEST_NUMBER).any():
+        raise DataError(
+            f"target '{values.name}': some values are infinite, or too large to be squared; mend them or make classes "
+            "of them."
+        )
     return found
 
 
