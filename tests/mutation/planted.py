@@ -173,10 +173,10 @@ SHAPES = {
 }  # fmt: skip
 
 
-def _read(file: Path) -> pl.DataFrame:
+def _read(file: Path, texts: list[str]) -> pl.DataFrame:
     """The data file, labels as texts."""
     if file.suffix == ".csv":
-        types = {"amount": pl.Decimal(22, 2), "code": pl.String}
+        types = {"amount": pl.Decimal(22, 2), **dict.fromkeys(texts, pl.String)}
         return pl.read_csv(file, try_parse_dates=True, infer_schema_length=None, schema_overrides=types)
     data = pl.read_parquet(file) if file.suffix == ".parquet" else pl.read_ipc(BytesIO(file.read_bytes()))
     return data.with_columns(pl.col(pl.Enum, pl.Categorical).cast(pl.String))
@@ -202,7 +202,7 @@ class Planted:
     def __post_init__(self) -> None:
         self.manifest = json.loads((self.path / "manifest.json").read_text(encoding="utf-8"))
         self.recoding = json.loads((self.path / "recoding.json").read_text(encoding="utf-8"))
-        self.data = _read(self.file)
+        self.data = _read(self.file, self.manifest["data"]["texts"])
 
     @property
     def file(self) -> Path:

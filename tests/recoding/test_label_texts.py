@@ -71,6 +71,9 @@ EUROPE = Taxonomy.from_tree(
         (words("a", "b, c", "d", "e"), [1, 2], '["b, c", e)'),
         (words("low", "mid", "high", missing=True), [0, 1], "missing or low"),
         (words("low", "mid", "high", missing=True), [1, 2, 3], "not missing"),
+        (words("low", "mid", "high", missing=True), [0, 2, 3], "missing or ≥ mid"),  # of observed records
+        (words("low", "mid", "high", "top", missing=True), [0, 2, 3], "missing or [mid, top)"),
+        (numbers(25, domain=(0, 120), missing=True), [1, 2], "[0, 120]"),
         (names("FR", "DE", "US"), [0, 2], "{FR, US}"),
         (names("FR", "DE", "US"), [1], "DE"),
         (names("FR", "DE", "US", missing=True), [0, 2], "missing or DE"),

@@ -163,7 +163,7 @@ class OrdinalCells:
         known = [cell for cell in cells if cell >= int(self.has_missing)]
         if len(known) == 1:
             return _label(self, cells, labels.name_label(self.order[known[0] - int(self.has_missing)]))
-        low, high = self.ends(cells) if known else (None, None)
+        low, high = self.ends(known) if known else (None, None)
         ends = (None if end is None else labels.name_label(end) for end in (low, high))
         text = labels.interval_label(*ends)
         return _label(self, cells, text)
