@@ -182,8 +182,8 @@ def _sniff(
     records = list(_rows(text, delimiter))
     if not records:
         raise DataError(
-            f"{path.name} cannot be divided into lines; if they end with a carriage return alone, save it with the line "
-            "ends of Unix or Windows."
+            f"{path.name} cannot be divided into lines; if they end with a carriage return alone, save it with the "
+            "line ends of Unix or Windows."
         )
     if len(records) == 1 and text.count('"') % 2:
         raise DataError(f"{path.name}: a quote in its first line is not closed.")
