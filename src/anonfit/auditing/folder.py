@@ -110,7 +110,7 @@ def check_files(folder: Folder) -> list[Finding]:
 
 
 def _digest(path: Path) -> str | None:
-    if not path.is_file():
+    if path.is_symlink() or not path.is_file():
         return None
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

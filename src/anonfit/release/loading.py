@@ -36,11 +36,13 @@ def _table(folder: Path, manifest: Mapping[str, Any]) -> pl.DataFrame:
     try:
         if path.suffix == ".csv":
             # Types are inferred of what was no text: texts stay texts even where all look like numbers.
-            return pl.read_csv(
+            return pl.scan_csv(
                 path,
                 schema_overrides=dict.fromkeys(manifest["data"]["texts"], pl.String),
                 infer_schema_length=None,
-            )
+                glob=False,
+                with_column_names=lambda names: [name.replace('""', '"') for name in names],  # polars leaves them doubled
+            ).collect()
         return pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_ipc(path)
     except pl.exceptions.PolarsError:
         raise ReleaseError(f"{path} cannot be read; make the release again.") from None
