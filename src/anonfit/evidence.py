@@ -19,7 +19,7 @@ from anonfit.pipeline import Made, demands_of, persons_in, refining_of, tree_of,
 from anonfit.recoding.values import Values
 from anonfit.report.asking import Asked, aims_of, asked_content
 from anonfit.report.attack import attack_content, attack_release
-from anonfit.report.content import Facts, report_content
+from anonfit.report.content import Facts, formula_columns, report_content
 from anonfit.report.disclosure import EVERYTHING, Disclosure
 from anonfit.report.selections import internal_selections, public_selections
 from anonfit.spec import Spec
@@ -342,11 +342,12 @@ def _report(
         "cut_points": str(spec.method.cut_points),
     }
     roles = {column.name: column.role for column in made.schema.columns}
+    table = released_table(made)
     content = report_content(
         Facts(
             schema=made.schema,
             recoding=made.recoding,
-            table=released_table(made),
+            table=table,
             released=made.released,
             read=rows.read,
             dropped=rule.rows(rows.dropped, rows.dropped_persons),
@@ -357,6 +358,7 @@ def _report(
             selections=_public_selections(made) if rule.least else all_of_selections(made),
             attack=None if attack is None else attack_content(attack, rule, roles=roles),
             appraisal=appraisal.content(rule),
+            formulas=formula_columns(table) if spec.output.format == "csv" else (),
         )
     )
     return content | {"engine": {"name": made.engine, "reason": made.engine_reason}}

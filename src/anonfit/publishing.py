@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from dataclasses import replace as replaced
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -58,9 +59,14 @@ INTERNAL = ("selections", "initial_risk", "attack", "predictions", "comparison",
 
 
 def _audit_file(made: Made, data: Path) -> Audit:
-    """Audit the written file; one that cannot even be audited is not published either."""
+    """Audit the written file, its values and its bytes; one that cannot even be audited is not published either."""
+    from anonfit.auditing.file_bytes import check_bytes
+
     try:
-        return audit_made(made, data)
+        with ThreadPoolExecutor(1) as pool:
+            content = pool.submit(check_bytes, data)
+            audit = audit_made(made, data)
+            return replaced(audit, findings=(*audit.findings, content.result()))
     except AnonfitError as error:
         raise AuditFailed(f"the written file cannot be audited, so nothing is published: {error}") from None
 
@@ -176,6 +182,7 @@ def publish_made(
     """
     target = Path(target).absolute()
     kind = kind or made.spec.output.format
+    made = replaced(made, spec=replaced(made.spec, output=replaced(made.spec.output, format=kind)))
     check_free(target, replace=replace)
     with workplace(target) as place:
         folder = place / "release"

@@ -12,7 +12,7 @@ from polars.exceptions import PolarsError
 
 from anonfit.auditing.coding import IntArray
 from anonfit.auditing.groups import Grouping, Persons, group_rows, read_persons
-from anonfit.auditing.reading import Table, unreadable
+from anonfit.auditing.reading import Table, reading_options, unreadable
 from anonfit.auditing.released import Released, physical_columns
 
 __all__ = ["Runs", "batches_of", "group_batches", "persons_of"]
@@ -48,7 +48,10 @@ class Runs:
 
 def batches_of(table: Table, names: Sequence[str], rows: int) -> Iterator[Table]:
     """Some columns of a table, so many rows at a time, in file order; no rows at all are one batch."""
-    found = table.lazy.select(names).collect_batches(chunk_size=rows, maintain_order=True, engine="streaming")
+    options = reading_options(whole_lines=table.whole_lines)
+    found = table.lazy.select(names).collect_batches(
+        chunk_size=rows, maintain_order=True, engine="streaming", optimizations=options
+    )
     while True:
         try:
             batch = next(found, None)

@@ -18,7 +18,7 @@ from polars.exceptions import PolarsError
 from anonfit.auditing.numbering import as_pointers, few_texts
 from anonfit.errors import DataError, did_you_mean
 
-__all__ = ["Table", "open_table", "require_columns", "unreadable"]
+__all__ = ["Table", "open_table", "reading_options", "require_columns", "unquoted", "unreadable"]
 
 _DELIMITERS = (",", ";", "\t", "|")
 _PACKED = (".gz", ".zst")
@@ -44,6 +44,7 @@ class Table:
     missing: tuple[str, ...]
     kind: Literal["text", "typed", "clean"]  # a text file; a typed file or frame; a frame already as it comes out
     scan: TextScan | None = None  # a text file anew, some columns as dictionaries
+    whole_lines: bool = False  # a text file whose lines are read to their ends, whichever columns are wanted
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -57,7 +58,7 @@ class Table:
 
     def frame(self, names: Sequence[str]) -> pl.DataFrame:
         """Some columns, all rows."""
-        frame = _collected(self.lazy.select(names), self.label)
+        frame = _collected(self.lazy.select(names), self.label, whole_lines=self.whole_lines)
         if self.kind != "typed":
             return frame
         with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -75,7 +76,8 @@ class Table:
     def only(self, names: Iterable[str]) -> Table:
         """The same table with some of its columns; names it does not have are left out."""
         wanted = [name for name in dict.fromkeys(names) if name in self.schema]
-        return replace(self, lazy=self.lazy.select(wanted), schema={name: self.schema[name] for name in wanted})
+        schema = {name: self.schema[name] for name in wanted}
+        return replace(self, lazy=self.lazy.select(wanted), schema=schema, whole_lines=False)
 
     def loaded(self, keys: Iterable[str]) -> Table:
         """The same table in memory, if it fits; the key columns of a text file as integers that point to texts."""
@@ -124,7 +126,7 @@ def open_table(data: object, *, missing: Sequence[str] = ("",), label: str = "th
         raise DataError(f"Column '{nested[0]}' of {label} holds nested values: an audit needs one value per cell.")
     width = len(schema) if cells <= _CELLS[kind] else len(schema) * _CELLS[kind] // cells
     clean = {name: _clean_type(dtype) for name, dtype in schema.items()}
-    return Table(lazy, clean, label, max(1, width), tuple(missing), kind, scan)
+    return Table(lazy, clean, label, max(1, width), tuple(missing), kind, scan, whole_lines=scan is not None)
 
 
 def _begin(label: str) -> str:
@@ -183,11 +185,16 @@ def _schema(lazy: pl.LazyFrame, label: str) -> dict[str, pl.DataType]:
         raise unreadable(label) from None
 
 
-def _collected(lazy: pl.LazyFrame, label: str) -> pl.DataFrame:
+def _collected(lazy: pl.LazyFrame, label: str, *, whole_lines: bool = False) -> pl.DataFrame:
     try:
-        return lazy.collect(engine="streaming")
+        return lazy.collect(engine="streaming", optimizations=reading_options(whole_lines=whole_lines))
     except (PolarsError, OSError):  # their text may quote a record
         raise unreadable(label) from None
+
+
+def reading_options(*, whole_lines: bool) -> pl.QueryOptFlags:
+    """How a table is read: a reader that is told which columns are wanted does not see a field too many in a line."""
+    return pl.QueryOptFlags(projection_pushdown=not whole_lines)
 
 
 def unreadable(label: str) -> DataError:
@@ -221,7 +228,7 @@ def _scan(path: Path, missing: Sequence[str]) -> tuple[pl.LazyFrame, int, TextSc
                 schema_overrides=types,
                 null_values=list(missing),
                 glob=False,
-                with_column_names=_undoubled,
+                with_column_names=unquoted,
             )
 
         return scan(()), size // _BYTES_PER_CELL, scan, label
@@ -232,8 +239,8 @@ def _scan(path: Path, missing: Sequence[str]) -> tuple[pl.LazyFrame, int, TextSc
     return lazy, rows * len(_schema(lazy, label)), None, label
 
 
-def _undoubled(names: list[str]) -> list[str]:
-    """Names of a header as they were before they were quoted: polars leaves their quotes doubled."""
+def unquoted(names: list[str]) -> list[str]:
+    """The names of a header as they were before they were written: polars leaves the quotes in them doubled."""
     return [name.replace('""', '"') for name in names]
 
 

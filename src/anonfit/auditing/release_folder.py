@@ -11,6 +11,7 @@ from typing import Any
 
 from anonfit.auditing.api import read_other
 from anonfit.auditing.batch_audit import audit_request
+from anonfit.auditing.file_bytes import check_bytes
 from anonfit.auditing.folder import check_files, check_suppression, open_folder
 from anonfit.auditing.meanings import Meaning
 from anonfit.auditing.promises import RAW_ROLES, Promise, read_promise
@@ -74,7 +75,7 @@ def audit_release(
         thresholds=thresholds,
         missing=missing,
         rows_at_once=rows_at_once,
-        findings=[*check_files(opened), check_suppression(opened, limit)],
+        findings=[*check_files(opened), check_bytes(opened.data), check_suppression(opened, limit)],
     )
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from anonfit.cli.showing import console, print_json, stages, table
-from anonfit.report.content import CONSENTED
+from anonfit.errors import listed
+from anonfit.report.content import CONSENTED, FORMULAS
 
 __all__ = ["apply_release", "run_spec", "summary"]
 
@@ -39,12 +40,16 @@ def show_release(
     report: Mapping[str, Any], folder: Path, *, as_json: bool, more: Mapping[str, Any] | None = None
 ) -> None:
     """Tell of a published release; a script is told `more`."""
+    from rich.text import Text
+
     found = summary(report, folder) | dict(more or {})
+    if report["formulas"]:
+        console().print(
+            Text(f"Not covered: {FORMULAS.format(listed(report['formulas'], 20))}", style="yellow"), soft_wrap=True
+        )
     if as_json:
         print_json(found)
         return
-    from rich.text import Text
-
     screen = console()
     rows = report["rows"]
     left_out = [f"{rows[word]} {word}" for word in ("withheld", "dropped") if rows[word]]

@@ -40,9 +40,8 @@ def _table(folder: Path, manifest: Mapping[str, Any], rows: int | None) -> pl.Da
             # Types are inferred of what was no text: texts stay texts even where all look like numbers.
             table = pl.scan_csv(
                 path,
-                with_column_names=lambda names: [
-                    name.replace('""', '"') for name in names
-                ],  # polars leaves them doubled
+                # polars leaves quotes in a header doubled
+                with_column_names=lambda names: [name.replace('""', '"') for name in names],
                 schema_overrides=dict.fromkeys(stated["texts"], pl.String),
                 infer_schema_length=None,
                 n_rows=rows,

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from anonfit.errors import listed
 from anonfit.recoding.recoding import Recoding
 from anonfit.report.asking import nothing_asked
 from anonfit.report.board import board_content
@@ -18,7 +19,17 @@ from anonfit.tables.schema import Role, Schema
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ATTACKER", "CONSENTED", "PRESETS", "SEVERAL_RELEASES", "Facts", "read_content", "report_content"]
+__all__ = [
+    "ATTACKER",
+    "CONSENTED",
+    "FORMULAS",
+    "PRESETS",
+    "SEVERAL_RELEASES",
+    "Facts",
+    "formula_columns",
+    "read_content",
+    "report_content",
+]
 
 ATTACKER = (
     "The assumed attacker knows that a person is in the table, knows all of the person's quasi-identifiers "
@@ -74,12 +85,19 @@ CHOSEN_SELECTIONS = (
 UNSEEN = "Roles, demands and k were proposed by anonfit init and accepted unseen: nobody said that they looked at them."
 UNCHECKED = "What was asked could not be checked."
 PRESETS = {"tools": "common tools", "ema-0070": "EMA 0070, PRCI", "strict": "strict"}
+FORMULAS = (
+    "Texts that a spreadsheet may run as formulas, as they begin with =, +, -, @, a tab or a line break, in {}: they are "
+    "released as they are. Import the file with its columns as text, or read it by a program."
+)
 CONSENTED = {
     ("order", "original"): "The order of the rows: it is the input's; who knows that knows which row is whose.",
     ("regions", "observed"): "The ends of labels: they are values of records, the smallest and largest of their group.",
     ("cut_points", "value"): "The cuts, and so the ends of labels: they are values of records.",
 }
 """What is given away by settings that need consent."""
+
+NUMBER = r"^[+-]\s?[\d.,]*(?:[eE][+-]?\d+)?\s?%?$"
+"""A text with a sign that is a number, or the sign alone."""
 
 TECHNIQUE = {
     Role.IDENTIFIER: "removed",
@@ -112,6 +130,8 @@ class Facts:
     selections: Mapping[str, Any] | None = None
     attack: Mapping[str, Any] | None = None
     appraisal: Mapping[str, Any] = field(default_factory=dict)
+    formulas: Sequence[str] = ()
+    """Columns with texts that a spreadsheet may run, where the file is one that it opens."""
 
 
 def _not_covered(facts: Facts) -> list[str]:
@@ -136,7 +156,27 @@ def _not_covered(facts: Facts) -> list[str]:
         found.append(CHOSEN_SELECTIONS)
     if asked.get("several_quasi_identifiers"):
         found.append(ACROSS)
-    return [*found, SEVERAL_RELEASES, LINKED_ROWS]
+    found += [SEVERAL_RELEASES, LINKED_ROWS]
+    return [*found, FORMULAS.format(listed(facts.formulas, 20))] if facts.formulas else found
+
+
+def formula_columns(table: pl.DataFrame | pl.LazyFrame) -> list[str]:
+    """The columns of a table with a name or a text that a spreadsheet takes for a formula; numbers are none."""
+    import polars as pl
+
+    def runs(texts: pl.Expr) -> pl.Expr:
+        return (texts.str.contains(r"^[=+\-@\t\r]") & ~texts.str.contains(NUMBER)).any()
+
+    dictionary = pl.Categorical | pl.Enum
+    schema = table.collect_schema()
+    asked = [
+        runs((pl.col(name).unique() if isinstance(dtype, dictionary) else pl.col(name)).cast(pl.String)).alias(name)
+        for name, dtype in schema.items()
+        if isinstance(dtype, pl.String | dictionary)
+    ]
+    found = table.lazy().select(asked).collect(engine="streaming").row(0, named=True) if asked else {}
+    names = pl.select(runs(pl.lit(name)).alias(name) for name in schema).row(0, named=True)
+    return [name for name in schema if found.get(name) or names[name]]
 
 
 def _columns(facts: Facts) -> list[dict[str, Any]]:
@@ -193,6 +233,7 @@ def report_content(facts: Facts) -> dict[str, Any]:
             "withheld": facts.withheld,
         },
         "columns": _columns(facts),
+        "formulas": list(facts.formulas),
         "diversity": diversity_content(facts.audit),
         "selections": None if facts.selections is None else dict(facts.selections),
         "attack": None if facts.attack is None else dict(facts.attack),
