@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -134,8 +135,9 @@ class Release:
             The release of the new data.
         """
         made = self._extended(data, unseen, stage, recoding=recoding)
-        report = publish_made(made, Path(out), replace=replace, stage=stage)
-        return Release(like(data, made.table, index=False), made.recoding, report, made)
+        with _used(made):
+            report = publish_made(made, Path(out), replace=replace, stage=stage)
+            return Release(like(data, made.table, index=False), made.recoding, report, made)
 
     def _extended(self, data: Any, unseen: str, stage: Stage = silent, *, recoding: Recoding | None = None) -> Made:
         if unseen not in ("suppress", "error"):
@@ -150,9 +152,20 @@ class Release:
 
 def _released(made: Made, source: Any) -> Release:
     """A release whose table has been audited as it stands in memory."""
-    audit = audit_made(made, released_table(made))
-    require_passed(audit)
-    return Release(_data(made, source), made.recoding, public_report(made, audit), made)
+    with _used(made):
+        audit = audit_made(made, released_table(made))
+        require_passed(audit)
+        return Release(_data(made, source), made.recoding, public_report(made, audit), made)
+
+
+@contextmanager
+def _used(made: Made) -> Iterator[None]:
+    """Remove what is stored of a table after a failure: the error, which a notebook keeps, would keep it."""
+    try:
+        yield
+    except BaseException:
+        made.discard()
+        raise
 
 
 def _frames(made: Made) -> Iterator[pl.DataFrame]:
@@ -357,8 +370,9 @@ def run(
     check_free(Path(out).absolute(), replace=replace)
     ks = read_ks(curve) if curve else ()
     made = make(spec, stage=stage, stopping=stoppable)
-    report = publish_made(made, Path(out), replace=replace, ks=ks, stage=stage)
-    return Release(_data(made, spec.data.source), made.recoding, report, made)
+    with _used(made):
+        report = publish_made(made, Path(out), replace=replace, ks=ks, stage=stage)
+        return Release(_data(made, spec.data.source), made.recoding, report, made)
 
 
 def load(path: str | Path) -> Release:

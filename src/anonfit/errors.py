@@ -21,6 +21,7 @@ record's values; only values of a domain (a taxonomy, an order) are named, becau
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
@@ -40,7 +41,11 @@ __all__ = [
     "TooManyGroups",
     "did_you_mean",
     "listed",
+    "refuse_fork",
 ]
+
+_worked_in: int | None = None
+"""The process that has worked first."""
 
 
 class AnonfitError(Exception):
@@ -104,6 +109,19 @@ class Infeasible(DemandError):
 
 class AuditFailed(DemandError):
     """The written file does not hold what was asked; nothing is published."""
+
+
+def refuse_fork() -> None:
+    """Refuse to work in a fork of a process that has worked already: the threads of polars, which a fork does not have,
+    would be waited for without end.
+    """
+    global _worked_in
+    _worked_in = _worked_in or os.getpid()
+    if _worked_in != os.getpid():
+        raise EngineError(
+            "anonfit was used before this process was forked, and its threads are not here; start processes by "
+            "multiprocessing's 'spawn' or 'forkserver'."
+        )
 
 
 def did_you_mean(word: str, valid: Iterable[str]) -> str:

@@ -134,10 +134,6 @@ def _serve() -> None:
     """Load everything, and nothing that starts threads: a child of a process with threads would hang."""
     import polars  # noqa: F401
 
-    import anonfit.api
-    import anonfit.evidence
-    import anonfit.tree_api
-    import anonfit.trees.kernels
     from anonfit.engines.memory import warming
 
     warming.warm_up(models=False)

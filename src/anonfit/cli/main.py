@@ -386,7 +386,8 @@ def _options(
 
 def _end(_number: int, _frame: FrameType | None) -> None:
     """End as after an interrupt: rows that were put aside are removed."""
-    sys.stderr.write("terminated; nothing was published.\n")
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    sys.stderr.write("terminated; a release that was not finished is not published.\n")
     sys.exit(143)
 
 
@@ -401,5 +402,5 @@ def main() -> None:
     except Exception as error:
         sys.exit(show_failure(error, as_json="--json" in sys.argv))
     except KeyboardInterrupt:
-        sys.stderr.write("interrupted; nothing was published.\n")
+        sys.stderr.write("interrupted; a release that was not finished is not published.\n")
         sys.exit(130)

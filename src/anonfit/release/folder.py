@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anonfit.errors import ReleaseError
+from anonfit.errors import ReleaseError, refuse_fork
 from anonfit.files import file_hash, give_names, sync, taken, workplace, write_new
 
 if TYPE_CHECKING:
@@ -149,6 +149,7 @@ def copy_release(source: Path, target: Path, *, replace: bool) -> None:
 
 def read_manifest(folder: Path, expected: str = FORMAT) -> dict[str, Any]:
     """The manifest of a release of the expected format, whose files are all there and unchanged."""
+    refuse_fork()
     if not folder.is_dir():
         raise ReleaseError(f"{folder}: there is no such release folder.")
     path = folder / MANIFEST

@@ -51,6 +51,7 @@ def _connected(source: DatabaseSource) -> Iterator[Any]:
     try:
         with duckdb.connect(source.address, read_only=True) as connection:
             connection.execute("SET autoinstall_known_extensions = false")
+            connection.execute("SET enable_progress_bar = false")  # it would go to standard output
             yield connection
     except duckdb.Error as error:
         # What DuckDB says may hold values.
