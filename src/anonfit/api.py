@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from dataclasses import replace as replace_part
 from pathlib import Path
@@ -152,8 +153,9 @@ class Release:
             The release of the new data.
         """
         made = self._extended(data, unseen, stage, recoding=recoding, limit=suppression_limit)
-        report = publish_made(made, Path(out), replace=replace, stage=stage)
-        return Release(like(data, made.table, index=False), made.recoding, report, made)
+        with _used(made):
+            report = publish_made(made, Path(out), replace=replace, stage=stage)
+            return Release(like(data, made.table, index=False), made.recoding, report, made)
 
     def _extended(
         self, data: Any, unseen: str, stage: Stage = silent, *, recoding: Recoding | None, limit: float | None
@@ -182,12 +184,23 @@ def _limited(spec: Spec, limit: float) -> Spec:
 
 def _released(made: Made, source: Any) -> Release:
     """A release whose table has been audited as it stands in memory."""
-    audit = audit_made(made, released_table(made))
-    require_passed(audit)
-    report: Later[Mapping[str, Any]] = Later(lambda: public_report(made, audit))
-    if made.scan is not None:
-        report.get()  # rows that are not held here may be others tomorrow
-    return Release(_data(made, source), made.recoding, report, made)
+    with _used(made):
+        audit = audit_made(made, released_table(made))
+        require_passed(audit)
+        report: Later[Mapping[str, Any]] = Later(lambda: public_report(made, audit))
+        if made.scan is not None:
+            report.get()  # rows that are not held here may be others tomorrow
+        return Release(_data(made, source), made.recoding, report, made)
+
+
+@contextmanager
+def _used(made: Made) -> Iterator[None]:
+    """Remove what is stored of a table after a failure: the error, which a notebook keeps, would keep it."""
+    try:
+        yield
+    except BaseException:
+        made.discard()
+        raise
 
 
 def _frames(made: Made) -> Iterator[pl.DataFrame]:
@@ -400,8 +413,9 @@ def run(
     check_free(Path(out).absolute(), replace=replace)
     ks = read_ks(curve) if curve else ()
     made = make(spec, stage=stage, stopping=stoppable)
-    report = publish_made(made, Path(out), replace=replace, ks=ks, stage=stage)
-    return Release(_data(made, spec.data.source), made.recoding, report, made, _curve=ks)
+    with _used(made):
+        report = publish_made(made, Path(out), replace=replace, ks=ks, stage=stage)
+        return Release(_data(made, spec.data.source), made.recoding, report, made, _curve=ks)
 
 
 def load(path: str | Path) -> Release:

@@ -115,9 +115,9 @@ def _compiled(function: Function, signature: str | None, **options: bool) -> Fun
 @cache
 def _kept_code() -> Any:
     """numba's cache of a function's machine code, in which what is damaged is forgotten and compiled again."""
-    caching: Any = import_module("numba.core.caching")
+    numbas: Any = import_module("numba.core.caching")
 
-    class CheckedFile(caching.IndexDataCacheFile):  # type: ignore[misc]
+    class CheckedFile(numbas.IndexDataCacheFile):  # type: ignore[misc]
         """Machine code behind its hash: damaged code would be run."""
 
         def _save_data(self, name: str, data: Any) -> None:
@@ -131,7 +131,7 @@ def _kept_code() -> Any:
                 raise ValueError("damaged machine code")
             return pickle.loads(content[32:])  # noqa: S301 - only we can write the folder
 
-    class KeptCode(caching.FunctionCache):  # type: ignore[misc]
+    class KeptCode(numbas.FunctionCache):  # type: ignore[misc]
         """As numba's, but that it never fails."""
 
         def __init__(self, function: Any) -> None:

@@ -21,6 +21,7 @@ record's values; only values of a domain (a taxonomy, an order) are named, becau
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
@@ -42,7 +43,11 @@ __all__ = [
     "did_you_mean",
     "listed",
     "printable",
+    "refuse_fork",
 ]
+
+_worked_in: int | None = None
+"""The process that has worked first."""
 
 
 _ENDLESS = re.compile(r"\S{1000,}")
@@ -124,6 +129,19 @@ LONGEST_NAME, MOST_NAMES = 60, 40
 def printable(text: str) -> str:
     """A text in which all that a terminal or a page would obey and not show is written out, such as \\x1b."""
     return OBEYED.sub(lambda found: ascii(found.group())[1:-1], text)
+
+
+def refuse_fork() -> None:
+    """Refuse to work in a fork of a process that has worked already: the threads of polars, which a fork does not have,
+    would be waited for without end.
+    """
+    global _worked_in
+    _worked_in = _worked_in or os.getpid()
+    if _worked_in != os.getpid():
+        raise EngineError(
+            "anonfit was used before this process was forked, and its threads are not here; start processes by "
+            "multiprocessing's 'spawn' or 'forkserver'."
+        )
 
 
 def did_you_mean(word: str, valid: Iterable[str]) -> str:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from anonfit.errors import ReleaseError
+from anonfit.interrupting import ending
 
 __all__ = [
     "file_hash",
@@ -151,6 +152,7 @@ def workplace(target: Path) -> Iterator[Path]:
     """A folder beside a place that only we can read, removed at the end. What cannot be written is told as such."""
     folder = target.parent / f".{target.name}{MARK}{os.getpid()}-{secrets.token_hex(4)}"
     with ExitStack() as stack:
+        stack.enter_context(ending())
         try:
             with _alone(target):
                 _sweep(target)

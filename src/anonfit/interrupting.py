@@ -1,19 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work that may be stopped half-way and still is of use: the first interrupt asks it to stop, the second ends it."""
+"""Work that is asked to stop. Some is of use half-way: the first interrupt asks it to stop, the second ends it. And
+work that has rows on the disk removes them when it is asked to end.
+"""
 
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from threading import current_thread, main_thread
 from types import FrameType
 from typing import TypeAlias
 
-__all__ = ["Stopping", "stoppable", "unstoppable"]
+__all__ = ["ENDED", "Stopping", "ending", "stoppable", "unstoppable"]
 
 Stopping: TypeAlias = Callable[[], AbstractContextManager[Callable[[], bool]]]
 """Gives, while work is under way, a function that says whether it is to stop."""
+ENDED = 128 + signal.SIGTERM
+"""The exit status after a request to end."""
+_at_work: list[object] = []
+
+
+@contextmanager
+def ending() -> Iterator[None]:
+    """Have a request to end (SIGTERM) that nobody else answers leave by all `finally`, with the usual status, in place
+    of ending the process on the spot. Only the main thread can answer.
+    """
+
+    def answer(_number: int, _frame: FrameType | None) -> None:
+        sys.exit(ENDED)
+
+    if current_thread() is main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, answer)
+    work = object()
+    _at_work.append(work)
+    try:
+        yield
+    finally:
+        _at_work.remove(work)
+        ours = getattr(signal.getsignal(signal.SIGTERM), "__qualname__", "") == answer.__qualname__
+        if not _at_work and ours and current_thread() is main_thread():
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 @contextmanager

@@ -126,6 +126,8 @@ class Made:
     stored: Written | None = field(default=None, repr=False)
     scan: pl.LazyFrame | None = field(default=None, repr=False)
     """The raw rows, where they live outside of memory."""
+    discard: Callable[[], object] = field(default=lambda: None, repr=False)
+    """Removes what is stored, if it is not waited until nobody has it any more."""
 
     @property
     def is_large(self) -> bool:

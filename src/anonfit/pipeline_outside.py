@@ -146,8 +146,7 @@ def make_outside(
             stage("Answering selections")
             made = replace(made, answers=_answers(made, result.selections))
         # The written table stays until what was made of it is gone.
-        weakref.finalize(written, stack.pop_all().close)
-    return made
+        return replace(made, discard=weakref.finalize(written, stack.pop_all().close))
 
 
 def _grown(

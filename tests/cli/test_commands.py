@@ -277,6 +277,6 @@ def test_a_run_that_is_terminated_leaves_nothing(folder: Path) -> None:
         [sys.executable, "-c", TERMINATED, *words], cwd=folder, capture_output=True, text=True, check=False
     )
     assert result.returncode == 143
-    assert result.stderr.endswith("\nterminated; nothing was published.\n")
+    assert result.stderr.endswith("\nterminated; a release that was not finished is not published.\n")
     assert list(spill.iterdir()) == []
     assert not (folder / "release").exists()

@@ -30,7 +30,7 @@ from anonfit.auditing.result import UNKNOWN_PERSONS, Audit, Diversity, RawColumn
 from anonfit.auditing.risk import marketer_risk, prosecutor_risk
 from anonfit.auditing.shards import differing
 from anonfit.auditing.sizes import group_sizes
-from anonfit.errors import DataError
+from anonfit.errors import DataError, refuse_fork
 
 __all__ = ["ROWS_AT_ONCE", "audit_request"]
 
@@ -41,6 +41,7 @@ _MANY_ROWS = 1 << 24
 
 def audit_request(request: Request) -> Audit:
     """Audit one table: as a whole, or some rows at a time if that is asked, or if it is a file of very many."""
+    refuse_fork()
     if request.rows_at_once is not None:
         return _run_in_batches(request, request.rows_at_once)
     return _run_in_batches(request, ROWS_AT_ONCE) if _is_large(request) else run_audit(request)

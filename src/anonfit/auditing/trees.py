@@ -27,7 +27,7 @@ from anonfit.auditing.sizes import group_sizes, share_of
 from anonfit.auditing.tree_models import AuditedModel, ModelSpans, open_model, spans_of
 from anonfit.auditing.tree_result import Exposure, OneTree, Span, TreeAudit
 from anonfit.auditing.tree_spans import joined_spans
-from anonfit.errors import DataError, listed
+from anonfit.errors import DataError, listed, refuse_fork
 
 __all__ = ["audit_tree"]
 
@@ -115,6 +115,7 @@ def audit_tree(
         >>> found.k, found.passed, found.certain.persons
         (2, True, 2)
     """
+    refuse_fork()
     named = [*(public or ()), *(private or ())]
     opened = open_model(model, features, [name for name in named if name != target])
     if times is not None and (entity is not None or count is not None):

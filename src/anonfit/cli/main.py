@@ -405,7 +405,8 @@ def _options(
 
 def _end(_number: int, _frame: FrameType | None) -> None:
     """End as after an interrupt: rows that were put aside are removed."""
-    sys.stderr.write("terminated; nothing was published.\n")
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    sys.stderr.write("terminated; a release that was not finished is not published.\n")
     sys.exit(143)
 
 
@@ -426,5 +427,5 @@ def main() -> None:
         is_usage = hasattr(error, "format_message")  # typer's own errors have no public class
         status = (show_usage if is_usage else show_failure)(error, as_json=as_json)
     if status == 130:
-        sys.stderr.write("interrupted; nothing was published.\n")
+        sys.stderr.write("interrupted; a release that was not finished is not published.\n")
     sys.exit(status)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from anonfit.errors import RequestError
 from anonfit.files import is_used, locked
+from anonfit.interrupting import ending
 
 __all__ = ["spill_folder", "sweep_spill"]
 
@@ -35,6 +36,7 @@ def spill_folder(place: Path | None) -> Iterator[Path]:
     parent = Path(tempfile.gettempdir()) if place is None else place
     folder = parent / f"{MARK}{os.getpid()}-{secrets.token_hex(8)}"
     with ExitStack() as stack:
+        stack.enter_context(ending())
         try:
             parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             sweep_spill(parent)

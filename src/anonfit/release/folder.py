@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from anonfit.errors import ReleaseError
+from anonfit.errors import ReleaseError, refuse_fork
 from anonfit.files import file_hash, give_names, sync, taken, workplace, write_new
 from anonfit.strict_json import Damaged, Part, parse_json, read_text
 
@@ -130,6 +130,7 @@ def copy_release(source: Path, target: Path, *, replace: bool) -> None:
 
 def read_manifest(folder: Path, expected: str = FORMAT) -> dict[str, Any]:
     """The manifest of a release of the expected format, whose files are all there and unchanged."""
+    refuse_fork()
     if not folder.is_dir():
         raise ReleaseError(f"{folder}: there is no such release folder.")
     path = folder / MANIFEST

@@ -86,8 +86,8 @@ UNSEEN = "Roles, demands and k were proposed by anonfit init and accepted unseen
 UNCHECKED = "What was asked could not be checked."
 PRESETS = {"tools": "common tools", "ema-0070": "EMA 0070, PRCI", "strict": "strict"}
 FORMULAS = (
-    "Texts that a spreadsheet may run as formulas, as they begin with =, +, -, @, a tab or a line break, in {}: they are "
-    "released as they are. Import the file with its columns as text, or read it by a program."
+    "Texts that a spreadsheet may run as formulas, as they begin with =, +, -, @, a tab or a line break, in {}: they "
+    "are released as they are. Import the file with its columns as text, or read it by a program."
 )
 CONSENTED = {
     ("order", "original"): "The order of the rows: it is the input's; who knows that knows which row is whose.",

@@ -53,6 +53,7 @@ def _connected(source: DatabaseSource) -> Iterator[Any]:
             connection.execute("SET autoinstall_known_extensions = false")
             # A query is of this file: one that names others (read_csv, read_text, glob, ATTACH) is refused.
             connection.execute("SET enable_external_access = false")
+            connection.execute("SET enable_progress_bar = false")  # it would go to standard output
             yield connection
     except duckdb.Error as error:
         # What DuckDB says may hold values.

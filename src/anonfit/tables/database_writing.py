@@ -107,6 +107,7 @@ def _to_duckdb(path: str, statements: list[str], name: str, frames: Iterable[pl.
     except ModuleNotFoundError:
         raise MissingPackage("duckdb", "duckdb", "A DuckDB file") from None
     with duckdb.connect(path) as connection:
+        connection.execute("SET enable_progress_bar = false")  # it would go to standard output
         connection.execute("BEGIN")
         for statement in statements:
             connection.execute(statement)

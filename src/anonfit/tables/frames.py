@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.errors import DataError, MissingPackage, listed
+from anonfit.errors import DataError, MissingPackage, listed, refuse_fork
 from anonfit.tables.spark_frames import is_spark, spark_rows
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def from_frame(source: Any) -> pl.DataFrame:
     """Any known kind of frame as polars, its index left out."""
     import polars as pl
 
+    refuse_fork()
     if isinstance(source, pl.DataFrame):
         return source
     if isinstance(source, pl.LazyFrame):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anonfit.errors import DataError, EngineError
+from anonfit.errors import DataError, EngineError, refuse_fork
 from anonfit.tables.databases import DatabaseSource
 from anonfit.tables.frames import from_frame
 from anonfit.tables.reading import (
@@ -46,6 +46,7 @@ def ingest(source: Any, options: ReadOptions, folder: Path) -> Ingested:
     """A source as Parquet files, written to a folder where it is none yet."""
     import polars as pl
 
+    refuse_fork()
     try:
         found = _ingested(source, options, folder)
     except OSError as error:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anonfit.errors import DataError, listed
+from anonfit.errors import DataError, listed, refuse_fork
 from anonfit.strict_json import refuse_endless
 from anonfit.tables.databases import DatabaseSource
 from anonfit.tables.frames import categorized, from_frame
@@ -294,6 +294,7 @@ def read_table(source: Any, options: ReadOptions) -> pl.DataFrame:
     """The table of a file, a pattern of files, a database or a frame, as polars."""
     import polars as pl
 
+    refuse_fork()
     if isinstance(source, str | Path):
         # Files of one table share their categories, so that they can be stacked.
         categories: dict[str, pl.DataType] = {

@@ -16,7 +16,7 @@ from polars.testing import assert_frame_equal
 
 import anonfit as af
 from anonfit import made, pipeline_outside
-from anonfit.engines.spark import sources
+from anonfit.engines.spark import session, sources, writing
 from anonfit.errors import DataError, EngineError, SpecError
 from anonfit.tables.spark_frames import spark_types
 from spark_sessions import spark_frame, spark_session
@@ -168,3 +168,33 @@ def test_an_address_that_spark_reads(tmp_path):
 def test_memory_is_set_by_spark():
     with pytest.raises(SpecError, match="Spark's own settings"):
         af.anonymize(_table(), quasi_identifiers=["raw"], default_role="insensitive", k=2, engine="spark", memory="1GB")
+
+
+@pytest.mark.parametrize("folder", ["source", "data.parquet.parts"])
+def test_rows_are_not_written_where_executors_do_not_see_the_spill_folder(tmp_path, monkeypatch, folder):
+    """As on a machine that has another disk in its place."""
+    real = sources.seen_mark
+
+    def mark(place: Path) -> str:
+        found = Path(real(place))
+        if place.name == folder:
+            found.unlink()
+        return str(found)
+
+    seen: list[list[str]] = []
+
+    def told(work: Any) -> Any:
+        try:
+            return session.told(work)
+        except EngineError:
+            seen.append([path.name for path in tmp_path.rglob("*.parquet") if folder in str(path)])
+            raise
+
+    for module in (sources, writing):
+        monkeypatch.setattr(module, "seen_mark", mark)
+        monkeypatch.setattr(module, "told", told)
+    frame = spark_frame(pl.DataFrame({"age": [20, 30, 40] * 4}))
+    with pytest.raises(EngineError, match="set engine.spill to a folder that the driver and all executors share"):
+        af.anonymize(frame, quasi_identifiers=["age"], k=3, spill=str(tmp_path))
+    assert seen == [[]]
+    assert list(tmp_path.iterdir()) == []

@@ -106,15 +106,15 @@ def _numbered(rows: Any, moves: Any, finished: Any) -> Any:
     return real_routed(rows.withColumn("number", numbers).where("number > 0").drop("number"), moves, finished)
 
 
-def _in_one_task(coded: Any, placing: Any, partitions: int) -> Any:
+def _in_one_task(coded: Any, placing: Any, partitions: int, mark: str) -> Any:
     """Sorted rows that one task writes."""
-    return real_sorted(coded, placing, partitions).coalesce(1).sortWithinPartitions("part", "number")
+    return real_sorted(coded, placing, partitions, mark).coalesce(1).sortWithinPartitions("part", "number")
 
 
-def _fetched(coded: Any, placing: Any, partitions: int) -> Any:
+def _fetched(coded: Any, placing: Any, partitions: int, mark: str) -> Any:
     """Sorted rows, of a table that was fetched on the way."""
     coded.toArrow()
-    return real_sorted(coded, placing, partitions)
+    return real_sorted(coded, placing, partitions, mark)
 
 
 @pytest.mark.parametrize(

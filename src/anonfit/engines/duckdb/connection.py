@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
+from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from anonfit.engines.duckdb.sql import text
@@ -22,15 +24,30 @@ Result = TypeVar("Result")
 class Connection:
     """A database in memory that spills to a folder."""
 
-    def __init__(self, connection: Any, folder: Path, memory: int | None) -> None:
-        self.duckdb, self.folder, self.memory = connection, folder, memory
+    def __init__(self, connection: Any, folder: Path, memory: int | None, worker: ThreadPoolExecutor) -> None:
+        self.duckdb, self.folder, self.memory, self._worker = connection, folder, memory, worker
 
-    def _told(self, work: Callable[[], Result]) -> Result:
+    def _awaited(self, work: Callable[[], Result], connection: Any) -> Result:
+        """What some work gives. DuckDB looks for signals now and then only, and makes one error of all that these
+        raise; so the main thread, which hears them, waits for another one to do the work.
+        """
+        if current_thread() is not main_thread():
+            return work()
+        future = self._worker.submit(work)
+        try:
+            return future.result()
+        except BaseException:
+            while not future.done():
+                connection.interrupt()
+                wait([future], timeout=0.05)
+            raise
+
+    def _told(self, work: Callable[[], Result], connection: Any = None) -> Result:
         """What some work gives. DuckDB's own texts may hold values of records: only the kind of a failure is told."""
         import duckdb
 
         try:
-            return work()
+            return self._awaited(work, connection or self.duckdb)
         except duckdb.OutOfMemoryException as error:
             # A full folder is told by the same kind of error as too little memory.
             if "max_temp_directory_size" in str(error) or "No space left" in str(error):
@@ -46,10 +63,6 @@ class Connection:
                 f"engine duckdb: reading or spilling failed ({type(error).__name__}); look whether the source and the "
                 f"spill folder {self._place()} can be read and written."
             ) from None
-        except RuntimeError as error:
-            if "interrupted" in str(error):  # DuckDB's word for Ctrl-C
-                raise KeyboardInterrupt from None
-            raise
         except duckdb.Error as error:
             raise EngineError(
                 f"engine duckdb: a query failed ({type(error).__name__}); the source may be damaged."
@@ -96,9 +109,9 @@ class Connection:
     def batches(self, query: str, rows: int) -> Iterator[Any]:
         """A result in batches of Arrow, none of which is made before it is asked for."""
         cursor = self.duckdb.cursor()
-        reader = self._told(lambda: cursor.sql(query).to_arrow_reader(rows))
+        reader = self._told(lambda: cursor.sql(query).to_arrow_reader(rows), cursor)
         while True:
-            batch = self._told(lambda: next(reader, None))
+            batch = self._told(lambda: next(reader, None), cursor)
             if batch is None:
                 return
             yield batch
@@ -122,6 +135,7 @@ def connect(folder: Path, *, memory: int | None = None, threads: int = 1) -> Ite
     except ModuleNotFoundError as error:
         raise MissingPackage(str(error.name), "duckdb", "The engine duckdb") from None
     connection = duckdb.connect(":memory:")
+    worker = ThreadPoolExecutor(1, "anonfit-duckdb")
     try:
         connection.execute(f"SET temp_directory = {text(str(folder))}")
         connection.execute(f"SET threads = {threads}")
@@ -130,6 +144,8 @@ def connect(folder: Path, *, memory: int | None = None, threads: int = 1) -> Ite
         connection.execute("SET autoinstall_known_extensions = false")
         if memory is not None:
             connection.execute(f"SET memory_limit = '{memory}B'")
-        yield Connection(connection, folder, memory)
+        connection.execute("SET enable_progress_bar = false")  # it would go to standard output
+        yield Connection(connection, folder, memory, worker)
     finally:
+        worker.shutdown()
         connection.close()

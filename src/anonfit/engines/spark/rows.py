@@ -24,10 +24,12 @@ __all__ = [
     "KEPT",
     "KNOWN",
     "LEFT_OUT",
+    "NOT_SHARED",
     "PARTITIONS",
     "Clean",
     "Load",
     "Read",
+    "Shared",
     "Survey",
     "Then",
     "arrow",
@@ -40,6 +42,7 @@ __all__ = [
 ]
 
 CHANGED = "the source changed while it was read"
+NOT_SHARED = "the spill folder is not seen where an executor runs"
 CHUNK = 1 << 19
 """Rows that are worked on at once."""
 SET, ROWS = "set", "rows"
@@ -155,6 +158,22 @@ class Load:
         """Rows in the form in which they are held."""
         for frame in chunks(batches):
             yield from arrow(self.clean.stored(frame.select(self.names)))
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """Work that gives rows which the executor then writes to the spill folder. Where that is not the driver's, they
+    would stay for all to read: there is none without the file that the driver put into it.
+    """
+
+    work: Callable[..., Any]
+    mark: str
+
+    def __call__(self, *given: Any) -> Any:
+        """What the work gives."""
+        if not os.path.exists(self.mark):  # noqa: PTH110 - may be an address of another kind
+            raise RuntimeError(NOT_SHARED)
+        return self.work(*given)
 
 
 @dataclass(frozen=True, slots=True)

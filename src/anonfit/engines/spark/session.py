@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from subprocess import DEVNULL
 from typing import Any, TypeVar
 
-from anonfit.engines.spark.rows import CHANGED
+from anonfit.engines.spark.rows import CHANGED, NOT_SHARED
 from anonfit.errors import EngineError, MissingPackage
 
 __all__ = ["quiet", "session", "told"]
@@ -114,6 +114,8 @@ def told(work: Callable[[], Result]) -> Result:
             why = "a package that anonfit needs is not installed where the executors run; Spark's log names it"
         elif "PYTHON_VERSION_MISMATCH" in text or "different version in worker" in text:
             why = "the executors run another version of Python; set PYSPARK_PYTHON"
+        elif NOT_SHARED in text:
+            why = f"{NOT_SHARED}; set engine.spill to a folder that the driver and all executors share"
         elif CHANGED in text:
             why = f"{CHANGED}; read it while nobody writes to it"
         else:

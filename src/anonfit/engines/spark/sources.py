@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anonfit.engines.spark.rows import CHUNK, Clean, Load, Read, Then, held_name
+from anonfit.engines.spark.rows import CHUNK, Clean, Load, Read, Shared, Then, held_name
 from anonfit.engines.spark.session import quiet, session, told
 from anonfit.engines.spark.storage import is_storable, restored, spark_type, stored_type
 from anonfit.errors import EngineError, SpecError
@@ -17,7 +18,17 @@ from anonfit.errors import EngineError, SpecError
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["PARTITION", "HeldRows", "Loading", "from_files", "hold", "parts_of", "read_address", "storable"]
+__all__ = [
+    "PARTITION",
+    "HeldRows",
+    "Loading",
+    "from_files",
+    "hold",
+    "parts_of",
+    "read_address",
+    "seen_mark",
+    "storable",
+]
 
 PARTITION = 1 << 18
 """Rows that a partition has, roughly, as long as Spark's setting of partitions allows for so many."""
@@ -38,7 +49,7 @@ class Loading:
     """Rows that are still to be loaded: a DataFrame of Spark, and the work that makes of it rows as they are held."""
 
     frame: Any
-    work: Load | Read
+    work: Load | Read | Shared
     words: str
 
     def rows(self) -> Any:
@@ -100,9 +111,17 @@ class HeldRows:
 @quiet()
 def hold(source: Any, types: Mapping[str, pl.DataType], missing: Mapping[str, Sequence[str]], folder: Path) -> HeldRows:
     """Write the columns of a DataFrame of Spark to a folder once: what makes it may give other rows the next time."""
-    rows = _from_spark(source, types, missing).rows()
+    found = _from_spark(source, types, missing)
+    rows = replace(found, work=Shared(found.work, seen_mark(folder))).rows()
     told(lambda: rows.write.mode("error").option("compression", "zstd").parquet(folder.absolute().as_uri()))
     return HeldRows(source.sparkSession, tuple(parts_of(folder)), types)
+
+
+def seen_mark(folder: Path) -> str:
+    """A new file beside a folder that executors will write to, by which they know that it is the driver's."""
+    mark = folder.absolute().with_name(f"seen-{secrets.token_hex(8)}")
+    mark.touch(mode=0o600)
+    return str(mark)
 
 
 def parts_of(folder: Path) -> list[Path]:

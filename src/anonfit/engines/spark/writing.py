@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 from anonfit.engines.contract import Placing, Written
 from anonfit.engines.sinking import sink
 from anonfit.engines.spark.packs import CONTENT, PART, unpack
+from anonfit.engines.spark.rows import Shared
 from anonfit.engines.spark.session import quiet, told
 from anonfit.engines.spark.sorting import NUMBER, RANK, Cut, Sample, Sort, edges_of
-from anonfit.engines.spark.sources import parts_of
+from anonfit.engines.spark.sources import parts_of, seen_mark
 from anonfit.engines.spark.storage import restored
 from anonfit.errors import EngineError
 
@@ -30,14 +31,16 @@ TIMES = 4
 """Parts for each partition: Spark puts several into one, by chance, and few are as good as equal shares."""
 
 
-def sorted_rows(coded: Any, placing: Placing, partitions: int) -> Any:
-    """Packs of ranks and raw values: parts of the order, and packs of each in their order."""
+def sorted_rows(coded: Any, placing: Placing, partitions: int, mark: str) -> Any:
+    """Packs of ranks and raw values: parts of the order, and packs of each in their order. They are only given to
+    executors that see the mark.
+    """
     content = pickle.dumps(placing)
     with quiet():
         sampled = coded.mapInArrow(Sample(content), f"{CONTENT} binary")
     samples = told(sampled.toArrow).column(CONTENT)
     edges = edges_of([one.as_buffer() for one in samples], partitions * TIMES)
-    sort = Sort()
+    sort = Shared(Sort(), mark)
 
     def one_part(key: tuple[Any, ...], table: Any) -> Any:
         return sort(key, table)
@@ -59,7 +62,7 @@ def write_sorted(
 ) -> Written:
     """Write the rows, whose raw columns `kept` are raw0, raw1, …"""
     folder = path.with_name(f"{path.name}.parts")
-    ordered = sorted_rows(coded, placing, partitions)
+    ordered = sorted_rows(coded, placing, partitions, seen_mark(folder))
     told(lambda: ordered.write.mode("error").option("compression", "zstd").parquet(folder.absolute().as_uri()))
     regions = placing.regions
     schema = {name: kept[name] if name in kept else regions.schema[name] for name in names}
