@@ -48,9 +48,10 @@ def all_findings(audit: Audit, request: Request, *, names: Sequence[str]) -> lis
 
 def _columns(names: Sequence[str], expected: Sequence[str]) -> list[Finding]:
     """The file has the expected columns, no others, in their order."""
-    undeclared = [name for name in names if name not in expected]
-    lacking = [name for name in expected if name not in names]
-    ordered = [name for name in names if name in expected] == [name for name in expected if name in names]
+    held, declared = frozenset(names), frozenset(expected)  # a file may have very many columns
+    undeclared = [name for name in names if name not in declared]
+    lacking = [name for name in expected if name not in held]
+    ordered = [name for name in names if name in declared] == [name for name in expected if name in held]
     words = (
         "The file holds undeclared columns." if undeclared else "The file holds no undeclared column.",
         "The file lacks declared columns." if lacking else "The file holds every declared column.",

@@ -68,7 +68,7 @@ def _ingested(source: Any, options: ReadOptions, folder: Path) -> Ingested:
         return _from_database(source, options, folder)
     if not isinstance(source, str | Path):
         frame = from_frame(source)
-        wanted = [name for name in frame.columns if options.columns is None or name in options.columns]
+        wanted = options.wanted(frame.columns)
         return _stored(frame.select(wanted), folder, cleaned=False)
     paths = files_of(source)
     if table_format(paths[0]) == "csv":
@@ -78,7 +78,7 @@ def _ingested(source: Any, options: ReadOptions, folder: Path) -> Ingested:
         schemas = [scan.collect_schema() for scan in scans]
     except (pl.exceptions.PolarsError, OSError) as error:
         raise DataError(f"{paths[0].name} cannot be read as a table: {type(error).__name__}.") from None
-    wanted = [name for name in schemas[0].names() if options.columns is None or name in options.columns]
+    wanted = options.wanted(schemas[0].names())
     chosen = [[(name, dtype) for name, dtype in found.items() if name in wanted] for found in schemas]
     if any(found != chosen[0] for found in chosen):
         return _in_memory(source, options, folder)
@@ -120,7 +120,7 @@ def scan_of(
 def _from_database(source: DatabaseSource, options: ReadOptions, folder: Path) -> Ingested:
     """The rows of a database, each batch a file of its own."""
     schema = source.schema()
-    wanted = {name: dtype for name, dtype in schema.items() if options.columns is None or name in options.columns}
+    wanted = {name: schema[name] for name in options.wanted(schema)}
     files: list[Path] = []
     for number, frame in enumerate(source.frames(options.columns)):
         files.append(folder / f"source-{number}.parquet")
@@ -169,7 +169,7 @@ def _typed(path: Path, shape: CsvShape, options: ReadOptions, file: Path) -> dic
     """Write a text file's rows to a Parquet file; the types of its columns."""
     import polars as pl
 
-    wanted = [name for name in shape.names if options.columns is None or name in options.columns]
+    wanted = options.wanted(shape.names)
     if not shape.padded:
         types = csv_types(shape, {name: pl.String() for name in options.texts})
         try:
@@ -184,7 +184,7 @@ def _typed(path: Path, shape: CsvShape, options: ReadOptions, file: Path) -> dic
         scan = csv_scan(path, shape, options, every, shape.skipped).select(wanted)
         scan.select(unpadded(sorted({"", *options.missing}))).sink_parquet(texts)
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise DataError(f"{path.name} cannot be read as a table: {kind_of_error(error)}") from None
+        raise DataError(f"{path.name} cannot be read as a table: {kind_of_error(error, path, shape)}") from None
     chosen = _chosen_types(texts, shape, options, wanted)
     found = pl.scan_parquet(texts, glob=False).select(chosen)
     schema = dict(found.collect_schema())
@@ -198,8 +198,9 @@ def _chosen_types(texts: Path, shape: CsvShape, options: ReadOptions, wanted: Se
     import polars as pl
 
     tries = {}
+    kinds = dict(zip(shape.names, shape.types, strict=True))
     for name in wanted:
-        kind = shape.types[shape.names.index(name)]
+        kind = kinds[name]
         if name not in options.texts and kind != "text":
             tries[name] = value_tries(pl.col(name), kind, shape.decimal_comma)
     asked = [

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from anonfit.errors import DataError, listed, refuse_fork
 from anonfit.strict_json import refuse_endless
 from anonfit.tables.databases import DatabaseSource
 from anonfit.tables.frames import categorized, from_frame
-from anonfit.tables.sniffing import CsvShape, sniff, without_empty_lines
+from anonfit.tables.sniffing import CsvShape, sniff, uneven_line, without_empty_lines
 from anonfit.tables.spark_frames import is_spark, spark_names
 
 if TYPE_CHECKING:
@@ -67,6 +68,11 @@ class ReadOptions:
     raw: frozenset[str] = field(default_factory=frozenset)
     """Columns that are released as they are read; of text files, texts in them are not held as categories."""
 
+    def wanted(self, names: Iterable[str]) -> list[str]:
+        """Those of a table's columns that are wanted, in its order; there may be very many."""
+        columns = None if self.columns is None else frozenset(self.columns)
+        return [name for name in names if columns is None or name in columns]
+
 
 def table_format(path: Path) -> str:
     """The format of a file by its ending."""
@@ -115,7 +121,7 @@ def csv_shape(path: Path, options: ReadOptions) -> CsvShape:
     """What a text file looks like."""
     shape = sniff(path, delimiter=options.delimiter, has_header=options.header, missing=options.missing)
     if len(set(shape.names)) < len(shape.names):
-        twice = sorted({name for name in shape.names if shape.names.count(name) > 1})
+        twice = sorted(name for name, times in Counter(shape.names).items() if times > 1)
         raise DataError(f"{path.name}: column names stand twice: {listed(twice)}; rename them.")
     return shape
 
@@ -142,7 +148,7 @@ def _read_csv(path: Path, options: ReadOptions, categories: Mapping[str, pl.Data
     import polars as pl
 
     shape = csv_shape(path, options)
-    wanted = [name for name in shape.names if options.columns is None or name in options.columns]
+    wanted = options.wanted(shape.names)
 
     def read(source: Path | bytes, schema: Mapping[str, pl.DataType], skipped: int) -> pl.DataFrame:
         frame: pl.DataFrame = csv_scan(source, shape, options, schema, skipped).select(wanted).collect()
@@ -158,7 +164,7 @@ def _read_csv(path: Path, options: ReadOptions, categories: Mapping[str, pl.Data
         try:
             frame = read(source, {name: pl.String() for name in shape.names}, skipped)
         except (pl.exceptions.PolarsError, OSError) as error:
-            raise DataError(f"{path.name} cannot be read as a table: {kind_of_error(error)}") from None
+            raise DataError(f"{path.name} cannot be read as a table: {kind_of_error(error, path, shape)}") from None
         return _unpad(frame, shape, options)
 
     frame = read_typed(path, shape.skipped)
@@ -175,14 +181,12 @@ def may_be_ragged(frame: pl.DataFrame, shape: CsvShape) -> bool:
     return len(frame) > 0 and (last not in frame.columns or frame[last].null_count() > 0)
 
 
-def kind_of_error(error: Exception) -> str:
+def kind_of_error(error: Exception, path: Path, shape: CsvShape) -> str:
     """The kind of a reader's error without the values it may quote."""
     text = str(error).lower()
     if isinstance(error, OSError):
         return "it is cut short, or not what its ending says."
-    if "utf" in text:
-        return "it is not UTF-8 text; convert it first."
-    return "its lines do not have equally many fields, or a quote is not closed."
+    return "it is not UTF-8 text; convert it first." if "utf" in text else uneven_line(path, shape)
 
 
 def unpadded(missing: Sequence[str]) -> pl.Expr:
@@ -200,8 +204,9 @@ def _unpad(frame: pl.DataFrame, shape: CsvShape, options: ReadOptions) -> pl.Dat
     missing = sorted({"", *options.missing})
     cleaned = frame.select(unpadded(missing))
     found = []
+    kinds = dict(zip(shape.names, shape.types, strict=True))
     for name in cleaned.columns:
-        kind = shape.types[shape.names.index(name)]
+        kind = kinds[name]
         column = cleaned[name]
         if name not in options.texts and kind != "text":
             column = _as_values(column, kind, shape.decimal_comma)
@@ -239,7 +244,7 @@ def _read_file(path: Path, options: ReadOptions, categories: Mapping[str, pl.Dat
     try:
         scan = pl.scan_parquet(path, glob=False) if kind == "parquet" else pl.scan_ipc(path, glob=False)
         names = scan.collect_schema().names()
-        wanted = [name for name in names if options.columns is None or name in options.columns]
+        wanted = options.wanted(names)
         frame: pl.DataFrame = scan.select(wanted).collect()
     except (pl.exceptions.PolarsError, OSError) as error:
         raise DataError(f"{path.name} cannot be read as {kind}: {type(error).__name__}.") from None
@@ -310,7 +315,7 @@ def read_table(source: Any, options: ReadOptions) -> pl.DataFrame:
     else:
         frame = from_frame(source)
         if options.columns is not None:
-            frame = frame.select([name for name in frame.columns if name in options.columns])
+            frame = frame.select(options.wanted(frame.columns))
     return _missing_texts(frame, options.missing, [name for name in frame.columns if name in options.clean])
 
 

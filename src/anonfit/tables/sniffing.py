@@ -11,6 +11,7 @@ import io
 import re
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
@@ -19,12 +20,16 @@ from typing import IO
 
 from anonfit.errors import DataError
 
-__all__ = ["CsvShape", "has_even_lines", "sniff", "without_empty_lines"]
+__all__ = ["CsvShape", "has_even_lines", "sniff", "uneven_line", "without_empty_lines"]
 
 DELIMITERS = ",;\t|"
 PIECE = 1 << 24
 """Bytes of a file that are looked at in one go."""
 SAMPLE = 1 << 16
+SAMPLE_LINES = 20
+LONGEST_HEAD = 1 << 25
+"""Bytes that are read to see whole lines, however long they are."""
+EXCEL_MARK = re.compile(r"sep=.?", re.IGNORECASE)
 # Only texts that are written back as they were read may become numbers: 007 stays a text.
 WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})")
 NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
@@ -49,13 +54,16 @@ class CsvShape:
     types: tuple[str, ...]
 
 
-def _samples(path: Path) -> tuple[bytes, list[bytes]]:
-    """The beginning of the file, and stretches of whole lines from its middle and end where they can be reached."""
+def _samples(path: Path) -> tuple[bytes, bool, list[bytes]]:
+    """The beginning of the file and whether that is all of it, and stretches of whole lines from its middle and end
+    where they can be reached.
+    """
     try:
         if path.suffix == ".zst":
-            return _zstd_head(path), []
+            head = _zstd_head(path)
+            return head, len(head) < SAMPLE, []
         with _unpacked(path) as file:
-            head = file.read(SAMPLE)
+            head, is_whole = _head(file)
             more = []
             size = path.stat().st_size
             if path.suffix != ".gz" and size > 4 * SAMPLE:
@@ -63,9 +71,20 @@ def _samples(path: Path) -> tuple[bytes, list[bytes]]:
                     file.seek(place)
                     lines = file.read(SAMPLE).split(b"\n")
                     more.append(b"\n".join(lines[1:-1]))
-        return head, more
+        return head, is_whole, more
     except (OSError, EOFError, zlib.error):
         raise DataError(f"{path.name} cannot be unpacked: it is cut short, or not what its ending says.") from None
+
+
+def _head(file: IO[bytes]) -> tuple[bytes, bool]:
+    """The beginning of a file, as much of it as some lines need, and whether that is all of it."""
+    head = file.read(SAMPLE)
+    while head.count(b"\n") < SAMPLE_LINES and len(head) < LONGEST_HEAD:
+        more = file.read(len(head))
+        if not more:
+            return head, True
+        head += more
+    return head, False
 
 
 def _zstd_head(path: Path) -> bytes:
@@ -139,8 +158,7 @@ def _type(texts: Sequence[str], missing: frozenset[str], comma: bool) -> str:
 def _looks_like_header(first: Sequence[str], types: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
     """A header is a line of different names, not numbers, above values of which some column's are otherwise."""
     names = [name.strip() for name in first]
-    # The first name may be empty: so pandas writes its index.
-    if any(NUMBER.fullmatch(name) for name in names) or not all(names[1:]):
+    if any(NUMBER.fullmatch(name) for name in names):
         return False
     if not below or any(kind != "text" for kind in types):
         return True
@@ -148,7 +166,45 @@ def _looks_like_header(first: Sequence[str], types: Sequence[str], below: Sequen
         return False
     # All text: a first line that stands in the data again is no header.
     return not any(
-        name in {row[index].strip() for row in below if index < len(row)} for index, name in enumerate(names)
+        name and name in {row[index].strip() for row in below if index < len(row)} for index, name in enumerate(names)
+    )
+
+
+def _faults_of_first_lines(
+    text: str, records: Sequence[tuple[int, list[str]]], is_whole: bool, delimiter: str | None
+) -> str | None:
+    """What of the first lines would make the rest be misread, with the number of the line; None if nothing does.
+    `delimiter` is the one that was given.
+    """
+    if "\0" in text.partition("\n")[0]:
+        return "line 1 holds NUL bytes: it is no text, or UTF-16; convert it to UTF-8."
+    if not records:
+        return "line 1 cannot be read: a quote is not closed, or its lines end in carriage returns; save it anew."
+    if "\n" not in text and (not is_whole or "\r" in text):
+        return "line 1 does not end: its lines end in carriage returns, or are too long; save it with line feeds."
+    number, first = records[0]
+    if len(records) == 1 and text.count('"') % 2:
+        return f"a quote in line {number} is not closed."
+    if EXCEL_MARK.fullmatch(text.lstrip().splitlines()[0]):
+        return f"line {number} is a note for Excel, not a header; remove it."
+    width = len(first)
+    if width > 1:
+        whole = records if is_whole else records[:-1]
+        uneven = next(((line, len(row)) for line, row in whole if len(row) != width), None)
+        return uneven and _uneven(uneven[0], uneven[1], width)
+    for candidate in DELIMITERS if delimiter is None else ():
+        widths = [len(row) for _, row in _rows(text, candidate)][1 : None if is_whole else -1]
+        if len(widths) > 1 and widths[0] > 1 and len(set(widths)) == 1:
+            return (
+                f"line {number} is one field, and those below it have {widths[0]} ({candidate!r} between them): remove "
+                "it if it is a title, or declare data.delimiter."
+            )
+    return None
+
+
+def _uneven(line: int, found: int, expected: int) -> str:
+    return (
+        f"its lines do not have equally many fields: up to line {line} there are {found}, in the first line {expected}."
     )
 
 
@@ -167,31 +223,22 @@ def _sniff(
     _state: tuple[int, int],
 ) -> CsvShape:
     """The shape of a file in a given state: names are asked for before rows, and need not be searched twice."""
-    head, more = _samples(path)
+    head, is_whole, more = _samples(path)
     if not head.strip():
         raise DataError(f"{path.name} is empty; a table needs at least one row.")
     try:
         # A sample may end within a sign: what follows its last line is not needed.
-        text = (head if len(head) < SAMPLE else head.rpartition(b"\n")[0] or head).decode("utf-8-sig")
+        text = (head if is_whole else head.rpartition(b"\n")[0] + b"\n").decode("utf-8-sig")
         rest = [part.decode("utf-8") for part in more]
     except UnicodeDecodeError:
         raise DataError(f"{path.name} is not UTF-8 text; convert it first, for example with iconv -t UTF-8.") from None
-    if "\0" in text.partition("\n")[0]:
-        raise DataError(f"{path.name}: its first line holds NUL bytes; it is no text, or UTF-16: convert it to UTF-8.")
-    delimiter = delimiter or _delimiter(text)
+    given, delimiter = delimiter, delimiter or _delimiter(text)
     records = list(_rows(text, delimiter))
-    if not records:
-        raise DataError(
-            f"{path.name} cannot be divided into lines; if they end with a carriage return alone, save it with the "
-            "line ends of Unix or Windows."
-        )
-    if len(records) == 1 and text.count('"') % 2:
-        raise DataError(f"{path.name}: a quote in its first line is not closed.")
+    if fault := _faults_of_first_lines(text, records, is_whole, given):
+        raise DataError(f"{path.name}: {fault}")
     lines, first = records[0]
     rows = [row for _, row in records]
     below = rows[1:]
-    if any(len(row) != len(first) for row in below[: None if len(head) < SAMPLE else -1]) and len(first) > 1:
-        raise DataError(f"{path.name}: its lines do not have equally many fields.")
     for part in rest:
         below.extend(row for _, row in _rows(part, delimiter) if len(row) == len(first))
     comma = delimiter != "," and any(COMMA_NUMBER.fullmatch(field.strip()) for row in below[:200] for field in row)
@@ -199,14 +246,21 @@ def _sniff(
     columns = [[row[index] for row in below if index < len(row)] for index in range(len(first))]
     types = [_type(column, known, comma) for column in columns]
     header = has_header if has_header is not None else _looks_like_header(first, types, below)
+    # The first name may be empty: so pandas writes its index.
+    if header and has_header is None and not all(name.strip() for name in first[1:]):
+        raise DataError(
+            f"{path.name}: line {lines} looks like a header, and a name in it is empty; mend it (does it end in a "
+            "delimiter?), or say data.header = true or false."
+        )
     if not header:
         types = [_type([first[index], *column], known, comma) for index, column in enumerate(columns)]
     padded = any(field != field.strip(" ") for row in rows[:50] for field in row)
     names = (
         tuple(name.strip() for name in first) if header else tuple(f"column_{index + 1}" for index in range(len(first)))
     )
-    # Lines up to the header's end, or empty ones before the first record.
-    skipped = lines if header else lines - 1 - sum(field.count("\n") for field in first)
+    # Lines before the first record of values: the header, and empty ones.
+    start, values = records[1] if header and below else records[0]
+    skipped = lines if header and len(records) == 1 else start - 1 - sum(field.count("\n") for field in values)
     return CsvShape(delimiter, header, skipped, padded, comma, names, tuple(types))
 
 
@@ -233,8 +287,21 @@ def without_empty_lines(path: Path, shape: CsvShape, records: int) -> bytes | No
     ends = sum(part.count(b"\n") for part in kept) - (cleaned != b'"'.join(parts))
     lines = ends + (not cleaned.endswith(b"\n"))
     if delimiters != lines * (len(shape.names) - 1):
-        raise DataError(f"{path.name}: its lines do not have equally many fields.")
+        raise DataError(f"{path.name}: {uneven_line(path, shape)}")
     return cleaned
+
+
+def uneven_line(path: Path, shape: CsvShape) -> str:
+    """The fault of the first line that has not as many fields as it must."""
+    expected = len(shape.names)
+    if path.suffix != ".zst":
+        with _unpacked(path) as file, io.TextIOWrapper(file, "utf-8", errors="replace", newline="") as lines:
+            reader = csv.reader(lines, delimiter=shape.delimiter)
+            with suppress(csv.Error):
+                for row in reader:
+                    if row and len(row) != expected:
+                        return _uneven(reader.line_num, len(row), expected)
+    return "its lines do not have equally many fields, or a carriage return or quote stands within a field."
 
 
 def has_even_lines(path: Path, shape: CsvShape, records: int) -> bool:
