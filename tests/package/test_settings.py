@@ -121,6 +121,7 @@ TARGET = {"columns.out.role": "target"}
 NUMBER = {"columns.pay": {"role": "target"}}
 TDR = {**TARGET, "method.algorithm": "tdr"}
 SIDE = {"columns.side.role": "target", "method.algorithm": "tdr", "columns.town.taxonomy": CITIES}
+SIDE |= {"columns.age.role": "identifier", "columns.hours.role": "identifier"}
 TREE = {**TARGET, "method.algorithm": "tree"}
 WEIGHTS = {"workload.weights": {"age": 3.0, "town": 1.0, "hours": 2.0}, "method.criterion": "weighted"}
 SETS = [{"columns": ["age", "hours"], "k": 8}, {"columns": ["hours", "town"]}]
