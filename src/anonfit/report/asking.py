@@ -214,7 +214,7 @@ def _demands(asked: Asked) -> list[str]:
 
 def nothing_asked(name: str, reason: str) -> str:
     """A sensitive column that is released without a demand, and the reason that was given."""
-    return f"{name}: nothing was asked, so everybody in a group may have the same value; the reason given: {reason}"
+    return f"{name}: nothing was asked, so everybody in a group may have the same value. The reason given: “{reason}”."
 
 
 def _purpose(asked: Asked) -> list[str]:
