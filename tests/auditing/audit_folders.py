@@ -70,6 +70,40 @@ def released_rows(raw: pl.DataFrame) -> pl.DataFrame:
     return labels.sort(RELEASED)
 
 
+def write_folder(
+    path: Path,
+    data: pl.DataFrame,
+    *,
+    columns: list[dict[str, Any]],
+    nodes: dict[str, Any],
+    spec: dict[str, Any],
+    rows: dict[str, Any],
+) -> Path:
+    """A release folder of any shape, with hashes."""
+    path.mkdir()
+    data.write_parquet(path / "data.parquet")
+    recoding = {"format": "anonfit recoding", "version": 1, "columns": columns, "nodes": nodes}
+    manifest = {
+        "format": "anonfit release",
+        "version": 1,
+        "spec": spec,
+        "data": {"file": "data.parquet", "rows": len(data), "columns": data.columns},
+        "rows": {"released": len(data), **rows},
+    }
+    (path / "recoding.json").write_text(json.dumps(recoding), encoding="utf-8")
+    write_manifest(path, manifest)
+    return path
+
+
+def write_manifest(path: Path, manifest: dict[str, Any]) -> None:
+    """The manifest of a folder, with the hashes of its files; reports that tell nothing beside them."""
+    (path / "report.json").write_text("{}", encoding="utf-8")
+    (path / "report.html").write_text("<p>", encoding="utf-8")
+    names = [manifest["data"]["file"], "recoding.json", "report.json", "report.html"]
+    digests = {name: hashlib.sha256((path / name).read_bytes()).hexdigest() for name in names}
+    (path / "manifest.json").write_text(json.dumps({**manifest, "files": digests}), encoding="utf-8")
+
+
 class Folder:
     """A release folder under repair: change `manifest`, `recoding` or `data`, then `write`."""
 
@@ -109,11 +143,7 @@ class Folder:
         else:
             data.write_parquet(self.path / "data.parquet")
         (self.path / "recoding.json").write_text(json.dumps(self.recoding), encoding="utf-8")
-        (self.path / "report.json").write_text("{}", encoding="utf-8")
-        (self.path / "report.html").write_text("<p>", encoding="utf-8")
-        names = [f"data.{self.kind}", "recoding.json", "report.json", "report.html"]
-        digests = {name: hashlib.sha256((self.path / name).read_bytes()).hexdigest() for name in names}
-        (self.path / "manifest.json").write_text(json.dumps({**self.manifest, "files": digests}), encoding="utf-8")
+        write_manifest(self.path, self.manifest)
         return self.path
 
     def relabel(self, column: str, old: str, new: str | None, **others: str) -> None:

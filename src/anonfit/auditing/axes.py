@@ -54,7 +54,10 @@ def _name_axis(meaning: Meaning, sets: Sequence[ValueSet]) -> Axis:
             texts = [next((spelled for spelled in _spellings(text) if spelled in cell_of), text) for text in texts]
         cell = np.array([0, *(cell_of.get(text, rest) for text in texts)], np.int32)
         cells = cell.take(codes)
-        return Placed(cells, 0, int(np.count_nonzero(cells == unknown)) if unknown in cell else 0)
+        if unknown not in cell:
+            return Placed(cells, 0, 0)
+        strange = cells == unknown
+        return Placed(cells, 0, int(np.count_nonzero(strange)), strange)
 
     return Axis(unknown + 1, runs, place)
 

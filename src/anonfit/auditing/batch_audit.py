@@ -18,13 +18,13 @@ from anonfit.auditing.batch_values import HEAD, ColumnCounts
 from anonfit.auditing.batches import group_batches, persons_of
 from anonfit.auditing.coding import IntArray
 from anonfit.auditing.diversity import generalized_target
-from anonfit.auditing.evidence import Evidence, Space
+from anonfit.auditing.evidence import Evidence, Space, read_groups
 from anonfit.auditing.figures import Figure, Share
 from anonfit.auditing.findings import all_findings
 from anonfit.auditing.groups import Persons
 from anonfit.auditing.measuring import journalist_figures, notes_of, run_audit, sensitive_demands, sizes_of_sets
 from anonfit.auditing.reading import Table, open_table, require_columns
-from anonfit.auditing.released import Released, boxes_of, check_labels, read_columns
+from anonfit.auditing.released import Released
 from anonfit.auditing.request import Request, check_request
 from anonfit.auditing.result import UNKNOWN_PERSONS, Audit, Diversity, RawColumn, SourceCheck
 from anonfit.auditing.risk import marketer_risk, prosecutor_risk
@@ -120,10 +120,7 @@ def _read_space(released: Released, request: Request) -> Space:
     """The labels, as far as they have a meaning, as boxes."""
     if request.meanings is None or (request.regions == "any" and request.tree is None and request.source is None):
         return Space()
-    columns = read_columns(released, request.meanings)
-    boxes = boxes_of(released, columns)
-    groups, tree = released.grouping.count, request.tree
-    return Space(check_labels(columns, boxes, regions=request.regions, tree=tree, groups=groups), boxes)
+    return Space(*read_groups(released, request, request.meanings))
 
 
 def _tally_of(tables: Tables, align: Align = aligned, *, keep: bool = False) -> tuple[Tally, Tally] | None:
@@ -237,6 +234,7 @@ def _compared(tables: Tables, file: Tally, source: Tally) -> SourceCheck:
         in_several=Share(place.several, place.rows),
         beyond_domain=place.beyond,
         unknown_values=place.unknown,
+        dropped=place.dropped,
     )
 
 

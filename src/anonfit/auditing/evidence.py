@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -12,8 +12,10 @@ from anonfit.auditing.boxes import Boxes
 from anonfit.auditing.coding import IntArray
 from anonfit.auditing.groups import Grouping, Persons, persons_in_groups, read_persons
 from anonfit.auditing.guessing import guess_meanings
+from anonfit.auditing.meanings import Meaning
 from anonfit.auditing.reading import Table, open_table, require_columns
 from anonfit.auditing.released import Released, boxes_of, check_labels, open_released, read_columns
+from anonfit.auditing.representatives import read_representatives
 from anonfit.auditing.request import OtherRelease, Request
 from anonfit.auditing.result import LabelCheck
 from anonfit.auditing.source import Located, locate_source
@@ -26,6 +28,7 @@ __all__ = [
     "locate_in_other",
     "open_source",
     "persons_in_file",
+    "read_groups",
     "read_space",
     "source_persons",
 ]
@@ -73,15 +76,25 @@ def read_space(released: Released, request: Request, *, source: Table | None) ->
     meanings = request.meanings
     if meanings is None:
         meanings = {} if source is None else guess_meanings(released, source)
-    columns = read_columns(released, meanings)
-    boxes = boxes_of(released, columns)
-    labels = None
-    if request.meanings is not None:
-        groups, tree = released.grouping.count, request.tree
-        labels = check_labels(columns, boxes, regions=request.regions, tree=tree, groups=groups)
+    labels, boxes = read_groups(released, request, meanings)
     if source is None or boxes is None:
         return Space(labels, boxes)
-    return Space(labels, boxes, locate_source(boxes, source, quasi_identifiers=list(released.columns)))
+    located = locate_source(boxes, source, quasi_identifiers=list(released.columns), **request.left_out)
+    return Space(labels, boxes, located)
+
+
+def read_groups(
+    released: Released, request: Request, meanings: Mapping[str, Meaning]
+) -> tuple[LabelCheck | None, Boxes | None]:
+    """What is wrong with the labels, unless their meaning was only guessed, and the groups as boxes."""
+    if request.representatives and request.tree is not None:
+        return read_representatives(released, meanings, request.tree)
+    columns = read_columns(released, meanings)
+    boxes = boxes_of(released, columns)
+    if request.meanings is None:
+        return None, boxes
+    groups, tree = released.grouping.count, request.tree
+    return check_labels(columns, boxes, regions=request.regions, tree=tree, groups=groups), boxes
 
 
 def persons_in_file(released: Released, request: Request) -> bool:
@@ -132,7 +145,10 @@ def locate_in_other(other: OtherRelease, source: Table, *, missing: Sequence[str
         open_table(other.data, missing=missing, label="the other release"), other.quasi_identifiers
     )
     meanings = other.meanings if other.meanings is not None else guess_meanings(released, source)
-    boxes = boxes_of(released, read_columns(released, meanings))
+    if other.tree is not None:
+        boxes = read_representatives(released, meanings, other.tree)[1]
+    else:
+        boxes = boxes_of(released, read_columns(released, meanings))
     if boxes is None:
         raise DataError("The labels of the other release are not understood: give the meaning of its columns.")
-    return locate_source(boxes, source, quasi_identifiers=list(released.columns)).found.group
+    return locate_source(boxes, source, quasi_identifiers=list(released.columns), **other.left_out).found.group

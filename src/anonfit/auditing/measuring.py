@@ -80,12 +80,14 @@ def run_audit(request: Request) -> Audit:
         space = read_space(released, request, source=source)
         evidence, raw_columns, diversity = count(space.located) if counting is None else counting.result()
         is_sorted = None if order is None else order.result()
-    journalist, population = journalist_figures(released, request, sizes=evidence.sizes, boxes=space.boxes)
     compared = None
     if source is not None:
         hashes = raw_hashes(released, source, raw) if hashing is None else hashing.result()
-        drops = request.drops_missing
-        compared = check_source(released, source, located=space.located, raw=raw, hashes=hashes, drops_missing=drops)
+        compared = check_source(released, source, located=space.located, raw=raw, hashes=hashes)
+        if counting is None and (compared.unmatched.persons or compared.absent_inside.persons):
+            # Persons were counted on rows of the source, and not all of these are in the file.
+            evidence, raw_columns, diversity = count(None)
+    journalist, population = journalist_figures(released, request, sizes=evidence.sizes, boxes=space.boxes)
     audit = Audit(
         rows=released.rows,
         persons=int(evidence.sizes.sum()) if request.entity is None else _everyone(evidence),
@@ -181,12 +183,8 @@ def sensitive_demands(request: Request) -> list[DiversityDemand]:
 
 def journalist_figures(
     released: Released, request: Request, *, sizes: IntArray, boxes: Boxes | None
-) -> tuple[JournalistRisk | None, IntArray | np.ndarray[tuple[int], np.dtype[np.float64]] | None]:
+) -> tuple[JournalistRisk | None, IntArray | None]:
     """The risk of an attacker who knows the population, and the persons of the population per group."""
-    if request.sampling_fraction is not None:
-        estimated = sizes / request.sampling_fraction
-        basis = f"a sampling fraction of {request.sampling_fraction}"
-        return journalist_risk(sizes, estimated, basis=basis, thresholds=request.thresholds), estimated
     if request.population is None:
         return None, None
     population = open_table(request.population, missing=request.missing, label="the population")

@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from anonfit.auditing.alignment import Align, Hashes, add_hashes, aligned, aligned_texts, mixed, parts_of, side_of
 from anonfit.auditing.boxes import Boxes
@@ -34,25 +33,39 @@ class Located:
     """Where the raw rows lie in a release: their group (-1: none), and what was strange about them."""
 
     found: Found
-    missing: npt.NDArray[np.bool_]  # rows with a missing quasi-identifier
     beyond: int
     unknown: int
+    dropped: int  # rows that were left out for a missing value
 
 
-def locate_source(boxes: Boxes, source: Table, *, quasi_identifiers: Sequence[str]) -> Located:
-    """Find the group of every raw row by the labels alone."""
+def locate_source(
+    boxes: Boxes,
+    source: Table,
+    *,
+    quasi_identifiers: Sequence[str],
+    drops_missing: bool = False,
+    leaves_out_unknown: bool = False,
+) -> Located:
+    """Find the group of every raw row by the labels alone. Rows with a missing value, or with one that the recoding does
+    not know (a category, or a number beyond the declared domain), are in no group if they were left out on purpose,
+    though some labels would hold them.
+    """
     require_columns(source, quasi_identifiers, purpose="a quasi-identifier")
     series = source.frame(quasi_identifiers).get_columns()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         jobs = [pool.submit(axis.place, column) for axis, column in zip(boxes.axes, series, strict=True)]
         placed: list[Placed] = [job.result() for job in jobs]
     rows = len(series[0]) if series else source.height()
-    missing = np.zeros(rows, np.bool_)
-    for column, one in zip(series, placed, strict=True):
-        if column.null_count():
-            missing |= one.cells == 0
     found = locate_rows(boxes, [one.cells for one in placed], rows=rows)
-    return Located(found, missing, sum(one.beyond for one in placed), sum(one.unknown for one in placed))
+    for one in placed if leaves_out_unknown else ():
+        if one.strangers is not None:
+            found.group[one.strangers] = -1
+    dropped = 0
+    if drops_missing and placed:
+        missing = np.any([one.cells == 0 for one in placed], axis=0)
+        found.group[missing] = -1
+        dropped = int(np.count_nonzero(missing))
+    return Located(found, sum(one.beyond for one in placed), sum(one.unknown for one in placed), dropped)
 
 
 def raw_hashes(
@@ -70,16 +83,13 @@ def check_source(
     located: Located | None,
     raw: Sequence[str],
     hashes: tuple[Hashes, Hashes],
-    drops_missing: bool,
 ) -> SourceCheck:
     """Compare (group, raw values) of released and raw rows as multisets; raw values alone without labels. `hashes` are
     those of `raw_hashes`.
     """
-    rows = source.height() if located is None else len(located.missing)
+    rows = source.height() if located is None else len(located.found.group)
     groups = np.zeros(released.rows, np.int64) if located is None else released.grouping.of_row
     inside = np.zeros(rows, np.int64) if located is None else located.found.group
-    if drops_missing and located is not None:
-        inside = np.where(located.missing, -1, inside)
     unmatched, absent_inside = _differences((groups, hashes[0]), (inside, hashes[1]))
     if (unmatched or absent_inside) and (released.table.is_text or source.is_text):
         # Texts of text files that differ may still be the same numbers.
@@ -98,6 +108,7 @@ def check_source(
         in_several=Share(several, rows),
         beyond_domain=0 if located is None else located.beyond,
         unknown_values=0 if located is None else located.unknown,
+        dropped=0 if located is None else located.dropped,
     )
 
 

@@ -152,9 +152,7 @@ def audit(
     ] = None,
     other: Annotated[Path | None, typer.Option("--with", help="Another release of the same table.")] = None,
     population: Annotated[Path | None, typer.Option(help="The population the table was drawn from.")] = None,
-    sampling_fraction: Annotated[
-        float | None, typer.Option(help="Or the share of the population that is in the table.")
-    ] = None,
+    sampling_fraction: Annotated[float | None, typer.Option(hidden=True, help="Refused, with the reason.")] = None,
     max_risk: Annotated[str | None, typer.Option(help="Highest acceptable risk: a number or a preset's name.")] = None,
     as_json: Json = False,
 ) -> None:
