@@ -50,6 +50,7 @@ def without_missing(path: Path, raw: pl.DataFrame, *, k: int) -> Path:
             "privacy": {"k": k},
         },
         rows={"withheld": 0, "dropped": len(raw) - len(kept)},
+        source=raw,
     )
 
 
@@ -129,6 +130,8 @@ def test_rows_with_unknown_values_are_withheld_and_not_lost(tmp_path: Path, rows
 def test_a_released_row_with_an_unknown_value_is_found(tmp_path: Path) -> None:
     new = people(1, KNOWN)
     folder = applied(tmp_path, new)
-    changed = new.with_columns(pl.when(pl.int_range(pl.len()) == 0).then(pl.lit("mu")).otherwise("place").alias("place"))
+    changed = new.with_columns(
+        pl.when(pl.int_range(pl.len()) == 0).then(pl.lit("mu")).otherwise("place").alias("place")
+    )
     names = {finding.name for finding in audit_release(folder, source=changed).missed}
     assert "released rows" in names

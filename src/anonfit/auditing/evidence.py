@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from anonfit.auditing.boxes import Boxes
@@ -25,13 +27,17 @@ __all__ = [
     "Evidence",
     "Space",
     "gather_evidence",
+    "left_out_groups",
     "locate_in_other",
     "open_source",
     "persons_in_file",
     "read_groups",
     "read_space",
     "source_persons",
+    "without_suppressed",
 ]
+
+BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +96,7 @@ def read_groups(
     if request.representatives and request.tree is not None:
         return read_representatives(released, meanings, request.tree)
     columns = read_columns(released, meanings)
-    boxes = boxes_of(released, columns)
+    boxes = boxes_of(released, columns, without=left_out_groups(released, request))
     if request.meanings is None:
         return None, boxes
     groups, tree = released.grouping.count, request.tree
@@ -129,6 +135,37 @@ def gather_evidence(
     sizes = persons_in_groups(persons, grouping.of_row, grouping.count)
     raw = tuple(name for name in raw if name in source.schema)
     return Evidence(grouping, persons, sizes, raw, columns, rows.is_text)
+
+
+def left_out_groups(released: Released, request: Request) -> BoolArray | None:
+    """The groups of a foreign file that are rows which another tool suppressed; None: there are none of them. In a
+    release, a star in every column is a region like any other.
+    """
+    if request.meanings is not None:
+        return None
+    found = released.suppressed
+    return found if found.any() and not found.all() else None
+
+
+def without_suppressed(evidence: Evidence, released: Released, request: Request) -> Evidence:
+    """The same persons and groups without rows that another tool suppressed: their group is no equivalence class."""
+    left_out = left_out_groups(released, request)
+    if left_out is None:
+        return evidence
+    keep = ~left_out[evidence.grouping.of_row]
+    kept = pl.Series(keep)
+
+    def columns(names: Sequence[str]) -> Iterator[list[pl.Series]]:
+        for chunk in evidence.columns(names):
+            yield [series.filter(kept) for series in chunk]
+
+    return replace(
+        evidence,
+        grouping=replace(evidence.grouping, of_row=evidence.grouping.of_row[keep]),
+        persons=evidence.persons.only(keep),
+        sizes=np.where(left_out, 0, evidence.sizes),
+        columns=columns,
+    )
 
 
 def source_persons(source: Table, request: Request) -> Persons:

@@ -21,7 +21,19 @@ __all__ = ["Folder", "check_files", "open_folder"]
 _FEWER = re.compile(r"fewer than (\d{1,18})", re.ASCII)
 _DATA = ("data.csv", "data.parquet", "data.arrow")
 _BESIDE = ("recoding.json", "report.json", "report.html")
-_MANIFEST = ("format", "version", "anonfit", "packages", "engine", "algorithm", "spec", "data", "rows", "audit", "files")
+_MANIFEST = (
+    "format",
+    "version",
+    "anonfit",
+    "packages",
+    "engine",
+    "algorithm",
+    "spec",
+    "data",
+    "rows",
+    "audit",
+    "files",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,7 +119,9 @@ def _check_workload(workload: Settings, columns: Mapping[str, Settings]) -> None
     targets = workload.get("targets", list, [])
     for demand in read_targets(targets, 1 / 2) if targets else ():  # all that is asked of them is that they can be read
         if demand.column not in columns:
-            raise ReleaseError(f"The spec of the manifest has the target '{demand.column}', which is none of its columns.")
+            raise ReleaseError(
+                f"The spec of the manifest has the target '{demand.column}', which is none of its columns."
+            )
     rest = {name: value for name, value in workload.entries.items() if name not in ("weights", "targets")}
     Settings(rest, workload.label, ReleaseError).plain(_WORKLOAD, columns)
 
@@ -142,8 +144,8 @@ def _demands(privacy: Settings, quasi_identifiers: Sequence[str]) -> dict[str, A
     left = [name for name in quasi_identifiers if sets and all(name not in demand.columns for demand in sets)]
     if left:
         raise ReleaseError(
-            f"The spec of the manifest claims nothing of the quasi-identifier(s) {listed(left)}: they are in none of its "
-            "sets of quasi-identifiers."
+            f"The spec of the manifest claims nothing of the quasi-identifier(s) {listed(left)}: they are in none of "
+            "its sets of quasi-identifiers."
         )
     confidence = privacy.get("max_confidence", float, 1.0)
     return {"k": k, "sets": sets, "suppression_limit": limit, "max_confidence": confidence}

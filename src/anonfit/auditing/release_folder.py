@@ -227,6 +227,7 @@ def _request(
         tree=recoded.tree if domain else None,
         representatives=promise.values == "representative",
         drops_missing=promise.drops_missing,
+        leaves_out_unknown=True,
     )
 
 

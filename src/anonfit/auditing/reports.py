@@ -8,6 +8,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ _OF_PERSONS = ("k", "persons", "counted", "sizes", "sets", "prosecutor", "market
 _OF_ROWS = ("rows", "quasi_identifiers", "suppressed_rows")
 _MODEL = ("column", "model", "found", "asked", "met")
 _K = re.compile(r"\bk\s*(?:=|&#61;|is|of)\s*([0-9][0-9,]*)")
+_FIELDS = {"name", "asked", "found", "met", "sentence", "where", "persons", "asked_persons"}
 _REST = ("withheld rows",)  # of these the folder may tell more than the report
 
 
@@ -39,7 +41,11 @@ def check_report(folder: Folder, promise: Promise, audit: Audit, page: Page | No
     if report is None or set(report) - set(_SECTIONS) or not isinstance(report.get("audit"), Mapping):
         bad = "The report is not one of anonfit, or has sections that are none."
         return [Finding("report", "as recounted", "another", met=False, sentence=bad)]
-    found = [_of_figures(report, promise, audit), _of_demands(folder, report, promise), _of_findings(folder, report, audit)]
+    found = [
+        _of_figures(report, promise, audit),
+        _of_demands(folder, report, promise),
+        _of_findings(folder, report, audit),
+    ]
     return [*found, _of_page(folder, report, promise, page)]
 
 
@@ -93,26 +99,41 @@ def _alike(one: Any, other: Any) -> bool:
 
 def _of_demands(folder: Folder, report: Mapping[str, Any], promise: Promise) -> Finding:
     """What the report says was asked is what the manifest claims, in figures and in every sentence."""
-    asked, rows = report.get("asked"), report.get("rows")
-    claimed = {"k": promise.k, "max_confidence": promise.max_confidence}
-    same = isinstance(asked, Mapping) and all(asked.get(name) == value for name, value in claimed.items())
-    same = same and set(asked.get("quasi_identifiers", ())) == set(promise.having("quasi-identifier"))
-    several = [(list(one.columns), one.k) for one in promise.sets]
-    told = asked.get("several_quasi_identifiers", ()) if same else ()
-    same = same and [(one.get("columns"), one.get("k")) for one in told] == several
-    models = [(one.get("column"), one.get("model")) for one in asked.get("diversity", ())] if same else []
-    same = same and models == [(one.column, one.model) for one in promise.diversity]
-    stated = folder.manifest["rows"]
-    same = same and isinstance(rows, Mapping) and all(
-        rows.get(name, 0) == stated.get(name, 0) for name in ("released", "withheld", "dropped")
-    )
-    same = same and _names_no_other_k(_texts(report), report, promise)
+    asked, rows, stated = _object(report.get("asked")), _object(report.get("rows")), folder.manifest["rows"]
+    told = {
+        "k": asked.get("k"),
+        "max_confidence": asked.get("max_confidence"),
+        "columns": _list(asked.get("quasi_identifiers")),
+        "sets": [[one.get("columns"), one.get("k")] for one in _objects(asked.get("several_quasi_identifiers"))],
+        "models": [[one.get("column"), one.get("model")] for one in _objects(asked.get("diversity"))],
+        "rows": [rows.get(name, 0) for name in ("released", "withheld", "dropped")],
+    }
+    claimed = {
+        "k": promise.k,
+        "max_confidence": promise.max_confidence,
+        "columns": list(promise.having("quasi-identifier")),
+        "sets": [[list(one.columns), one.k] for one in promise.sets],
+        "models": [[one.column, one.model] for one in promise.diversity],
+        "rows": [stated.get(name, 0) for name in ("released", "withheld", "dropped")],
+    }
     return _finding(
         "report demands",
-        same,
+        _alike(told, claimed) and _names_no_other_k(_texts(report), report, promise),
         "The report names the demands and rows of the manifest.",
         "The report names other demands or rows than the manifest.",
     )
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _objects(value: Any) -> list[Mapping[str, Any]]:
+    return [one for one in _list(value) if isinstance(one, Mapping)]
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -131,10 +152,9 @@ def _texts(value: Any) -> Iterator[str]:
 def _names_no_other_k(texts: Iterator[str] | Sequence[str], report: Mapping[str, Any], promise: Promise) -> bool:
     """Whether every k that is named is claimed, or is one of a curve over several."""
     known = {promise.k, *(demand.k for demand in promise.sets)}
-    curve = report.get("curve")
-    points = curve.get("points", ()) if isinstance(curve, Mapping) else curve or ()
-    known |= {one.get("k") for one in points if isinstance(one, Mapping)}
-    return all(int(found.replace(",", "")) in known for text in texts for found in _K.findall(_without_presets(text)))
+    points = [one.get("k") for one in _objects(_object(report.get("curve")).get("points"))]
+    named = {str(k) for k in [*known, *points] if isinstance(k, int)}
+    return all(found.replace(",", "") in named for text in texts for found in _K.findall(_without_presets(text)))
 
 
 def _without_presets(text: str) -> str:
@@ -147,24 +167,24 @@ def _without_presets(text: str) -> str:
 def _of_findings(folder: Folder, report: Mapping[str, Any], audit: Audit) -> Finding:
     """The findings in report and manifest are the same, all met, and say what was found now."""
     told, manifest = report["audit"].get("findings"), folder.manifest.get("audit")
-    same = isinstance(told, list) and isinstance(manifest, Mapping) and manifest == {"passed": True, "findings": told}
     mine = {(one.name, one.where): one for one in audit.findings}
-    for one in told if same else ():
-        known = mine.get((one.get("name"), one.get("where"))) if isinstance(one, Mapping) else None
-        if known is None:
-            same = isinstance(one, Mapping) and one.get("met") is True and set(one) <= _FIELDS
-        elif known.name not in _REST:
-            same = same and known.met is not False and known.met in (one.get("met"), None)
-            same = same and (known.met is None or known.sentence == one.get("sentence"))
+    same = isinstance(told, list) and bool(told) and manifest == {"passed": True, "findings": told}
     return _finding(
         "report findings",
-        same,
+        same and all(_is_finding(one, mine) for one in _list(told)),
         "The report and the manifest tell the same findings, and so does this audit.",
         "The findings that the report or the manifest tell are others than those of this audit.",
     )
 
 
-_FIELDS = {"name", "asked", "found", "met", "sentence", "where", "persons", "asked_persons"}
+def _is_finding(told: Any, mine: Mapping[tuple[str, str | None], Finding]) -> bool:
+    """Whether a finding of a report is one of those made now, or one that this audit had not the means to make."""
+    if not isinstance(told, Mapping) or set(told) - _FIELDS:
+        return False
+    known = mine.get((str(told.get("name")), told["where"] if isinstance(told.get("where"), str) else None))
+    if known is None or known.name in _REST or known.met is None:
+        return told.get("met") is True or told.get("asked") is None
+    return bool(known.met) and told.get("met") is True and told.get("sentence") == known.sentence
 
 
 def _of_page(folder: Folder, report: Mapping[str, Any], promise: Promise, page: Page | None) -> Finding:
@@ -175,13 +195,14 @@ def _of_page(folder: Folder, report: Mapping[str, Any], promise: Promise, page: 
         text = "<script"
     same = "<script" not in text.lower() and _names_no_other_k([re.sub(r"<[^>]*>", "", text)], report, promise)
     good, bad = "The page is that of the report.", "The page says something else than the report."
-    if page is None or not same:
-        made = None if same else False
-    else:
-        made = _is_page(page, report, text)
-    if made is None:
-        return Finding("report page", None, None, None, "Only a part of the page was compared with the report.")
-    return _finding("report page", made, good, bad)
+    if not same or (page is not None and _is_page(page, report, text)):
+        return _finding("report page", same, good, bad)
+    if page is not None and folder.manifest.get("anonfit") == version("anonfit"):
+        return _finding("report page", same=False, good=good, bad=bad)
+    sentence = "Of the page only the demands that it names were checked: another version of anonfit made it."
+    if page is None:
+        sentence = "Of the page only the demands that it names were checked."
+    return Finding("report page", None, None, None, sentence)
 
 
 def _is_page(page: Page, report: Mapping[str, Any], text: str) -> bool:

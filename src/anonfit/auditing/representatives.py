@@ -5,7 +5,7 @@ representatives, so a group is all of these regions together."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -150,10 +150,7 @@ def _read(text: str | None, meaning: Meaning) -> Hashable:
         return "none" if cells is None else tuple(cells)
     if text is None or meaning.type == "ordinal":
         return text
-    if meaning.type == "date":
-        found = moment(text)
-    else:
-        found = number(text)
+    found = moment(text) if meaning.type == "date" else number(text)
     return "none" if found is None else float(found) if meaning.type != "date" else found
 
 

@@ -71,16 +71,15 @@ class Request:
     tree: RegionTree | RegionGrid | None = None  # every group must be one of its regions
     representatives: bool = False  # they stand in place of labels, and follow from the regions of `tree`
     drops_missing: bool = False  # rows with a missing quasi-identifier were left out on purpose
+    leaves_out_unknown: bool = False  # and rows with a value that the recoding does not know: they lie in no region
     missing: tuple[str, ...] = ("",)
     rows_at_once: int | None = None  # read so many rows at a time; None: tables fit in memory
     findings: tuple[Finding, ...] = ()  # made before the audit proper, by the checks of a release folder
 
     @property
     def left_out(self) -> dict[str, bool]:
-        """Which rows of the source are in no group on purpose, as `locate_source` is told. Where a recoding says what
-        labels mean, a row with a value that it does not know is withheld: it lies in none of its regions.
-        """
-        return {"drops_missing": self.drops_missing, "leaves_out_unknown": self.regions != "any"}
+        """Which rows of the source are in no group on purpose, as `locate_source` is told."""
+        return {"drops_missing": self.drops_missing, "leaves_out_unknown": self.leaves_out_unknown}
 
 
 def _is_whole(number: object) -> bool:
@@ -104,8 +103,8 @@ def check_request(request: Request) -> None:
             raise DataError("k is a whole number of at least 1: it counts the persons of the smallest group.")
     if request.sampling_fraction is not None:
         raise DataError(
-            "A sampling fraction does not tell the journalist's risk: nobody knows whether a person who is alone in the "
-            "sample has doubles in the population, and dividing by the fraction takes that for granted. Give the "
+            "A sampling fraction does not tell the journalist's risk: nobody knows whether a person who is alone in "
+            "the sample has doubles in the population, and dividing by the fraction takes that for granted. Give the "
             "population itself (population=…, --population FILE), or go by the prosecutor's risk, which is never lower."
         )
     if request.other is not None and request.source is None:

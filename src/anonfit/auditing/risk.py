@@ -49,12 +49,13 @@ def read_threshold(given: str | float | Threshold) -> Threshold:
         if given in presets:
             return presets[given]
         try:
-            given = float(given)
+            value = float(given)
         except ValueError:
             raise DataError(
                 f"There is no risk threshold '{given}': {did_you_mean(given, presets)} A number such as 0.05 will do, "
                 "too."
             ) from None
+        return read_threshold(value)
     if not 0 < given <= 1:
         raise DataError("A risk threshold is above 0 and at most 1.")
     return Threshold(f"{given}", given, math.ceil(1 / Fraction(str(given))), "given")

@@ -16,7 +16,7 @@ __all__ = ["NEEDED", "Settings"]
 NEEDED: Any = object()
 """The default of a setting that must be written."""
 
-_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ,.()+_-]{0,63}")
+_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ,.()+_-]{0,99}")
 _WORDS = {
     bool: "true or false",
     int: "a whole number",

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from anonfit.auditing.alignment import Align, Hashes, add_hashes, aligned, aligned_texts, mixed, parts_of, side_of
 from anonfit.auditing.boxes import Boxes
@@ -46,9 +47,9 @@ def locate_source(
     drops_missing: bool = False,
     leaves_out_unknown: bool = False,
 ) -> Located:
-    """Find the group of every raw row by the labels alone. Rows with a missing value, or with one that the recoding does
-    not know (a category, or a number beyond the declared domain), are in no group if they were left out on purpose,
-    though some labels would hold them.
+    """Find the group of every raw row by the labels alone. Rows with a missing value, or with one that the recoding
+    does not know (a category, or a number beyond the declared domain), are in no group if they were left out on
+    purpose, though some labels would hold them.
     """
     require_columns(source, quasi_identifiers, purpose="a quasi-identifier")
     series = source.frame(quasi_identifiers).get_columns()
@@ -83,17 +84,22 @@ def check_source(
     located: Located | None,
     raw: Sequence[str],
     hashes: tuple[Hashes, Hashes],
+    suppressed: npt.NDArray[np.bool_] | None = None,
 ) -> SourceCheck:
     """Compare (group, raw values) of released and raw rows as multisets; raw values alone without labels. `hashes` are
-    those of `raw_hashes`.
+    those of `raw_hashes`. Rows of `suppressed` groups may be any that are in no other group.
     """
     rows = source.height() if located is None else len(located.found.group)
     groups = np.zeros(released.rows, np.int64) if located is None else released.grouping.of_row
     inside = np.zeros(rows, np.int64) if located is None else located.found.group
+    if suppressed is not None and located is not None:
+        inside = _with_suppressed((groups, hashes[0]), (inside, hashes[1]), suppressed)
     unmatched, absent_inside = _differences((groups, hashes[0]), (inside, hashes[1]))
     if (unmatched or absent_inside) and (released.table.is_text or source.is_text):
         # Texts of text files that differ may still be the same numbers.
         hashes = raw_hashes(released, source, raw, align=aligned_texts)
+        if suppressed is not None and located is not None:
+            inside = _with_suppressed((groups, hashes[0]), (located.found.group, hashes[1]), suppressed)
         unmatched, absent_inside = _differences((groups, hashes[0]), (inside, hashes[1]))
     absent = absent_inside + int(np.count_nonzero(inside < 0))
     several = 0 if located is None else int(np.count_nonzero(located.found.others))
@@ -140,6 +146,36 @@ def _differences(one: Keys, other: Keys) -> tuple[int, int]:
     _, mine, theirs = np.intersect1d(keys, other_keys, assume_unique=True, return_indices=True)
     common = int(np.minimum(numbers[mine], other_numbers[theirs]).sum())
     return int(numbers.sum()) - common, int(other_numbers.sum()) - common
+
+
+def _with_suppressed(released: Keys, raw: Keys, suppressed: npt.NDArray[np.bool_]) -> IntArray:
+    """The groups of raw rows, those that no released row of their group explains being in a suppressed one that has
+    their values. Which of several equal rows it is makes no difference.
+    """
+    inside = raw[0].copy()
+    told = ~suppressed[released[0]]
+    known, numbers = np.unique(row_keys((released[0][told], released[1][told])), return_counts=True)
+    keys = mixed(inside.astype(np.uint64) * _GROUP ^ raw[1])
+    free = np.flatnonzero(_taken(keys, known, numbers) | (inside < 0))
+    for group in np.flatnonzero(suppressed):
+        wanted, numbers = np.unique(released[1][released[0] == group], return_counts=True)
+        rest = _taken(raw[1][free], wanted, numbers)
+        inside[free[~rest]] = group
+        free = free[rest]
+    return inside
+
+
+def _taken(keys: Hashes, known: Hashes, numbers: IntArray) -> npt.NDArray[np.bool_]:
+    """Which rows are left when of every known key so many are taken."""
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    begins = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])) if len(ordered) else np.empty(0, np.int64)
+    rank = np.arange(len(ordered)) - np.repeat(begins, np.diff(np.append(begins, len(ordered))))
+    place = np.minimum(np.searchsorted(known, ordered), max(0, len(known) - 1))
+    allowed = np.where(known[place] == ordered, numbers[place], 0) if len(known) else np.zeros(len(ordered), np.int64)
+    left = np.empty(len(keys), np.bool_)
+    left[order] = rank >= allowed
+    return left
 
 
 def row_keys(rows: Keys) -> Hashes:

@@ -59,17 +59,19 @@ def _of_nobody(audit: Audit) -> Iterator[str]:
         yield f"Nobody asked for a k of {together}: the smallest group has {audit.sizes.smallest}."
     if "prosecutor risk" not in names:
         above = [one for one in audit.prosecutor.above if one.above.persons]
-        told = [f"{one.above.share:.2%} are above {one.name} ({one.threshold:g}, groups of {one.size})" for one in above]
+        told = [
+            f"{one.above.share:.2%} are above {one.name} ({one.threshold:g}, groups of {one.size})" for one in above
+        ]
         if told:
             yield f"Nobody asked for a highest risk, and of all persons {_several(told)}."
     free = [one for one in audit.diversity if one.asked is None and one.found is not None]
     for one in free:
         least = figure_words(one.found.value) if one.found else ""
-        yield f"Nobody asked anything of the sensitive column '{one.column}': some group has {least} different value(s)."
+        yield f"Nobody asked anything of the sensitive column '{one.column}': a group has {least} different value(s)."
     if not audit.claims:
         alike = [one.name for one in audit.raw_columns if one.distinct.value > _IDENTIFYING and audit.rows > 1]
         if alike:
-            yield f"Nobody asked whether these tell persons apart, and in nearly every row they differ: {listed(alike)}."
+            yield f"Nobody asked whether rows can be told apart by these columns, and they can: {listed(alike)}."
 
 
 def _words(finding: Finding, audit: Audit) -> str:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What people see: progress and texts on standard error, one JSON object on standard output, errors as one text."""
+"""What people see: results on standard output, as text or as one JSON object; progress, notices and errors on standard
+error."""
 
 from __future__ import annotations
 
@@ -17,14 +18,21 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = ["console", "print_json", "show_failure", "stages", "table"]
+__all__ = ["console", "print_json", "results", "show_failure", "stages", "table"]
 
 
 def console() -> Console:
-    """The console for people."""
+    """Where progress, notices and errors are shown."""
     from rich.console import Console
 
     return Console(stderr=True, highlight=False)
+
+
+def results() -> Console:
+    """Where what was asked for is shown."""
+    from rich.console import Console
+
+    return Console(highlight=False)
 
 
 @contextmanager
