@@ -57,7 +57,6 @@ def audit_made(made: Made, data: Any, *, rows_at_once: int | None = None) -> Aud
 
     spec, schema = made.spec, made.schema
     written = json.loads(made.recoding.to_json())
-    with_labels = spec.output.values != Values.REPRESENTATIVE
     columns = raw_columns(made)
     rows_at_once = ROWS_AT_ONCE if rows_at_once is None and made.is_large else rows_at_once
     return audit(
@@ -77,7 +76,8 @@ def audit_made(made: Made, data: Any, *, rows_at_once: int | None = None) -> Aud
         withheld=made.rows.withheld - made.rows.unknown,
         order="sorted" if spec.output.order == "sorted" else None,
         expected_columns=list(made.dtypes),
-        regions="observed" if spec.output.regions == "observed" else ("domain" if with_labels else "any"),
+        regions="observed" if spec.output.regions == "observed" else "domain",
+        representatives=spec.output.values == Values.REPRESENTATIVE,
         missing=spec.data.missing,
         rows_at_once=rows_at_once,
     )
@@ -85,15 +85,13 @@ def audit_made(made: Made, data: Any, *, rows_at_once: int | None = None) -> Aud
 
 def _shape(made: Made, written: Mapping[str, Any]) -> dict[str, Any]:
     """The regions that labels are held against, where these tell them in full."""
-    if made.spec.output.values == Values.REPRESENTATIVE or made.spec.output.regions != "domain":
+    if made.spec.output.regions != "domain":
         return {}
     return {name: written[name] for name in ("nodes", "parts") if name in written}
 
 
 def _meanings(made: Made, columns: list[dict[str, Any]]) -> dict[str, Any]:
-    """What labels mean, as the columns of recoding.json say; representatives of ordered columns are no labels."""
-    if made.spec.output.values == Values.REPRESENTATIVE:
-        columns = [column for column in columns if "taxonomy" in column]
+    """What labels mean, as the columns of recoding.json say."""
     if made.spec.output.regions == "observed":
         columns = [{key: value for key, value in column.items() if key != "cuts"} for column in columns]
     return {column["name"]: column for column in columns}

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import random
@@ -10,6 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+
+from anonfit.auditing import audit_release
+from anonfit.errors import AnonfitError
 
 ORDER = ["low", "mid", "high"]
 TREE = {"name": "*", "children": [
@@ -70,6 +74,67 @@ def released_rows(raw: pl.DataFrame) -> pl.DataFrame:
     return labels.sort(RELEASED)
 
 
+def write_folder(
+    path: Path,
+    data: pl.DataFrame,
+    *,
+    columns: list[dict[str, Any]],
+    nodes: dict[str, Any],
+    spec: dict[str, Any],
+    rows: dict[str, Any],
+    source: pl.DataFrame | None = None,
+) -> Path:
+    """A release folder of any shape, with hashes."""
+    path.mkdir()
+    data.write_parquet(path / "data.parquet")
+    recoding = {"format": "anonfit recoding", "version": 1, "columns": columns, "nodes": nodes}
+    manifest = {
+        "format": "anonfit release",
+        "version": 1,
+        "spec": spec,
+        "data": {"file": "data.parquet", "rows": len(data), "columns": data.columns},
+        "rows": {"released": len(data), **rows},
+    }
+    (path / "recoding.json").write_text(json.dumps(recoding), encoding="utf-8")
+    write_manifest(path, manifest, source)
+    return path
+
+
+def write_manifest(path: Path, manifest: dict[str, Any], source: object = None) -> None:
+    """The manifest and the reports of a folder, which tell the figures of its file, whatever faults it has."""
+    _write_files(path, manifest, {})
+    with contextlib.suppress(AnonfitError):
+        audit = audit_release(path, source=source)
+        privacy = manifest["spec"]["privacy"]
+        figures = audit.public(max([privacy["k"], *(one.get("k", 0) for one in privacy.get("quasi_identifiers", ()))]))
+        met = [one for one in figures["findings"] if one["met"] and not one["name"].startswith(("report", "files"))]
+        report = {
+            "format": "anonfit report",
+            "version": 1,
+            "asked": {
+                "k": privacy["k"],
+                "quasi_identifiers": list(audit.quasi_identifiers),
+                "max_confidence": privacy.get("max_confidence", 1.0),
+                "diversity": privacy.get("diversity", []),
+                "several_quasi_identifiers": [
+                    {"columns": one["columns"], "k": one.get("k", privacy["k"])}
+                    for one in privacy.get("quasi_identifiers", ())
+                ],
+            },
+            "rows": manifest["rows"],
+            "audit": {**figures, "passed": True, "findings": met},
+        }
+        _write_files(path, {**manifest, "audit": {"passed": True, "findings": met}}, report)
+
+
+def _write_files(path: Path, manifest: dict[str, Any], report: dict[str, Any]) -> None:
+    (path / "report.json").write_text(json.dumps(report), encoding="utf-8")
+    (path / "report.html").write_text("<p>", encoding="utf-8")
+    names = [path.name for path in path.glob("data.*")] + ["recoding.json", "report.json", "report.html"]
+    digests = {name: hashlib.sha256((path / name).read_bytes()).hexdigest() for name in names}
+    (path / "manifest.json").write_text(json.dumps({**manifest, "files": digests}), encoding="utf-8")
+
+
 class Folder:
     """A release folder under repair: change `manifest`, `recoding` or `data`, then `write`."""
 
@@ -109,11 +174,7 @@ class Folder:
         else:
             data.write_parquet(self.path / "data.parquet")
         (self.path / "recoding.json").write_text(json.dumps(self.recoding), encoding="utf-8")
-        (self.path / "report.json").write_text("{}", encoding="utf-8")
-        (self.path / "report.html").write_text("<p>", encoding="utf-8")
-        names = [f"data.{self.kind}", "recoding.json", "report.json", "report.html"]
-        digests = {name: hashlib.sha256((self.path / name).read_bytes()).hexdigest() for name in names}
-        (self.path / "manifest.json").write_text(json.dumps({**self.manifest, "files": digests}), encoding="utf-8")
+        write_manifest(self.path, self.manifest, self.raw)
         return self.path
 
     def relabel(self, column: str, old: str, new: str | None, **others: str) -> None:

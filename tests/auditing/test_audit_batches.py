@@ -135,7 +135,7 @@ def test_random_tables_and_demands(block: int) -> None:
         if rng.random() < 0.3:
             words |= {"targets": ["illness", {"column": "many", "classes": [2]}], "max_confidence": 0.8}
         if rng.random() < 0.3:
-            words["sampling_fraction"] = 0.1
+            words["max_risk"] = 0.1
         same(audit, table, quasi_identifiers=["age", "place"], batches=(13, 200), **words)
 
 

@@ -16,6 +16,7 @@ import anonfit.auditing as package
 from anonfit.auditing import THRESHOLDS, audit
 from anonfit.auditing.figures import Figure, Share, plain
 from anonfit.auditing.risk import read_threshold
+from anonfit.errors import DataError
 
 TEN = pl.DataFrame({"q": ["a"] * 4 + ["b"] * 6})
 
@@ -29,7 +30,7 @@ def test_presets_name_their_source() -> None:
 
 @pytest.mark.parametrize(("ask", "passed"), [(0.25, True), (0.24, False), ("tools", False)])
 def test_the_prosecutor_is_judged_only_if_asked(ask: Any, passed: bool) -> None:
-    assert audit(TEN, quasi_identifiers=["q"]).passed
+    assert audit(TEN, quasi_identifiers=["q"]).passed is None
     assert audit(TEN, quasi_identifiers=["q"], max_risk=ask).passed is passed
 
 
@@ -40,15 +41,21 @@ def test_groups_of_eleven_are_within_the_rounded_threshold() -> None:
     assert not audit(frame[1:], quasi_identifiers=["q"], max_risk="ema-0070").passed
 
 
-def test_the_journalist_with_a_sampling_fraction() -> None:
-    found = audit(TEN, quasi_identifiers=["q"], sampling_fraction=0.1)
-    assert found.journalist is not None
-    assert found.journalist.highest.value == pytest.approx(1 / 40)
-    assert found.journalist.average.value == pytest.approx(2 / 100)
-    assert found.marketer.value == pytest.approx(0.02)
-    assert audit(TEN, quasi_identifiers=["q"], sampling_fraction=0.1, max_risk=0.05, attacker="journalist").passed
-    assert audit(TEN, quasi_identifiers=["q"], sampling_fraction=0.1, max_risk=0.05, attacker="marketer").passed
-    assert not audit(TEN, quasi_identifiers=["q"], sampling_fraction=0.1, max_risk=0.05).passed
+@pytest.mark.parametrize("attacker", ["prosecutor", "journalist", "marketer"])
+def test_a_sampling_fraction_is_refused_with_the_reason(attacker: Any) -> None:
+    """One who is alone in the sample may be alone in the population: the fraction does not tell."""
+    with pytest.raises(DataError, match="--population FILE"):
+        audit(TEN, quasi_identifiers=["q"], sampling_fraction=0.1, max_risk=0.05, attacker=attacker)
+
+
+def test_a_risk_threshold_may_be_a_number_or_a_text_of_one() -> None:
+    for given in (0.25, "0.25", "2.5e-1"):
+        assert audit(TEN, quasi_identifiers=["q"], max_risk=given).passed
+    for given in (0.24, "0.24", "tools"):
+        assert not audit(TEN, quasi_identifiers=["q"], max_risk=given).passed
+    for given in ("nan", "1.5", "0", "-1", "inf", ""):
+        with pytest.raises(DataError, match="threshold"):
+            audit(TEN, quasi_identifiers=["q"], max_risk=given)
 
 
 def test_the_journalist_with_a_population_of_labels() -> None:

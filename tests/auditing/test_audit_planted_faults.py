@@ -200,7 +200,7 @@ def less_diversity_than_asked(folder: Folder) -> None:
 
 
 def a_smaller_k_of_one_set(folder: Folder) -> None:
-    folder.spec["privacy"]["quasi_identifiers"] = [{"columns": ["age", "rank"], "k": K + 1}, {"columns": ["age"]}]
+    folder.spec["privacy"]["quasi_identifiers"] = [{"columns": ["age", "rank"], "k": K + 1}, {"columns": ["country"]}]
 
 
 def a_cut_taken_from_the_recoding(folder: Folder) -> None:

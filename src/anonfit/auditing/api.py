@@ -47,6 +47,7 @@ def audit(
     regions: Regions = "any",
     nodes: Mapping[str, Any] | None = None,
     parts: Mapping[str, Any] | None = None,
+    representatives: bool = False,
     missing: Sequence[str] = ("",),
     rows_at_once: int | None = None,
 ) -> Audit:
@@ -77,13 +78,15 @@ def audit(
         other: A second release of the same source: a release folder, a frame or path with the same columns, or a
             mapping with `data`, `quasi_identifiers` and `columns`.
         population: The population the data was drawn from, with the same labels or raw.
-        sampling_fraction: The share of the population that is in the data.
+        sampling_fraction: Refused: how many doubles a person has in the population does not follow from it.
         order: "sorted" asks that the order of the rows tells nothing.
         expected_columns: The columns the file must have, and no others.
         regions: "domain" or "observed" ask of the labels what these settings of a spec promise.
         nodes: The tree of regions, as "nodes" of recoding.json: every group must be one of its regions, unless regions
             are "observed". It counts `columns` in their order, so these must be all quasi-identifiers.
         parts: The parts of every column, as "parts" of recoding.json, in place of a tree.
+        representatives: Numbers, dates and words of an order stand for regions: each must follow from one of `nodes` or
+            `parts`.
         missing: Texts that mean missing, in every table.
         rows_at_once: Read so many rows at a time, for tables that do not fit in memory (data and source may then be
             lazy frames). What is found is the same; entities, another release, a population and labels whose meaning is
@@ -128,6 +131,7 @@ def audit(
             expected_columns=None if expected_columns is None else tuple(expected_columns),
             regions=regions,
             tree=None if regions == "observed" else _regions(nodes, parts, quasi_identifiers, meanings),
+            representatives=representatives,
             missing=tuple(missing),
             rows_at_once=rows_at_once,
         )

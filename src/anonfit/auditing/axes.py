@@ -5,7 +5,7 @@ Cell 0 is missing; the last cell holds values that the column's meaning does not
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -30,7 +30,21 @@ class Axis:
 
 def axis_of(meaning: Meaning, sets: Sequence[ValueSet]) -> Axis:
     """The axis that tells apart what these sets of one column tell apart."""
-    return _name_axis(meaning, sets) if meaning.type == "nominal" else _line_axis(meaning, sets)
+    axis = _name_axis(meaning, sets) if meaning.type == "nominal" else _line_axis(meaning, sets)
+    return replace(axis, place=_knows_none_missing(axis.place)) if meaning.missing is False else axis
+
+
+def _knows_none_missing(place: Callable[[pl.Series], Placed]) -> Callable[[pl.Series], Placed]:
+    """The cells of a column of which a recoding has no missing values: one is as strange as an unknown name."""
+
+    def placed(series: pl.Series) -> Placed:
+        found = place(series)
+        if not series.null_count():
+            return found
+        lost = found.cells == 0
+        return replace(found, strangers=lost if found.strangers is None else lost | found.strangers)
+
+    return placed
 
 
 def _name_axis(meaning: Meaning, sets: Sequence[ValueSet]) -> Axis:
@@ -54,7 +68,10 @@ def _name_axis(meaning: Meaning, sets: Sequence[ValueSet]) -> Axis:
             texts = [next((spelled for spelled in _spellings(text) if spelled in cell_of), text) for text in texts]
         cell = np.array([0, *(cell_of.get(text, rest) for text in texts)], np.int32)
         cells = cell.take(codes)
-        return Placed(cells, 0, int(np.count_nonzero(cells == unknown)) if unknown in cell else 0)
+        if unknown not in cell:
+            return Placed(cells, 0, 0)
+        strange = cells == unknown
+        return Placed(cells, 0, int(np.count_nonzero(strange)), strange)
 
     return Axis(unknown + 1, runs, place)
 

@@ -18,13 +18,13 @@ from anonfit.auditing.batch_values import HEAD, ColumnCounts
 from anonfit.auditing.batches import group_batches, persons_of
 from anonfit.auditing.coding import IntArray
 from anonfit.auditing.diversity import generalized_target
-from anonfit.auditing.evidence import Evidence, Space
+from anonfit.auditing.evidence import Evidence, Space, left_out_groups, read_groups
 from anonfit.auditing.figures import Figure, Share
 from anonfit.auditing.findings import all_findings
 from anonfit.auditing.groups import Persons
 from anonfit.auditing.measuring import journalist_figures, notes_of, run_audit, sensitive_demands, sizes_of_sets
 from anonfit.auditing.reading import Table, open_table, require_columns
-from anonfit.auditing.released import Released, boxes_of, check_labels, read_columns
+from anonfit.auditing.released import Released
 from anonfit.auditing.request import Request, check_request
 from anonfit.auditing.result import UNKNOWN_PERSONS, Audit, Diversity, RawColumn, SourceCheck
 from anonfit.auditing.risk import marketer_risk, prosecutor_risk
@@ -80,8 +80,9 @@ def _run_in_batches(request: Request, rows_at_once: int) -> Audit:
     tables = Tables(request, released, runs, rows_at_once, raw, source, space.boxes)
     tally = _tally_of(tables)
     sizes, columns, is_sorted = _read_file(tables, None if tally is None else tally[0])
-    evidence = _evidence(tables, sizes)
-    raw_columns, diversity = _measured(tables, columns, evidence)
+    evidence, left_out = _evidence(tables, sizes), left_out_groups(released, request)
+    counted_on = evidence if left_out is None else replace(evidence, sizes=np.where(left_out, 0, sizes))
+    raw_columns, diversity = _measured(tables, columns, counted_on)
     journalist, population = journalist_figures(released, request, sizes=sizes, boxes=space.boxes)
     compared = None if tally is None else _compared(tables, *tally)
     counted = "rows" if request.count is None else "count column"
@@ -91,7 +92,7 @@ def _run_in_batches(request: Request, rows_at_once: int) -> Audit:
         counted=UNKNOWN_PERSONS if request.entities_lost else counted,
         quasi_identifiers=request.quasi_identifiers,
         sizes=group_sizes(sizes, request.k),
-        suppressed_rows=_suppressed(tables),
+        suppressed_rows=Share(int(runs.sizes(released.grouping.count)[released.suppressed].sum()), runs.rows),
         sets=sizes_of_sets(released, request, evidence=evidence),
         diversity=tuple(diversity),
         prosecutor=prosecutor_risk(sizes, request.thresholds),
@@ -103,7 +104,7 @@ def _run_in_batches(request: Request, rows_at_once: int) -> Audit:
         joint=None,
         sorted=is_sorted,
         findings=(),
-        notes=notes_of(request, evidence=evidence),
+        notes=notes_of(request, evidence=evidence, suppressed=left_out is not None),
     )
     return replace(audit, findings=tuple(all_findings(audit, request, names=table.names)))
 
@@ -121,10 +122,7 @@ def _read_space(released: Released, request: Request) -> Space:
     """The labels, as far as they have a meaning, as boxes."""
     if request.meanings is None or (request.regions == "any" and request.tree is None and request.source is None):
         return Space()
-    columns = read_columns(released, request.meanings)
-    boxes = boxes_of(released, columns)
-    groups, tree = released.grouping.count, request.tree
-    return Space(check_labels(columns, boxes, regions=request.regions, tree=tree, groups=groups), boxes)
+    return Space(*read_groups(released, request, request.meanings))
 
 
 def _tally_of(tables: Tables, align: Align = aligned, *, keep: bool = False) -> tuple[Tally, Tally] | None:
@@ -141,11 +139,16 @@ def _read_file(tables: Tables, tally: Tally | None) -> tuple[IntArray, list[Colu
     columns = _columns(tables)
     order = Order(tables.raw) if request.order is not None and together and heads_are_sorted(released) else None
     sizes = np.zeros(released.grouping.count, np.int64)
+    left_out = left_out_groups(released, request)
     for batch, groups in tables.file_batches():
         persons = persons_of(batch, request.count)
         frame = batch.frame(tables.raw)
+        keep = None if left_out is None else ~left_out[groups]
         for column in columns:
-            column.add(groups, frame[column.name], persons)
+            if keep is None:
+                column.add(groups, frame[column.name], persons)
+            else:
+                column.add(groups[keep], frame[column.name].filter(pl.Series(keep)), persons.only(keep))
         if request.count is not None:
             sizes += np.bincount(groups, weights=persons.numbers, minlength=len(sizes)).astype(np.int64)
         if order is not None:
@@ -205,15 +208,6 @@ def _measured(
     return [one for one, _ in found], [*diversity, *map(generalized_target, generalized)]
 
 
-def _suppressed(tables: Tables) -> Share:
-    """Rows with a star in every quasi-identifier."""
-    heads, rows = tables.released.heads, tables.runs.rows
-    if not heads.width:
-        return Share(0, rows)
-    stars = heads.select(pl.all_horizontal(pl.all().cast(pl.String).eq_missing("*"))).to_series().to_numpy()
-    return Share(int(tables.runs.sizes(len(heads))[stars].sum()), rows)
-
-
 def _compared(tables: Tables, file: Tally, source: Tally) -> SourceCheck:
     """Compare (group, raw values) of released and raw rows as multisets; raw values alone without labels."""
     assert tables.source is not None
@@ -238,6 +232,7 @@ def _compared(tables: Tables, file: Tally, source: Tally) -> SourceCheck:
         in_several=Share(place.several, place.rows),
         beyond_domain=place.beyond,
         unknown_values=place.unknown,
+        dropped=place.dropped,
     )
 
 

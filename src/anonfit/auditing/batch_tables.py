@@ -26,6 +26,7 @@ class Place:
     rows: int = 0
     beyond: int = 0
     unknown: int = 0
+    dropped: int = 0
     several: int = 0
     outside: int = 0
 
@@ -66,12 +67,13 @@ class Tables:
             place.rows += rows
             groups = np.zeros(rows, np.int64)
             if self.boxes is not None:
-                located = locate_source(self.boxes, batch, quasi_identifiers=list(self.released.columns))
+                located = locate_source(
+                    self.boxes, batch, quasi_identifiers=list(self.released.columns), **self.request.left_out
+                )
                 groups = located.found.group
-                if self.request.drops_missing:
-                    groups = np.where(located.missing, -1, groups)
                 place.beyond += located.beyond
                 place.unknown += located.unknown
+                place.dropped += located.dropped
                 place.several += int(np.count_nonzero(located.found.others))
             place.outside += int(np.count_nonzero(groups < 0))
             yield batch.shortened(), groups

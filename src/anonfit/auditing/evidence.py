@@ -3,17 +3,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from anonfit.auditing.boxes import Boxes
 from anonfit.auditing.coding import IntArray
 from anonfit.auditing.groups import Grouping, Persons, persons_in_groups, read_persons
 from anonfit.auditing.guessing import guess_meanings
+from anonfit.auditing.meanings import Meaning
 from anonfit.auditing.reading import Table, open_table, require_columns
 from anonfit.auditing.released import Released, boxes_of, check_labels, open_released, read_columns
+from anonfit.auditing.representatives import read_representatives
 from anonfit.auditing.request import OtherRelease, Request
 from anonfit.auditing.result import LabelCheck
 from anonfit.auditing.source import Located, locate_source
@@ -23,12 +27,17 @@ __all__ = [
     "Evidence",
     "Space",
     "gather_evidence",
+    "left_out_groups",
     "locate_in_other",
     "open_source",
     "persons_in_file",
+    "read_groups",
     "read_space",
     "source_persons",
+    "without_suppressed",
 ]
+
+BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +82,25 @@ def read_space(released: Released, request: Request, *, source: Table | None) ->
     meanings = request.meanings
     if meanings is None:
         meanings = {} if source is None else guess_meanings(released, source)
-    columns = read_columns(released, meanings)
-    boxes = boxes_of(released, columns)
-    labels = None
-    if request.meanings is not None:
-        groups, tree = released.grouping.count, request.tree
-        labels = check_labels(columns, boxes, regions=request.regions, tree=tree, groups=groups)
+    labels, boxes = read_groups(released, request, meanings)
     if source is None or boxes is None:
         return Space(labels, boxes)
-    return Space(labels, boxes, locate_source(boxes, source, quasi_identifiers=list(released.columns)))
+    located = locate_source(boxes, source, quasi_identifiers=list(released.columns), **request.left_out)
+    return Space(labels, boxes, located)
+
+
+def read_groups(
+    released: Released, request: Request, meanings: Mapping[str, Meaning]
+) -> tuple[LabelCheck | None, Boxes | None]:
+    """What is wrong with the labels, unless their meaning was only guessed, and the groups as boxes."""
+    if request.representatives and request.tree is not None:
+        return read_representatives(released, meanings, request.tree)
+    columns = read_columns(released, meanings)
+    boxes = boxes_of(released, columns, without=left_out_groups(released, request))
+    if request.meanings is None:
+        return None, boxes
+    groups, tree = released.grouping.count, request.tree
+    return check_labels(columns, boxes, regions=request.regions, tree=tree, groups=groups), boxes
 
 
 def persons_in_file(released: Released, request: Request) -> bool:
@@ -118,6 +137,37 @@ def gather_evidence(
     return Evidence(grouping, persons, sizes, raw, columns, rows.is_text)
 
 
+def left_out_groups(released: Released, request: Request) -> BoolArray | None:
+    """The groups of a foreign file that are rows which another tool suppressed; None: there are none of them. In a
+    release, a star in every column is a region like any other.
+    """
+    if request.meanings is not None:
+        return None
+    found = released.suppressed
+    return found if found.any() and not found.all() else None
+
+
+def without_suppressed(evidence: Evidence, released: Released, request: Request) -> Evidence:
+    """The same persons and groups without rows that another tool suppressed: their group is no equivalence class."""
+    left_out = left_out_groups(released, request)
+    if left_out is None:
+        return evidence
+    keep = ~left_out[evidence.grouping.of_row]
+    kept = pl.Series(keep)
+
+    def columns(names: Sequence[str]) -> Iterator[list[pl.Series]]:
+        for chunk in evidence.columns(names):
+            yield [series.filter(kept) for series in chunk]
+
+    return replace(
+        evidence,
+        grouping=replace(evidence.grouping, of_row=evidence.grouping.of_row[keep]),
+        persons=evidence.persons.only(keep),
+        sizes=np.where(left_out, 0, evidence.sizes),
+        columns=columns,
+    )
+
+
 def source_persons(source: Table, request: Request) -> Persons:
     """Whom the rows of the source stand for."""
     names = [name for name in (request.entity, request.count) if name in source.schema and name is not None]
@@ -132,7 +182,10 @@ def locate_in_other(other: OtherRelease, source: Table, *, missing: Sequence[str
         open_table(other.data, missing=missing, label="the other release"), other.quasi_identifiers
     )
     meanings = other.meanings if other.meanings is not None else guess_meanings(released, source)
-    boxes = boxes_of(released, read_columns(released, meanings))
+    if other.tree is not None:
+        boxes = read_representatives(released, meanings, other.tree)[1]
+    else:
+        boxes = boxes_of(released, read_columns(released, meanings))
     if boxes is None:
         raise DataError("The labels of the other release are not understood: give the meaning of its columns.")
-    return locate_source(boxes, source, quasi_identifiers=list(released.columns)).found.group
+    return locate_source(boxes, source, quasi_identifiers=list(released.columns), **other.left_out).found.group

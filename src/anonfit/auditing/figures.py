@@ -7,9 +7,10 @@ from dataclasses import dataclass, fields, is_dataclass
 from math import isinf
 from typing import Any
 
-__all__ = ["PERSONS", "Figure", "Share", "few", "plain"]
+__all__ = ["APART", "PERSONS", "Figure", "Share", "few", "plain"]
 
 PERSONS = {"persons": True}  # metadata of a field that is itself a number of persons
+APART = {"apart": True}  # metadata of a field that is told in sentences, not among the figures
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ def plain(value: Any, k: int = 0) -> Any:
         return {
             one.name: f"fewer than {k}" if hidden else plain(part, k)
             for one in fields(value)
-            if not one.name.startswith("_")
+            if "apart" not in one.metadata
             for part in (getattr(value, one.name),)
             for hidden in ("persons" in one.metadata and part is not None and few(part, k),)
         }

@@ -10,7 +10,7 @@ from anonfit.auditing.figures import Figure, Share
 from anonfit.auditing.request import Request, SetDemand
 from anonfit.auditing.result import WITHHELD, Audit, Diversity, Finding, GroupSizes, LabelCheck, SetSizes, SourceCheck
 
-__all__ = ["all_findings"]
+__all__ = ["all_findings", "k_finding", "suppression"]
 
 
 def all_findings(audit: Audit, request: Request, *, names: Sequence[str]) -> list[Finding]:
@@ -23,17 +23,17 @@ def all_findings(audit: Audit, request: Request, *, names: Sequence[str]) -> lis
         found.extend(_columns(names, request.expected_columns))
     lost = request.entities_lost or (request.entity is not None and audit.counted != "entities")
     if request.k is not None and not request.sets:
-        found.append(_k(audit.sizes, request.k, lost=lost))
+        found.append(k_finding(audit.sizes, request.k, lost=lost))
     found.extend(_sets(audit.sets, request.sets, lost=lost))
     found.extend(_diversity(measured) for measured in audit.diversity if measured.asked is not None)
     if lost and not request.entities_lost:
-        sentence = "Persons were counted as rows: entities cannot be found in labels that are not understood."
+        sentence = "Persons were counted as rows: which rows of the source are in the file cannot be told."
         found.append(Finding("entities", request.entity, None, None, sentence))
     if request.max_risk is not None and audit.rows:
         found.append(_risk(audit, request, lost=lost))
     if audit.labels is not None:
         found.extend(_labels(audit.labels, request))
-        found.extend([] if request.tree is None else [_regions(audit.labels, asked=_asked_of_regions(request))])
+        found.extend([] if request.tree is None else [_regions(audit.labels)])
     elif request.regions != "any":
         sentence = "Labels were not checked: nothing was said about the meaning of the columns."
         found.append(Finding("labels", 0, None, None, sentence))
@@ -64,7 +64,7 @@ def _columns(names: Sequence[str], expected: Sequence[str]) -> list[Finding]:
     ]
 
 
-def _k(sizes: GroupSizes, k: int, *, lost: bool, where: str | None = None) -> Finding:
+def k_finding(sizes: GroupSizes, k: int, *, lost: bool, where: str | None = None) -> Finding:
     """Every group holds at least k persons. Where persons were lost there are at most as many as rows, so too few rows
     are too few persons, but enough rows say nothing.
     """
@@ -80,7 +80,7 @@ def _k(sizes: GroupSizes, k: int, *, lost: bool, where: str | None = None) -> Fi
 def _sets(sets: Sequence[SetSizes], demands: Sequence[SetDemand], *, lost: bool) -> list[Finding]:
     """The k of every set of quasi-identifiers that has one."""
     return [
-        _k(measured.sizes, demand.k, lost=lost, where=", ".join(demand.columns))
+        k_finding(measured.sizes, demand.k, lost=lost, where=", ".join(demand.columns))
         for measured, demand in zip(sets, demands, strict=True)
         if demand.k is not None
     ]
@@ -124,17 +124,12 @@ def _labels(labels: LabelCheck, request: Request) -> list[Finding]:
     found += [_no_labels("label ends", number, column, (good, bad)) for column, number in labels.not_allowed.items()]
     if labels.overlapping is None:
         sentence = "Whether groups overlap cannot be told: some quasi-identifiers have no labels that are understood."
-        return [*found, Finding("disjoint groups", _asked_of_regions(request), None, None, sentence)]
+        return [*found, Finding("disjoint groups", 0, None, None, sentence)]
     good, bad = "No two groups overlap.", "Some groups have labels that overlap."
     return [*found, _no_labels("disjoint groups", labels.overlapping, None, (good, bad))]
 
 
-def _asked_of_regions(request: Request) -> int | None:
-    """How many groups may overlap or be no region; None where representatives tell no regions."""
-    return None if request.representatives else 0
-
-
-def _regions(labels: LabelCheck, *, asked: int | None) -> Finding:
+def _regions(labels: LabelCheck) -> Finding:
     """Every group is a region of the recoding."""
     good, bad = (
         "Every group is a region of the recoding.",
@@ -144,7 +139,7 @@ def _regions(labels: LabelCheck, *, asked: int | None) -> Finding:
         sentence = (
             "Whether groups are regions cannot be told: some quasi-identifiers have no labels that are understood."
         )
-        return Finding("regions", asked, None, None, sentence)
+        return Finding("regions", 0, None, None, sentence)
     return _no_labels("regions", labels.no_region, None, (good, bad))
 
 
@@ -175,6 +170,9 @@ def _source(check: SourceCheck, request: Request) -> list[Finding]:
         )
     if request.withheld is not None:
         found.append(_withheld(check.absent, request.withheld))
+    if request.suppression_limit is not None:
+        withheld = Share(check.absent.persons - check.dropped, check.absent.of - check.dropped)
+        found.append(suppression(withheld, request.suppression_limit))
     if request.regions != "any" and check.by_labels:
         good = "Every group holds all source rows inside its labels."
         bad = "Some source rows inside the labels of a released group are not in it."
@@ -194,6 +192,13 @@ def _withheld(absent: Share, asked: int | range) -> Finding:
     number = absent.persons
     exact = None if isinstance(asked, range) else asked
     return Finding(WITHHELD, words, number, met, good if met else bad, persons=number, asked_persons=exact)
+
+
+def suppression(withheld: Share, limit: float) -> Finding:
+    """No more rows are withheld than may be."""
+    met = withheld.share <= limit
+    good, bad = "No more rows are withheld than may be.", "More rows are withheld than may be."
+    return Finding("suppression limit", limit, withheld.share, met, good if met else bad, persons=withheld.persons)
 
 
 def _joint(below: Figure) -> Finding:

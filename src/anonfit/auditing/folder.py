@@ -8,7 +8,6 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,24 @@ from anonfit.auditing.result import Finding
 from anonfit.auditing.settings import Settings, object_of, text_of
 from anonfit.errors import ReleaseError
 
-__all__ = ["Folder", "check_files", "check_suppression", "open_folder"]
+__all__ = ["Folder", "check_files", "open_folder"]
 
 _FEWER = re.compile(r"fewer than (\d{1,18})", re.ASCII)
+_DATA = ("data.csv", "data.parquet", "data.arrow")
+_BESIDE = ("recoding.json", "report.json", "report.html")
+_MANIFEST = (
+    "format",
+    "version",
+    "anonfit",
+    "packages",
+    "engine",
+    "algorithm",
+    "spec",
+    "data",
+    "rows",
+    "audit",
+    "files",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +46,10 @@ class Folder:
     columns: tuple[str, ...]  # that the file has, as stated
     texts: tuple[str, ...]  # those of them that hold texts, as stated
     released: tuple[int, ...]  # its rows, as stated more than once
-    withheld: int | range  # rows of the source that it has not
-    suppressed: int | range  # those of them that the missing policy did not drop
+    withheld: int | range  # rows of the source that were withheld, as stated; of few persons, the numbers they may be
+    dropped: int | range  # and dropped for missing values
     files: Mapping[str, str]  # name -> hash
+    manifest: Mapping[str, Any]
 
 
 def open_folder(folder: Path) -> Folder:
@@ -50,9 +65,13 @@ def open_folder(folder: Path) -> Folder:
         raise ReleaseError(
             f"The release '{folder.name}' is of a version this audit does not know: use a newer anonfit."
         )
+    manifest.known(_MANIFEST)
+    words = {name: manifest.entries.get(name) for name in ("anonfit", "engine", "algorithm")}
+    Settings(words, manifest.label, ReleaseError).plain(words, ())
+    manifest.part("packages", {}).plain(("anonfit", "polars", "numba", "numpy"), ())
     data, rows, files = manifest.part("data"), manifest.part("rows"), manifest.part("files")
-    name = data.get("file", str)
-    if Path(name).name != name or not (folder / name).is_file() or (folder / name).is_symlink():
+    name = data.known(("file", "rows", "columns", "texts")).get("file", str)
+    if name not in _DATA or not (folder / name).is_file() or (folder / name).is_symlink():
         raise ReleaseError(f"The data file that the manifest of '{folder.name}' names is not in the folder.")
     return Folder(
         folder,
@@ -62,9 +81,10 @@ def open_folder(folder: Path) -> Folder:
         columns=data.texts("columns"),
         texts=data.texts("texts", ()),
         released=(rows.get("released", int), data.get("rows", int)),
-        withheld=_absent(rows, ("withheld", "dropped")),
-        suppressed=_absent(rows, ("withheld",)),
+        withheld=_few_or_exact(rows.known(("released", "withheld", "dropped")), "withheld"),
+        dropped=_few_or_exact(rows, "dropped"),
         files={name: files.get(name, str).lower() for name in _inside(files.entries)},
+        manifest=manifest.entries,
     )
 
 
@@ -85,45 +105,29 @@ def _json(folder: Path, name: str) -> dict[str, Any]:
         raise ReleaseError(f"'{folder.name}' is no release folder: its {name} is missing or cannot be read.") from None
 
 
-def _absent(rows: Settings, names: tuple[str, ...]) -> int | range:
-    """Rows that may be absent, withheld or dropped, as far as the manifest tells."""
-    rows.known(("released", "withheld", "dropped"))
-    exact, unknown = 0, 0
-    for name in names:
-        stated = rows.entries.get(name, 0)
-        if isinstance(stated, int) and not isinstance(stated, bool) and stated >= 0:
-            exact += stated
-            continue
-        match = _FEWER.fullmatch(str(stated))
-        if match is None:
-            raise ReleaseError(f"The manifest's number of {name} rows is neither a number nor 'fewer than' one.")
-        unknown += int(match[1]) - 1
-    return range(exact, exact + unknown + 1) if unknown else exact
-
-
-def check_suppression(folder: Folder, limit: float) -> Finding:
-    """No more rows are withheld than the spec allows: of few, which are not counted in public, at least the first."""
-    stated = folder.suppressed
-    number, told = (1, f"fewer than {stated.stop}") if isinstance(stated, range) else (stated, stated)
-    met = number <= int(Decimal(repr(limit)) * (folder.released[0] + number))
-    good, bad = "No more rows are withheld than allowed.", "More rows are withheld than the suppression limit allows."
-    return Finding("suppression limit", limit, told, met, good if met else bad)
+def _few_or_exact(rows: Settings, name: str) -> int | range:
+    """A number of rows, or those that a number of few persons may be."""
+    stated = rows.entries.get(name, 0)
+    if isinstance(stated, int) and not isinstance(stated, bool) and stated >= 0:
+        return stated
+    match = _FEWER.fullmatch(str(stated))
+    if match is None:
+        raise ReleaseError(f"The manifest's number of {name} rows is neither a number nor 'fewer than' one.")
+    return range(1, int(match[1]))
 
 
 def check_files(folder: Folder) -> list[Finding]:
-    """The folder holds the files of the manifest, unchanged, and no others."""
-    changed = [name for name, digest in folder.files.items() if _digest(folder.path / name) != digest]
-    unlisted = [name for name in (folder.data.name, "recoding.json") if name not in folder.files]
-    others = sorted(
-        path.name for path in folder.path.iterdir() if path.name not in folder.files and path.name != "manifest.json"
-    )
-    others = [name for name in others if name not in unlisted]
+    """The folder holds the files of a release, unchanged, and no others, whether the manifest lists these or not."""
+    needed = (folder.data.name, *_BESIDE)
+    changed = [name for name in needed if _digest(folder.path / name) != folder.files.get(name, "")]
+    there = {path.name for path in folder.path.iterdir()} | set(folder.files)
+    others = sorted(there - {*needed, "manifest.json"})
     good, bad = (
         "Files are as the manifest says.",
         "Files are missing, or not those that the manifest was written for.",
     )
-    first = Finding("files", [], changed + unlisted, not (changed or unlisted), bad if changed or unlisted else good)
-    good, bad = "The folder holds no other files.", "The folder holds files that the manifest does not list."
+    first = Finding("files", [], changed, not changed, bad if changed else good)
+    good, bad = "The folder holds no other files.", "The folder or its manifest has files that are none of a release."
     return [first, Finding("other files", [], others, not others, bad if others else good)]
 
 

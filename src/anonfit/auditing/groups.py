@@ -49,6 +49,11 @@ class Persons:
         """What a person is here."""
         return "entities" if self.entities is not None else "count column" if self.numbers is not None else "rows"
 
+    def only(self, chosen: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Persons:
+        """Those of some rows."""
+        numbers = None if self.numbers is None else self.numbers[chosen]
+        return Persons(numbers, self.entities and Coded(self.entities.codes[chosen], self.entities.bound))
+
 
 @dataclass(frozen=True, slots=True)
 class ValueCounts:

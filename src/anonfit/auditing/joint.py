@@ -23,7 +23,7 @@ def joint_cells(here: IntArray, there: IntArray, *, persons: Persons, k: int | N
     both = (here >= 0) & (there >= 0)
     sides = [Coded(side[both], int(side.max(initial=0)) + 1) for side in (here, there)]
     cells, first = numbered(join_codes(sides, int(np.count_nonzero(both)))[0])
-    sizes = persons_in_groups(_only(persons, both), cells - 1, len(first))
+    sizes = persons_in_groups(persons.only(both), cells - 1, len(first))
     below = None if k is None else share_of(sizes, sizes < k)
     return JointCells(
         cells=len(sizes),
@@ -31,9 +31,3 @@ def joint_cells(here: IntArray, there: IntArray, *, persons: Persons, k: int | N
         cells_below_k=None if below is None or k is None else Figure(int(np.count_nonzero(sizes < k)), below.persons),
         persons_below_k=below,
     )
-
-
-def _only(persons: Persons, chosen: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Persons:
-    numbers = None if persons.numbers is None else persons.numbers[chosen]
-    entities = None if persons.entities is None else Coded(persons.entities.codes[chosen], persons.entities.bound)
-    return Persons(numbers, entities)

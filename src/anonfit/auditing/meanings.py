@@ -42,6 +42,7 @@ class Meaning:
     other: str | None = None
     date_format: str | None = None
     missing: bool | None = None  # whether missing values are among those of the column; None: not stated
+    scale: str | None = None  # of dates: whether they are days ("date") or moments ("time")
 
     def scalar(self, text: str) -> Decimal | None:
         """The place on the line of a continuous or date column that a text states."""
@@ -71,6 +72,7 @@ def read_meaning(name: str, entry: Mapping[str, Any]) -> Meaning:
         other=given.get("other", str, None),
         date_format=given.get("date_format", str, None),
         missing=given.get("missing", bool, None),
+        scale=given.word("scale", ("number", "date", "time"), None),
     )
 
 
@@ -108,7 +110,8 @@ def _tree(name: str, taxonomy: Mapping[str, Any]) -> Tree:
         node, first = stack.pop()
         if not isinstance(node, Mapping) or "name" not in node:
             raise RecodingError(f"The taxonomy of column '{name}' is not made of nodes with a name and children.")
-        children = Settings(node, f"the taxonomy of column '{name}'", RecodingError).get("children", list, None) or ()
+        settings = Settings(node, f"the taxonomy of column '{name}'", RecodingError).known(("name", "children"))
+        children = settings.get("children", list, None) or ()
         if first is None and children:
             stack.append((node, len(leaves)))
             stack.extend((child, None) for child in reversed(children))

@@ -19,11 +19,13 @@ from anonfit.auditing.evidence import (
     Evidence,
     Space,
     gather_evidence,
+    left_out_groups,
     locate_in_other,
     open_source,
     persons_in_file,
     read_space,
     source_persons,
+    without_suppressed,
 )
 from anonfit.auditing.figures import Share
 from anonfit.auditing.findings import all_findings
@@ -68,7 +70,7 @@ def run_audit(request: Request) -> Audit:
 
     def count(located: Located | None) -> tuple[Evidence, list[RawColumn], list[Diversity]]:
         found = gather_evidence(released, request, source=source, located=located, raw=raw)
-        return found, *_raw_columns(found, request, released)
+        return found, *_raw_columns(without_suppressed(found, released, request), request, released)
 
     # Labels are read in Python, raw columns are counted and compared in loops that leave a core to it.
     hashing: Future[tuple[Hashes, Hashes]] | None = None
@@ -80,19 +82,22 @@ def run_audit(request: Request) -> Audit:
         space = read_space(released, request, source=source)
         evidence, raw_columns, diversity = count(space.located) if counting is None else counting.result()
         is_sorted = None if order is None else order.result()
-    journalist, population = journalist_figures(released, request, sizes=evidence.sizes, boxes=space.boxes)
     compared = None
     if source is not None:
         hashes = raw_hashes(released, source, raw) if hashing is None else hashing.result()
-        drops = request.drops_missing
-        compared = check_source(released, source, located=space.located, raw=raw, hashes=hashes, drops_missing=drops)
+        left_out = left_out_groups(released, request)
+        compared = check_source(released, source, located=space.located, raw=raw, hashes=hashes, suppressed=left_out)
+        if counting is None and (compared.unmatched.persons or compared.absent_inside.persons):
+            # Persons were counted on rows of the source, and not all of these are in the file.
+            evidence, raw_columns, diversity = count(None)
+    journalist, population = journalist_figures(released, request, sizes=evidence.sizes, boxes=space.boxes)
     audit = Audit(
         rows=released.rows,
         persons=int(evidence.sizes.sum()) if request.entity is None else _everyone(evidence),
         counted=UNKNOWN_PERSONS if evidence.persons_unknown else evidence.persons.counted,
         quasi_identifiers=request.quasi_identifiers,
         sizes=group_sizes(evidence.sizes, request.k),
-        suppressed_rows=_suppressed(released),
+        suppressed_rows=Share(int(np.count_nonzero(released.suppressed[released.grouping.of_row])), released.rows),
         sets=sizes_of_sets(released, request, evidence=evidence),
         diversity=tuple(diversity),
         prosecutor=prosecutor_risk(evidence.sizes, request.thresholds),
@@ -104,7 +109,7 @@ def run_audit(request: Request) -> Audit:
         joint=_joint(request, source, space=space),
         sorted=is_sorted,
         findings=(),
-        notes=notes_of(request, evidence=evidence),
+        notes=notes_of(request, evidence=evidence, suppressed=left_out_groups(released, request) is not None),
     )
     found = replace(audit, findings=tuple(all_findings(audit, request, names=table.names)))
     if evidence.persons.counted != "entities" or not request.k:
@@ -220,26 +225,13 @@ def sensitive_demands(request: Request) -> list[DiversityDemand]:
 
 def journalist_figures(
     released: Released, request: Request, *, sizes: IntArray, boxes: Boxes | None
-) -> tuple[JournalistRisk | None, IntArray | np.ndarray[tuple[int], np.dtype[np.float64]] | None]:
+) -> tuple[JournalistRisk | None, IntArray | None]:
     """The risk of an attacker who knows the population, and the persons of the population per group."""
-    if request.sampling_fraction is not None:
-        estimated = sizes / request.sampling_fraction
-        basis = f"a sampling fraction of {request.sampling_fraction}"
-        return journalist_risk(sizes, estimated, basis=basis, thresholds=request.thresholds), estimated
     if request.population is None:
         return None, None
     population = open_table(request.population, missing=request.missing, label="the population")
     counted, basis = population_sizes(released, population, boxes=boxes)
     return journalist_risk(sizes, counted, basis=basis, thresholds=request.thresholds), counted
-
-
-def _suppressed(released: Released) -> Share:
-    """Rows with a star in every quasi-identifier, as other tools write rows they suppress."""
-    rows = np.bincount(released.grouping.of_row, minlength=released.grouping.count)
-    if not released.heads.width:
-        return Share(0, released.rows)
-    stars = released.heads.select(pl.all_horizontal(pl.all().cast(pl.String).eq_missing("*"))).to_series()
-    return Share(int(rows[stars.to_numpy()].sum()), released.rows)
 
 
 def sizes_of_sets(
@@ -267,13 +259,18 @@ def _joint(request: Request, source: Table | None, *, space: Space) -> JointCell
     return joint_cells(space.located.found.group, there, persons=source_persons(source, request), k=request.k)
 
 
-def notes_of(request: Request, *, evidence: Evidence) -> tuple[str, ...]:
+def notes_of(request: Request, *, evidence: Evidence, suppressed: bool) -> tuple[str, ...]:
     """What a reader of the figures should know."""
     notes = [
         "Figures are about an attacker who knows the quasi-identifiers of a person; other knowledge is not covered."
     ]
     if request.source is not None and request.meanings is None:
         notes.append("The meaning of labels was guessed from the source.")
+    if suppressed:
+        notes.append(
+            "Rows with * in every quasi-identifier count as one group; what groups tell of raw columns is measured "
+            "without them."
+        )
     if evidence.persons.counted == "entities":
         notes.append("A person's rows are counted once per group; linking them across groups is not covered.")
     if evidence.persons_unknown:

@@ -33,6 +33,7 @@ class Placed:
     cells: Cells
     beyond: int
     unknown: int
+    strangers: npt.NDArray[np.bool_] | None = None  # the rows of which either holds; None: of none
 
 
 def placed_on_line(series: pl.Series, meaning: Meaning, *, ends: list[Decimal]) -> Placed:
@@ -51,12 +52,15 @@ def placed_on_line(series: pl.Series, meaning: Meaning, *, ends: list[Decimal]) 
         least, most = None if low is None else float(low), None if high is None else float(high)
         values, beyond = _within(floats, least, most, lost=lost)
         cells = _cells_of_floats(values, scaled)
+    number = int(np.count_nonzero(beyond)) if beyond is not None else 0
     if lost is None:
-        return Placed(cells, beyond, 0)
+        return Placed(cells, number, 0, beyond if number else None)
     missing = series.is_null().to_numpy()
     cells[lost] = 2 * len(ends) + 2
     cells[missing] = 0
-    return Placed(cells, beyond, int(np.count_nonzero(lost & ~missing)))
+    strange = lost & ~missing
+    unknown = int(np.count_nonzero(strange))
+    return Placed(cells, number, unknown, strange if beyond is None else strange | beyond)
 
 
 def distinct_texts(series: pl.Series) -> tuple[IntArray, list[str]]:
@@ -125,13 +129,13 @@ def _positions(series: pl.Series, position: Mapping[str, int]) -> pl.Series:
 
 def _within(
     values: Values, low: float | None, high: float | None, *, lost: npt.NDArray[np.bool_] | None
-) -> tuple[Values, int]:
-    """Values moved to the nearest end of the domain, and how many had to be."""
+) -> tuple[Values, npt.NDArray[np.bool_] | None]:
+    """Values moved to the nearest end of the domain, and which had to be."""
     if low is None and high is None:
-        return values, 0
+        return values, None
     clipped: Any = np.clip(values, low, high)
-    moved = clipped != values
-    return clipped, int(np.count_nonzero(moved if lost is None else moved & ~lost))
+    moved: npt.NDArray[np.bool_] = clipped != values
+    return clipped, moved if lost is None else moved & ~lost
 
 
 def _cells_of_integers(values: Values, ends: list[Fraction]) -> Cells:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from anonfit.auditing.boxes import Boxes
@@ -15,8 +14,6 @@ from anonfit.auditing.released import Released
 from anonfit.auditing.source import locate_source
 
 __all__ = ["population_sizes"]
-
-Sizes = IntArray | npt.NDArray[np.float64]
 
 
 def population_sizes(released: Released, population: Table, *, boxes: Boxes | None) -> tuple[IntArray, str]:

@@ -13,7 +13,7 @@ from anonfit.auditing.meanings import TYPES
 from anonfit.auditing.models import MODELS
 from anonfit.auditing.request import SetDemand
 from anonfit.auditing.settings import Settings
-from anonfit.errors import ReleaseError
+from anonfit.errors import ReleaseError, listed
 
 __all__ = ["RAW_ROLES", "Promise", "read_promise"]
 
@@ -21,6 +21,12 @@ RAW_ROLES = ("target", "sensitive", "insensitive", "count", "sample-weight")
 _ROLES = ("identifier", "quasi-identifier", "entity", *RAW_ROLES)
 _SECTIONS = ("version", "decisions", "data", "columns", "privacy", "method", "engine", "output", "workload")
 _COLUMN = ("role", "type", "order", "domain", "date_format", "taxonomy", "split", "release", "diversity", "reason")
+_QUASI = "quasi-identifier"
+_METHOD = (
+    *("algorithm", "criterion", "cut_points", "candidates", "split_on", "weight_rule", "alpha", "beta", "gamma"),
+    *("min_gain", "average", "suppression", "zero_gain", "variant", "pruning"),
+)
+_WORKLOAD = ("targets", "denoise", "selections", "weights", "features", "selected_by", "weights_from", "clusters")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +37,10 @@ class Promise:
     date_formats: Mapping[str, str | None]
     missing: tuple[str, ...]
     drops_missing: bool
-    k: int
     suppression_limit: float
+    max_confidence: float
+    attack_limit: float
+    k: int
     sets: tuple[SetDemand, ...]
     diversity: tuple[DiversityDemand, ...]
     targets: tuple[DiversityDemand, ...]
@@ -40,11 +48,31 @@ class Promise:
     regions: Literal["domain", "observed"]
     order: Literal["sorted", "original"]
     consent: bool
-    attack_limit: float = 1.0
 
     def having(self, role: str) -> tuple[str, ...]:
         """The columns of a role."""
         return tuple(name for name, its in self.roles.items() if its == role)
+
+    @property
+    def least(self) -> int:
+        """The persons that a public figure of raw data covers: the largest k."""
+        return max([self.k, *(demand.k or self.k for demand in self.sets)])
+
+    @property
+    def claims(self) -> tuple[str, ...]:
+        """What is promised of the groups, in words."""
+        sets = self.sets or (SetDemand(self.having("quasi-identifier"), self.k),)
+        found = [f"k = {demand.k} of {', '.join(demand.columns)}" for demand in sets]
+        for demand in self.diversity:
+            parameters = ", ".join(f"{name} = {value:g}" for name, value in demand.parameters.items())
+            found.append(f"{demand.model} ({parameters}) of {demand.column}")
+        if self.targets:
+            found.append(f"max_confidence {self.max_confidence:g} of {', '.join(one.column for one in self.targets)}")
+        if self.attack_limit < 1:
+            found.append(f"at most {self.attack_limit:.4g} of the persons told by a model across groups")
+        if self.suppression_limit:
+            found.append(f"at most {self.suppression_limit:.4g} of the rows withheld")
+        return tuple(found)
 
     def only(self, role: str) -> str | None:
         """The column of a role that at most one column has."""
@@ -58,11 +86,12 @@ def read_promise(spec: object) -> Promise:
     found = Settings(spec, "the spec of the manifest", ReleaseError).known(_SECTIONS)
     if found.get("version", int, 1) != 1:
         raise ReleaseError("The spec of the manifest is of a version this audit does not know: use a newer anonfit.")
-    for name in ("method", "engine"):  # how the file was made, which is not for the audit to judge
-        found.part(name, {})
     columns = _columns(found)
-    privacy = found.part("privacy")
-    diversity, targets = _diversity(privacy), _targets(privacy, found.part("workload", {}), columns)
+    found.part("engine", {}).plain(("name",), ())
+    found.part("method", {}).plain(_METHOD, columns)  # how the file was made, which is not for the audit to judge
+    privacy, workload = found.part("privacy"), found.part("workload", {}).known(_WORKLOAD)
+    diversity, targets = _diversity(privacy), _targets(privacy, workload, columns)
+    _check_workload(workload, columns)
     data = found.part("data", {}).known(("missing", "missing_policy", "default_role"))
     data.word("default_role", _ROLES, None)  # it gave columns their roles when the file was made; here all have one
     policy = data.word("missing_policy", ("category", "drop", "error"), "category")
@@ -73,7 +102,7 @@ def read_promise(spec: object) -> Promise:
         drops_missing=policy == "drop",
         diversity=tuple(_declared(demand, columns) for demand in diversity),
         targets=tuple(_declared(demand, columns) for demand in targets),
-        **_demands(privacy),
+        **_demands(privacy, [name for name, column in columns.items() if column.entries.get("role") == _QUASI]),
         **_output(found.part("output", {})),
     )
 
@@ -87,17 +116,52 @@ def _columns(spec: Settings) -> dict[str, Settings]:
     return columns
 
 
-def _demands(privacy: Settings) -> dict[str, Any]:
-    privacy.known(("k", "suppression_limit", "max_confidence", "diversity", "quasi_identifiers", "attack_limit"))
-    k, limit = privacy.get("k", int), privacy.get("suppression_limit", float, 0.0)
+def _check_workload(workload: Settings, columns: Mapping[str, Settings]) -> None:
+    """What the file is for is not judged either: columns with numbers, and plain settings."""
+    workload.part("weights", {}).plain(columns, ())
+    targets = workload.get("targets", list, [])
+    for demand in read_targets(targets, 1 / 2) if targets else ():  # all that is asked of them is that they can be read
+        if demand.column not in columns:
+            raise ReleaseError(
+                f"The spec of the manifest has the target '{demand.column}', which is none of its columns."
+            )
+    rest = {name: value for name, value in workload.entries.items() if name not in ("weights", "targets")}
+    Settings(rest, workload.label, ReleaseError).plain(_WORKLOAD, columns)
+
+
+def _demands(privacy: Settings, quasi_identifiers: Sequence[str]) -> dict[str, Any]:
+    privacy.known(
+        (
+            "k",
+            "suppression_limit",
+            "max_confidence",
+            "diversity",
+            "quasi_identifiers",
+            "class_is_public",
+            "attack_limit",
+        )
+    )
+    privacy.get("class_is_public", bool, False)
+    limit, k = privacy.get("suppression_limit", float, 0.0), privacy.get("k", int)
     if not 0 <= limit <= 1:
-        raise ReleaseError("The suppression limit in the spec of the manifest is no fraction between 0 and 1.")
-    return {
-        "k": k,
-        "suppression_limit": limit,
-        "attack_limit": privacy.get("attack_limit", float, 1.0),
-        "sets": _sets(privacy.parts("quasi_identifiers", ()), k),
-    }
+        raise ReleaseError("'suppression_limit' in the spec of the manifest is no fraction of the rows.")
+    sets = _sets(privacy.parts("quasi_identifiers", ()), k)
+    if "quasi_identifiers" in privacy.entries and not sets:
+        raise ReleaseError("The spec of the manifest asks for several quasi-identifiers and names none.")
+    for columns in (demand.columns for demand in sets):
+        if not columns or not set(columns) <= set(quasi_identifiers) or len(set(columns)) < len(columns):
+            raise ReleaseError(
+                "A set of quasi-identifiers in the spec of the manifest is empty, names a column twice or one that is "
+                "none: what it claims of groups means nothing."
+            )
+    left = [name for name in quasi_identifiers if sets and all(name not in demand.columns for demand in sets)]
+    if left:
+        raise ReleaseError(
+            f"The spec of the manifest claims nothing of the quasi-identifier(s) {listed(left)}: they are in none of "
+            "its sets of quasi-identifiers."
+        )
+    confidence, attack = (privacy.get(name, float, 1.0) for name in ("max_confidence", "attack_limit"))
+    return {"k": k, "sets": sets, "suppression_limit": limit, "max_confidence": confidence, "attack_limit": attack}
 
 
 def _diversity(privacy: Settings) -> list[DiversityDemand]:

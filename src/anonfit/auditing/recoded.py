@@ -51,6 +51,5 @@ def _meaning(column: Settings, date_formats: Mapping[str, str | None]) -> Meanin
     """The meaning of one column."""
     name = column.get("name", str)
     column.known(_COLUMN).get("missing", bool)
-    column.word("scale", ("number", "date", "time"), None)
     written = column.get("date_format", str, None) or date_formats.get(name)
     return read_meaning(name, {**column.entries, "date_format": written})

@@ -12,7 +12,7 @@ from anonfit.auditing.labels import Interval, ValueSet, leaf_interval
 from anonfit.auditing.meanings import Meaning
 from anonfit.errors import RecodingError
 
-__all__ = ["cell_count", "cell_reader"]
+__all__ = ["cell_count", "cell_reader", "cut_count"]
 
 Ends = tuple[int | None, int | None]
 
@@ -22,6 +22,11 @@ def cell_count(meaning: Meaning) -> int:
     if meaning.missing is None:
         raise RecodingError(f"The recoding does not say whether column '{meaning.name}' has missing values.")
     return _present(meaning) + meaning.missing
+
+
+def cut_count(meaning: Meaning) -> int:
+    """How many cuts a recoding has of a column, 0 where leaves or words are its cells."""
+    return 0 if meaning.tree is not None or meaning.cuts is None else len(meaning.cuts)
 
 
 def _present(meaning: Meaning) -> int:

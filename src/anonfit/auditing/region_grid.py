@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from anonfit.auditing.axes import Run, joined
 from anonfit.auditing.meanings import Meaning
-from anonfit.auditing.region_cells import cell_count
+from anonfit.auditing.region_cells import cell_count, cut_count
 from anonfit.errors import RecodingError
 
 __all__ = ["RegionGrid", "read_region_grid"]
@@ -39,6 +40,10 @@ def read_region_grid(parts: object, meanings: Mapping[str, Meaning]) -> RegionGr
         found[name] = frozenset(tuple(joined(runs)) for runs in _runs(numbers).values())
         if meaning.type != "nominal" and meaning.tree is None and any(len(runs) > 1 for runs in found[name]):
             raise _damaged(f"those of column '{name}' are not runs of its cells")
+        if cut_count(meaning) and len(numbers) == cell_count(meaning):
+            present = numbers[bool(meaning.missing) :]
+            if any(one == next_one for one, next_one in pairwise(present)):
+                raise _damaged(f"column '{name}' has cuts that part no regions")
     return RegionGrid(found, fits)
 
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from anonfit.auditing.coding import IntArray
 from anonfit.auditing.meanings import Meaning
-from anonfit.auditing.region_cells import cell_count
+from anonfit.auditing.region_cells import cell_count, cut_count
 from anonfit.errors import RecodingError
 
 __all__ = ["RegionNodes", "RegionTree", "read_nodes", "read_region_tree"]
@@ -57,7 +57,18 @@ def read_region_tree(nodes: object, meanings: Mapping[str, Meaning]) -> RegionTr
     fits = _fits(tree, sizes)
     none = np.empty((0, len(sizes)), np.int32)
     first, last, sets = _regions(tree, sizes) if fits else (none, none, {})
+    if fits:
+        _check_cuts(tree, meanings)
     return RegionTree(tuple(meanings), first, last, sets, fits)
+
+
+def _check_cuts(tree: RegionNodes, meanings: Mapping[str, Meaning]) -> None:
+    """Every cut of a column parts two regions: one that does not would tell something else."""
+    later, column = _starts(tree), tree.column[tree.parent]
+    for place, meaning in enumerate(meanings.values()):
+        used = np.unique(tree.start[1:][later & (column == place)])
+        if len(used[used > bool(meaning.missing)]) < cut_count(meaning):
+            raise _damaged(f"column '{meaning.name}' has cuts that part no regions")
 
 
 def read_nodes(nodes: object, meanings: Mapping[str, Meaning]) -> RegionNodes:

@@ -9,25 +9,32 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from anonfit.auditing.api import read_other
+from anonfit.auditing.api import audit, read_other
 from anonfit.auditing.batch_audit import audit_request
+from anonfit.auditing.figures import Share
 from anonfit.auditing.file_bytes import check_bytes
-from anonfit.auditing.folder import check_files, check_suppression, open_folder
+from anonfit.auditing.findings import k_finding, suppression
+from anonfit.auditing.folder import Folder, check_files, open_folder
 from anonfit.auditing.meanings import Meaning
 from anonfit.auditing.promises import RAW_ROLES, Promise, read_promise
 from anonfit.auditing.reading import open_table
 from anonfit.auditing.recoded import Recoded, read_recoding
+from anonfit.auditing.reports import Page, check_report
 from anonfit.auditing.request import Attacker, OtherRelease, Request
-from anonfit.auditing.result import Audit, Finding
+from anonfit.auditing.result import UNKNOWN_PERSONS, Audit, Finding
 from anonfit.auditing.risk import THRESHOLDS, Threshold, read_threshold
-from anonfit.errors import RecodingError
+from anonfit.errors import RecodingError, ReleaseError
 
 __all__ = ["audit_data", "audit_release", "other_release"]
+
+_MANY = 1 << 62  # rows: more than any table has
 
 
 def audit_release(
     folder: str | Path,
     *,
+    k: int | None = None,
+    demands: Mapping[str, Any] | None = None,
     source: object = None,
     other: object = None,
     population: object = None,
@@ -37,35 +44,42 @@ def audit_release(
     thresholds: Sequence[str | float | Threshold] = THRESHOLDS,
     missing: Sequence[str] | None = None,
     rows_at_once: int | None = None,
+    page: Page | None = None,
 ) -> Audit:
-    """Audit a release folder against its own manifest, recoding and spec.
+    """Audit a release folder: whether it holds what it claims in its own manifest, recoding and report and, apart from
+    that, what is asked of it here.
 
     Args:
         folder: The release folder.
+        k: The persons asked of the smallest group of all quasi-identifiers together, whatever the release claims.
+        demands: What is asked of the data file, with the words of `audit`; it goes by the columns that are named here.
         source: The raw rows it was made from; without it, what the file says is all that can be checked.
         other: A second release of the same source, as for `audit`.
         population: The population the data was drawn from.
-        sampling_fraction: The share of the population that is in the data.
+        sampling_fraction: Refused: how many doubles a person has in the population does not follow from it.
         max_risk: The highest acceptable risk of the `attacker`: a number or the name of a preset.
         attacker: Whose risk `max_risk` is about.
         thresholds: The shares of persons above these are reported.
         missing: Texts that mean missing in the source, if the spec in the manifest does not say.
         rows_at_once: Read so many rows at a time, as for `audit`.
+        page: Makes the page of a report, to hold report.html against; without it only a part of the page is checked.
 
     Returns:
-        What was found; `passed` says whether the folder holds what its manifest says.
+        What was found; `passed` says whether the folder holds what it claims and what is asked of it; `verdict` says it
+        in sentences.
     """
     # Longer than a function should be only because every option is named and described once.
     opened = open_folder(Path(folder))
-    limit = read_promise(opened.spec).suppression_limit
-    return audit_data(
+    promise = read_promise(opened.spec)
+    asked = _asked(opened, demands, source=source, missing=missing, rows_at_once=rows_at_once)
+    found = audit_data(
         opened.data,
         spec=opened.spec,
         recoding=opened.recoding,
         columns=opened.columns,
         texts=opened.texts,
         released=opened.released,
-        withheld=opened.withheld,
+        withheld=_absent(opened, promise),
         source=source,
         other=other,
         population=population,
@@ -75,8 +89,59 @@ def audit_release(
         thresholds=thresholds,
         missing=missing,
         rows_at_once=rows_at_once,
-        findings=[*check_files(opened), check_bytes(opened.data), check_suppression(opened, limit)],
+        findings=[
+            *check_files(opened),
+            check_bytes(opened.data),
+            *([_suppressed(opened, promise)] if source is None else []),
+        ],
     )
+    if k is not None:
+        lost = found.counted == UNKNOWN_PERSONS
+        asked = (k_finding(found.sizes, k, lost=lost, where=", ".join(found.quasi_identifiers)), *asked)
+    claims = (*found.findings, *check_report(opened, promise, found, page))
+    by_caller = (f"{attacker} risk", "joint cells")
+    own = tuple(replace(one, claimed=one.name not in by_caller) for one in claims)
+    return replace(found, findings=(*asked, *own), claims=promise.claims)
+
+
+def _asked(opened: Folder, demands: Mapping[str, Any] | None, *, source: object, **words: Any) -> tuple[Finding, ...]:
+    """What is asked of the data file by who audits the release: an audit of its own."""
+    if not demands:
+        return ()
+    names = demands.get("quasi_identifiers", ())
+    columns = {name: entry for entry in _entries(opened.recoding) if (name := entry.get("name")) in names}
+    lost = {"missing": words["missing"]} if words["missing"] is not None else {}
+    source = source if demands.get("entity") else None
+    rows_at_once = None if demands.get("entity") else words["rows_at_once"]
+    known: Any = {"source": source, "columns": columns, "rows_at_once": rows_at_once, **lost}
+    return audit(opened.data, **{**known, **demands}).findings
+
+
+def _entries(recoding: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The columns of recoding.json, which is read in earnest elsewhere."""
+    columns = recoding.get("columns")
+    return [entry for entry in columns if isinstance(entry, Mapping)] if isinstance(columns, list) else []
+
+
+def _absent(opened: Folder, promise: Promise) -> int | range:
+    """The rows of the source that may be absent, as far as the manifest tells: numbers of few persons are not told."""
+    low = high = 0
+    for stated in (opened.withheld, opened.dropped):
+        if isinstance(stated, range) and stated.stop != promise.least:
+            raise ReleaseError(
+                f"The manifest tells rows that are withheld or dropped as 'fewer than {stated.stop}': figures of few "
+                f"persons are told as 'fewer than {promise.least}'."
+            )
+        low += stated.start if isinstance(stated, range) else stated
+        # A person may have many rows.
+        high += stated if isinstance(stated, int) else stated.stop - 1 if promise.only("entity") is None else _MANY
+    return low if low == high else range(low, high + 1)
+
+
+def _suppressed(opened: Folder, promise: Promise) -> Finding:
+    """The rows that the manifest says were withheld, at least, against those that may be."""
+    least = opened.withheld if isinstance(opened.withheld, int) else opened.withheld.start
+    return suppression(Share(least, least + opened.released[0]), promise.suppression_limit)
 
 
 def audit_data(
@@ -123,6 +188,7 @@ def audit_data(
             thresholds=tuple(read_threshold(one) for one in thresholds),
             source=source,
             withheld=None if source is None else withheld,
+            suppression_limit=promise.suppression_limit if source is not None else None,
             other=None if other is None else read_other(other, asked.quasi_identifiers, meanings=asked.meanings),
             population=population,
             sampling_fraction=sampling_fraction,
@@ -166,6 +232,7 @@ def _request(
         tree=recoded.tree if domain else None,
         representatives=promise.values == "representative",
         drops_missing=promise.drops_missing,
+        leaves_out_unknown=True,
     )
 
 
@@ -174,19 +241,17 @@ def other_release(folder: Path) -> OtherRelease:
     opened = open_folder(folder)
     promise = read_promise(opened.spec)
     recoded = read_recoding(opened.recoding, promise.date_formats)
-    return OtherRelease(opened.data, promise.having("quasi-identifier"), _meanings(promise, recoded))
+    left_out = {"drops_missing": promise.drops_missing, "leaves_out_unknown": True}
+    meanings, tree = _meanings(promise, recoded), recoded.tree if promise.values == "representative" else None
+    return OtherRelease(opened.data, promise.having("quasi-identifier"), meanings, left_out, tree)
 
 
 def _meanings(promise: Promise, recoded: Recoded) -> dict[str, Meaning]:
-    """The meaning of every quasi-identifier whose labels can be read; representatives are no labels."""
+    """The meaning of every quasi-identifier."""
     for name in promise.having("quasi-identifier"):
         if name not in recoded.meanings:
             raise RecodingError(f"The recoding says nothing of the quasi-identifier '{name}'.")
-    return {
-        name: recoded.meanings[name]
-        for name in promise.having("quasi-identifier")
-        if promise.values != "representative" or _keeps_labels(recoded.meanings[name])
-    }
+    return {name: recoded.meanings[name] for name in promise.having("quasi-identifier")}
 
 
 def _keeps_labels(meaning: Meaning) -> bool:

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from anonfit.auditing.axes import axis_of
@@ -51,6 +52,14 @@ class Released:
     def rows(self) -> int:
         """The number of rows of the file."""
         return len(self.grouping.of_row)
+
+    @property
+    def suppressed(self) -> npt.NDArray[np.bool_]:
+        """The groups with a star in every quasi-identifier, as other tools write rows that they suppress."""
+        if not self.heads.width:
+            return np.zeros(self.grouping.count, np.bool_)
+        stars = pl.all_horizontal(pl.all().cast(pl.String).eq_missing("*"))
+        return self.heads.select(stars).to_series().to_numpy()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +115,12 @@ def read_columns(released: Released, meanings: Mapping[str, Meaning]) -> dict[st
     return {name: read_column(released, name, meanings[name]) for name in released.columns if name in meanings}
 
 
-def boxes_of(released: Released, columns: Mapping[str, ColumnLabels]) -> Boxes | None:
-    """The groups as boxes of the space of raw values; None if the labels of some quasi-identifier have no meaning."""
+def boxes_of(
+    released: Released, columns: Mapping[str, ColumnLabels], *, without: npt.NDArray[np.bool_] | None = None
+) -> Boxes | None:
+    """The groups as boxes of the space of raw values, but for those `without` one; None if the labels of some
+    quasi-identifier have no meaning.
+    """
     if len(columns) < len(released.columns):
         return None
     known = [[found for found in column.sets if found is not None] for column in columns.values()]
@@ -115,7 +128,11 @@ def boxes_of(released: Released, columns: Mapping[str, ColumnLabels]) -> Boxes |
     places = np.empty((released.grouping.count, len(columns)), np.int64)
     for position, column in enumerate(columns.values()):
         places[:, position] = column.of_group
-    return box_space(axes, [column.sets for column in columns.values()], places)
+    sets = [column.sets for column in columns.values()]
+    if without is None:
+        return box_space(axes, sets, places)
+    boxes = box_space(axes, sets, places[~without])
+    return replace(boxes, group_of_box=np.flatnonzero(~without)[boxes.group_of_box])
 
 
 def check_labels(

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Literal
 
@@ -29,6 +29,8 @@ class OtherRelease:
     data: object
     quasi_identifiers: tuple[str, ...]
     meanings: Mapping[str, Meaning] | None  # None: guessed from the source
+    left_out: Mapping[str, bool] = field(default_factory=dict)  # as of `Request`
+    tree: RegionTree | RegionGrid | None = None  # that its representatives follow from; None: it has labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +61,25 @@ class Request:
     thresholds: tuple[Threshold, ...] = ()
     source: object = None
     withheld: int | range | None = None
+    suppression_limit: float | None = None  # the share of the source's rows that may be withheld
     other: OtherRelease | None = None
     population: object = None
-    sampling_fraction: float | None = None
+    sampling_fraction: float | None = None  # refused
     order: Literal["sorted"] | None = None
     expected_columns: tuple[str, ...] | None = None
     regions: Regions = "any"
     tree: RegionTree | RegionGrid | None = None  # every group must be one of its regions
-    representatives: bool = False  # they stand in place of labels, so nothing is asked of regions
+    representatives: bool = False  # they stand in place of labels, and follow from the regions of `tree`
     drops_missing: bool = False  # rows with a missing quasi-identifier were left out on purpose
+    leaves_out_unknown: bool = False  # and rows with a value that the recoding does not know: they lie in no region
     missing: tuple[str, ...] = ("",)
     rows_at_once: int | None = None  # read so many rows at a time; None: tables fit in memory
     findings: tuple[Finding, ...] = ()  # made before the audit proper, by the checks of a release folder
+
+    @property
+    def left_out(self) -> dict[str, bool]:
+        """Which rows of the source are in no group on purpose, as `locate_source` is told."""
+        return {"drops_missing": self.drops_missing, "leaves_out_unknown": self.leaves_out_unknown}
 
 
 def _is_whole(number: object) -> bool:
@@ -92,16 +101,20 @@ def check_request(request: Request) -> None:
     for number in (request.k, *(demand.k for demand in request.sets)):
         if number is not None and (not _is_whole(number) or number < 1):
             raise DataError("k is a whole number of at least 1: it counts the persons of the smallest group.")
-    if request.sampling_fraction is not None and not 0 < request.sampling_fraction <= 1:
-        raise DataError("The sampling fraction is above 0 and at most 1.")
-    if request.sampling_fraction is not None and request.population is not None:
-        raise DataError("Give a population or a sampling fraction, not both.")
+    if request.sampling_fraction is not None:
+        raise DataError(
+            "A sampling fraction does not tell the journalist's risk: nobody knows whether a person who is alone in "
+            "the sample has doubles in the population, and dividing by the fraction takes that for granted. Give the "
+            "population itself (population=…, --population FILE), or go by the prosecutor's risk, which is never lower."
+        )
     if request.other is not None and request.source is None:
         raise DataError("Comparing two releases needs the source: only its rows say who is in both labels.")
     if request.withheld is not None and request.source is None:
         raise DataError("Counting withheld rows needs the source.")
-    if request.attacker == "journalist" and request.population is None and request.sampling_fraction is None:
-        raise DataError("The journalist's risk needs a population or a sampling fraction.")
+    if request.attacker == "journalist" and request.population is None:
+        raise DataError("The journalist's risk needs the population that the table was drawn from.")
+    if request.representatives and request.tree is None:
+        raise DataError("Representatives follow from regions: give the nodes or parts of their recoding.")
     if request.targets and all(demand.column in request.quasi_identifiers for demand in request.targets):
         raise DataError(
             "'max_confidence' is of targets that are released as they are, and all those named are quasi-identifiers."
@@ -123,6 +136,11 @@ def _check_roles(request: Request) -> None:
         outside = [name for name in demand.columns if name not in inside]
         if outside:
             raise DataError(f"A set of quasi-identifiers names columns that are none: {listed(outside)}.")
+        if not demand.columns:
+            raise DataError("A set of quasi-identifiers is empty: name the columns that someone could know together.")
+    left = [name for name in inside if request.sets and all(name not in demand.columns for demand in request.sets)]
+    if left:
+        raise DataError(f"In no set of quasi-identifiers: {listed(left)}; a quasi-identifier must be in one.")
 
 
 def column_sets(given: Sequence[object], k: int | None) -> tuple[SetDemand, ...]:

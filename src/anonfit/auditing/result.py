@@ -6,7 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from anonfit.auditing.figures import PERSONS, Figure, Share, few, plain
+from anonfit.auditing.figures import APART, PERSONS, Figure, Share, few, plain
+from anonfit.auditing.verdict import verdict_of
 
 __all__ = [
     "UNKNOWN_PERSONS",
@@ -48,6 +49,7 @@ class Finding:
     where: str | None = None  # a column, a set of columns or a file
     persons: int | None = None  # the persons that `found` tells of
     asked_persons: int | None = None  # the persons that `asked` tells of
+    claimed: bool = field(default=False, metadata=APART)  # by a release of itself; False: asked by who audits it
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +167,7 @@ class SourceCheck:
     in_several: Share  # source rows inside the labels of several groups
     beyond_domain: int = field(metadata=PERSONS)
     unknown_values: int = field(metadata=PERSONS)
+    dropped: int = field(default=0, metadata=APART)  # of the absent rows, those left out for a missing value
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +204,7 @@ class Audit:
     notes: tuple[str, ...]
     _rounded: Audit | None = field(default=None, repr=False, compare=False)
     """The same with persons in multiples of k, where persons are entities: see `measuring`."""
+    claims: tuple[str, ...] = field(default=(), metadata=APART)  # what a release says that it holds
 
     @property
     def k(self) -> int | None:
@@ -208,9 +212,21 @@ class Audit:
         return None if self.counted == UNKNOWN_PERSONS else self.sizes.smallest
 
     @property
-    def passed(self) -> bool:
-        """Whether every demand is met. One that could not be checked is not."""
-        return not self.missed
+    def passed(self) -> bool | None:
+        """Whether every demand is met, and every claim of a release; one that could not be checked is not. None:
+        nothing was asked, so there are only figures.
+        """
+        return not self.missed if self.claims or self.asked else None
+
+    @property
+    def asked(self) -> tuple[Finding, ...]:
+        """What was asked by who audits, met or not; what a release claims of itself is not among it."""
+        return tuple(one for one in self.findings if not one.claimed and (one.met is False or one.asked is not None))
+
+    @property
+    def verdict(self) -> tuple[str, ...]:
+        """In sentences: what was asked and met, what was asked and missed, what is claimed, and what nobody asked."""
+        return verdict_of(self)
 
     @property
     def missed(self) -> tuple[Finding, ...]:
@@ -228,7 +244,7 @@ class Audit:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, JSON-ready: for the internal report."""
-        return {"passed": self.passed, "k": self.k, **plain(self)}
+        return {"passed": self.passed, "verdict": list(self.verdict), "k": self.k, **plain(self)}
 
     def public(self, k: int) -> dict[str, Any]:
         """The same without any figure about fewer than k persons, or all but fewer than k.

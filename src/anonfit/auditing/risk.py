@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
 from anonfit.auditing.coding import IntArray
 from anonfit.auditing.figures import Figure, Share
@@ -17,8 +16,6 @@ from anonfit.auditing.result import JournalistRisk, ProsecutorRisk, ThresholdSha
 from anonfit.errors import DataError, did_you_mean
 
 __all__ = ["THRESHOLDS", "Threshold", "journalist_risk", "marketer_risk", "prosecutor_risk", "read_threshold"]
-
-Sizes = IntArray | npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +41,21 @@ THRESHOLDS = (
 
 
 def read_threshold(given: str | float | Threshold) -> Threshold:
-    """A preset by its name, or a number between 0 and 1."""
+    """A preset by its name, or a number between 0 and 1, which may be written as a text."""
     if isinstance(given, Threshold):
         return given
     if isinstance(given, str):
         presets = {preset.name: preset for preset in THRESHOLDS}
-        if given not in presets:
-            raise DataError(f"There is no risk threshold '{given}': {did_you_mean(given, presets)}")
-        return presets[given]
+        if given in presets:
+            return presets[given]
+        try:
+            value = float(given)
+        except ValueError:
+            raise DataError(
+                f"There is no risk threshold '{given}': {did_you_mean(given, presets)} A number such as 0.05 will do, "
+                "too."
+            ) from None
+        return read_threshold(value)
     if not 0 < given <= 1:
         raise DataError("A risk threshold is above 0 and at most 1.")
     return Threshold(f"{given}", given, math.ceil(1 / Fraction(str(given))), "given")
@@ -67,7 +71,7 @@ def prosecutor_risk(sizes: IntArray, thresholds: Sequence[Threshold]) -> Prosecu
 
 
 def journalist_risk(
-    sizes: IntArray, population: Sizes, *, basis: str, thresholds: Sequence[Threshold]
+    sizes: IntArray, population: IntArray, *, basis: str, thresholds: Sequence[Threshold]
 ) -> JournalistRisk:
     """The same with the size of the group in the population; a group is never larger than its population."""
     inside = np.maximum(population, sizes)
@@ -83,19 +87,19 @@ def journalist_risk(
     )
 
 
-def marketer_risk(sizes: IntArray, population: Sizes | None) -> Figure:
+def marketer_risk(sizes: IntArray, population: IntArray | None) -> Figure:
     """The share of persons an attacker gets right who guesses every person within the group."""
     persons = int(sizes.sum())
     inside = sizes if population is None else np.maximum(population, sizes)
     return Figure(_matched(sizes, inside), persons)
 
 
-def _matched(sizes: IntArray, population: Sizes) -> float:
+def _matched(sizes: IntArray, population: IntArray) -> float:
     persons = int(sizes.sum())
     return float((sizes / np.maximum(population, 1)).sum() / persons) if persons else 0.0
 
 
-def _above(hidden_in: Sizes, persons: IntArray, thresholds: Sequence[Threshold]) -> tuple[ThresholdShare, ...]:
+def _above(hidden_in: IntArray, persons: IntArray, thresholds: Sequence[Threshold]) -> tuple[ThresholdShare, ...]:
     """Per threshold, the persons who hide among too few."""
     everyone = int(persons.sum())
     return tuple(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ NEEDED: Any = object()
 
 _MOST_BYTES = 1 << 29
 _MOST_DIGITS = 300
+_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ,.()+_-]{0,99}")
 _WORDS = {
     bool: "true or false",
     int: "a whole number",
@@ -80,6 +82,13 @@ def _whole(text: str) -> int:
     return int(text)
 
 
+def _is_plain(value: object) -> bool:
+    """Whether a value is a number, a truth value or a short word."""
+    if isinstance(value, str):
+        return _WORD.fullmatch(value) is not None
+    return value is None or isinstance(value, (bool, float)) or (isinstance(value, int) and abs(value) < 1 << 63)
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """An object of a JSON file, how messages call it, and the error that a fault of it is."""
@@ -116,6 +125,17 @@ class Settings:
         if value != default and value not in valid:
             raise self.error(f"'{name}' in {self.label} is an unknown word: {did_you_mean(value, valid)}")
         return value
+
+    def plain(self, names: Iterable[str], columns: Iterable[str]) -> Settings:
+        """The same settings, if all have one of these names and hold a number, a truth value, a short word, or names of
+        columns: what is not judged by an audit must not carry anything else.
+        """
+        valid = set(columns)
+        for name, value in self.known(names).entries.items():
+            words = value if isinstance(value, (list, tuple)) else (value,)
+            if not all(word in valid if word is not value else _is_plain(word) for word in words):
+                raise self.error(f"'{name}' in {self.label} is not a number or a word that a setting may be.")
+        return self
 
     def texts(self, name: str, default: Any = NEEDED) -> Any:
         """The texts of a setting that is a list of such."""

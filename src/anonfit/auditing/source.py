@@ -34,25 +34,39 @@ class Located:
     """Where the raw rows lie in a release: their group (-1: none), and what was strange about them."""
 
     found: Found
-    missing: npt.NDArray[np.bool_]  # rows with a missing quasi-identifier
     beyond: int
     unknown: int
+    dropped: int  # rows that were left out for a missing value
 
 
-def locate_source(boxes: Boxes, source: Table, *, quasi_identifiers: Sequence[str]) -> Located:
-    """Find the group of every raw row by the labels alone."""
+def locate_source(
+    boxes: Boxes,
+    source: Table,
+    *,
+    quasi_identifiers: Sequence[str],
+    drops_missing: bool = False,
+    leaves_out_unknown: bool = False,
+) -> Located:
+    """Find the group of every raw row by the labels alone. Rows with a missing value, or with one that the recoding
+    does not know (a category, or a number beyond the declared domain), are in no group if they were left out on
+    purpose, though some labels would hold them.
+    """
     require_columns(source, quasi_identifiers, purpose="a quasi-identifier")
     series = source.frame(quasi_identifiers).get_columns()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         jobs = [pool.submit(axis.place, column) for axis, column in zip(boxes.axes, series, strict=True)]
         placed: list[Placed] = [job.result() for job in jobs]
     rows = len(series[0]) if series else source.height()
-    missing = np.zeros(rows, np.bool_)
-    for column, one in zip(series, placed, strict=True):
-        if column.null_count():
-            missing |= one.cells == 0
     found = locate_rows(boxes, [one.cells for one in placed], rows=rows)
-    return Located(found, missing, sum(one.beyond for one in placed), sum(one.unknown for one in placed))
+    for one in placed if leaves_out_unknown else ():
+        if one.strangers is not None:
+            found.group[one.strangers] = -1
+    dropped = 0
+    if drops_missing and placed:
+        missing = np.any([one.cells == 0 for one in placed], axis=0)
+        found.group[missing] = -1
+        dropped = int(np.count_nonzero(missing))
+    return Located(found, sum(one.beyond for one in placed), sum(one.unknown for one in placed), dropped)
 
 
 def raw_hashes(
@@ -70,20 +84,22 @@ def check_source(
     located: Located | None,
     raw: Sequence[str],
     hashes: tuple[Hashes, Hashes],
-    drops_missing: bool,
+    suppressed: npt.NDArray[np.bool_] | None = None,
 ) -> SourceCheck:
     """Compare (group, raw values) of released and raw rows as multisets; raw values alone without labels. `hashes` are
-    those of `raw_hashes`.
+    those of `raw_hashes`. Rows of `suppressed` groups may be any that are in no other group.
     """
-    rows = source.height() if located is None else len(located.missing)
+    rows = source.height() if located is None else len(located.found.group)
     groups = np.zeros(released.rows, np.int64) if located is None else released.grouping.of_row
     inside = np.zeros(rows, np.int64) if located is None else located.found.group
-    if drops_missing and located is not None:
-        inside = np.where(located.missing, -1, inside)
+    if suppressed is not None and located is not None:
+        inside = _with_suppressed((groups, hashes[0]), (inside, hashes[1]), suppressed)
     unmatched, absent_inside = _differences((groups, hashes[0]), (inside, hashes[1]))
     if (unmatched or absent_inside) and (released.table.is_text or source.is_text):
         # Texts of text files that differ may still be the same numbers.
         hashes = raw_hashes(released, source, raw, align=aligned_texts)
+        if suppressed is not None and located is not None:
+            inside = _with_suppressed((groups, hashes[0]), (located.found.group, hashes[1]), suppressed)
         unmatched, absent_inside = _differences((groups, hashes[0]), (inside, hashes[1]))
     absent = absent_inside + int(np.count_nonzero(inside < 0))
     several = 0 if located is None else int(np.count_nonzero(located.found.others))
@@ -98,6 +114,7 @@ def check_source(
         in_several=Share(several, rows),
         beyond_domain=0 if located is None else located.beyond,
         unknown_values=0 if located is None else located.unknown,
+        dropped=0 if located is None else located.dropped,
     )
 
 
@@ -129,6 +146,36 @@ def _differences(one: Keys, other: Keys) -> tuple[int, int]:
     _, mine, theirs = np.intersect1d(keys, other_keys, assume_unique=True, return_indices=True)
     common = int(np.minimum(numbers[mine], other_numbers[theirs]).sum())
     return int(numbers.sum()) - common, int(other_numbers.sum()) - common
+
+
+def _with_suppressed(released: Keys, raw: Keys, suppressed: npt.NDArray[np.bool_]) -> IntArray:
+    """The groups of raw rows, those that no released row of their group explains being in a suppressed one that has
+    their values. Which of several equal rows it is makes no difference.
+    """
+    inside = raw[0].copy()
+    told = ~suppressed[released[0]]
+    known, numbers = np.unique(row_keys((released[0][told], released[1][told])), return_counts=True)
+    keys = mixed(inside.astype(np.uint64) * _GROUP ^ raw[1])
+    free = np.flatnonzero(_taken(keys, known, numbers) | (inside < 0))
+    for group in np.flatnonzero(suppressed):
+        wanted, numbers = np.unique(released[1][released[0] == group], return_counts=True)
+        rest = _taken(raw[1][free], wanted, numbers)
+        inside[free[~rest]] = group
+        free = free[rest]
+    return inside
+
+
+def _taken(keys: Hashes, known: Hashes, numbers: IntArray) -> npt.NDArray[np.bool_]:
+    """Which rows are left when of every known key so many are taken."""
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    begins = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])) if len(ordered) else np.empty(0, np.int64)
+    rank = np.arange(len(ordered)) - np.repeat(begins, np.diff(np.append(begins, len(ordered))))
+    place = np.minimum(np.searchsorted(known, ordered), max(0, len(known) - 1))
+    allowed = np.where(known[place] == ordered, numbers[place], 0) if len(known) else np.zeros(len(ordered), np.int64)
+    left = np.empty(len(keys), np.bool_)
+    left[order] = rank >= allowed
+    return left
 
 
 def row_keys(rows: Keys) -> Hashes:

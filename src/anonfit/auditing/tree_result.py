@@ -78,8 +78,8 @@ class TreeAudit:
         return self.spans.findings
 
     @property
-    def passed(self) -> bool:
-        """Whether every demand is met. One that could not be checked is not."""
+    def passed(self) -> bool | None:
+        """Whether every demand is met; one that could not be checked is not. None: nothing was asked."""
         return self.spans.passed
 
     @property

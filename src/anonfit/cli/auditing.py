@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from anonfit.cli.showing import console, print_json, stages, table
+from anonfit.auditing.verdict import figure_words
+from anonfit.cli.showing import print_json, results, stages, table
 from anonfit.errors import RequestError
 
 if TYPE_CHECKING:
@@ -90,16 +91,7 @@ def audit_data(
     with stages(as_json=as_json) as stage:
         stage("Auditing")
         if data.is_dir():
-            if quasi_identifiers or spec is not None:
-                raise RequestError(
-                    "a release folder says itself what its columns are; leave out the spec and --quasi-identifiers."
-                )
-            from anonfit.auditing import audit_release
-
-            extra = {
-                key: value for key, value in options.items() if key in ("population", "sampling_fraction", "max_risk")
-            }
-            found = audit_release(data, source=source, other=other, **extra)
+            found = _audit_folder(data, spec, asked, source=source, other=other)
         else:
             from anonfit.auditing import audit
 
@@ -111,8 +103,32 @@ def audit_data(
                 )
             found = audit(data, source=source, other=other, **asked)
     show_audit(found, as_json=as_json)
-    if not found.passed:
+    if found.passed is False:
         raise typer.Exit(1)
+
+
+def _audit_folder(
+    folder: Path, spec: Path | None, asked: Mapping[str, Any], *, source: Path | None, other: Path | None
+) -> Audit:
+    """Audit a release folder: what it claims and, apart from that, what --k, --max-risk or a spec ask of it."""
+    from anonfit.auditing import audit_release
+    from anonfit.report.page import report_page
+
+    given = [
+        f"--{key.replace('_', '-')}" for key in ("quasi_identifiers", "sensitive", "entity", "count") if asked.get(key)
+    ]
+    if given:
+        raise RequestError(
+            f"a release folder says itself what its columns are; leave out {', '.join(given)}, or give a spec."
+        )
+    words = {key: asked[key] for key in ("population", "sampling_fraction", "max_risk") if key in asked}
+    demands = None
+    if spec is not None:
+        file = next((path for path in sorted(folder.glob("data.*")) if path.is_file()), folder)
+        demands = _of_spec(spec, file, {"k": asked["k"]})
+    elif asked["k"] is not None:
+        words["k"] = asked["k"]
+    return audit_release(folder, demands=demands, source=source, other=other, page=report_page, **words)
 
 
 def _number(value: Any) -> str:
@@ -129,9 +145,9 @@ def show_audit(found: Audit, *, as_json: bool) -> None:
     if as_json:
         print_json(figures)
         return
-    screen = console()
+    screen = results()
     unit = _unit(found)
-    _show_demands(found, screen)
+    _show_verdict(found, screen)
     if joint := figures.get("joint"):
         told = ", ".join(f"{key.replace('_', ' ')} {_number(value)}" for key, value in joint.items())
         screen.print(f"  both releases together: {told}")
@@ -143,16 +159,27 @@ def show_audit(found: Audit, *, as_json: bool) -> None:
     if rows:
         screen.print(f"\nWhat a group reveals of columns released as they are, in {unit}:")
         screen.print(table(("column", "certain", "90 % likely", "smallest group with it"), rows, numbers=(1, 2, 3)))
-    risk = figures.get("prosecutor")
-    if risk:
-        lines = [
-            (line["name"], f"{line['threshold']:g}", _number(line["above"]), line["source"]) for line in risk["above"]
-        ]
-        screen.print(
-            f"\n{unit.capitalize()} whose record is found with a higher chance than a threshold (the attacker knows "
-            "they are in the file):"
-        )
-        screen.print(table(("preset", "threshold", f"{unit} above", "source"), lines, numbers=(1, 2)))
+    _show_risks(figures, unit, screen)
+
+
+def _show_risks(figures: Mapping[str, Any], unit: str, screen: Console) -> None:
+    """The risks of every attacker that was measured, and who is above the usual thresholds."""
+    rows = [
+        (name, figure_words(risk["highest"]), figure_words(risk["average"]))
+        for name in ("prosecutor", "journalist")
+        if (risk := figures[name])
+    ]
+    rows.append(("marketer", "–", figure_words(figures["marketer"])))
+    screen.print("\nRisk that a record is found, by what an attacker knows:")
+    screen.print(table(("attacker", "highest", "average"), rows, numbers=(1, 2)))
+    lines = [
+        (name, line["name"], f"{line['threshold']:g}", _number(line["above"]), line["source"])
+        for name in ("prosecutor", "journalist")
+        if figures[name]
+        for line in figures[name]["above"]
+    ]
+    screen.print(f"\n{unit.capitalize()} whose risk is above a usual threshold:")
+    screen.print(table(("attacker", "preset", "threshold", f"{unit} above", "source"), lines, numbers=(2, 3)))
 
 
 def _unit(found: Audit) -> str:
@@ -162,16 +189,15 @@ def _unit(found: Audit) -> str:
     return "rows" if found.counted == UNKNOWN_PERSONS else "persons"
 
 
-def _show_demands(found: Audit, screen: Console) -> None:
-    """Whether all demands are met, the groups, and each demand that is not."""
+def _show_verdict(found: Audit, screen: Console) -> None:
+    """What was asked and claimed, the groups, and each demand that is not met."""
     from rich.text import Text
 
     sizes, unit = found.sizes, _unit(found)
-    is_missed = any(finding.met is False for finding in found.missed)
-    head = "A demand is missed" if is_missed else "A demand was not checked"
-    screen.print(
-        Text("Demands met" if found.passed else head, style="bold green" if found.passed else "bold red"),
-    )
+    style = {True: "bold green", False: "bold red", None: "bold yellow"}
+    for place, sentence in enumerate(found.verdict):
+        own = style[found.passed] if place == 0 or sentence.startswith(("Asked", "The release")) else "yellow"
+        screen.print(Text(sentence, style=own), soft_wrap=True)
     for one in found.sets:
         words = f"{', '.join(one.columns)}: k = {one.sizes.smallest}, {one.sizes.groups:,} groups"
         screen.print(Text(f"  {words}"), soft_wrap=True)
@@ -181,6 +207,8 @@ def _show_demands(found: Audit, screen: Console) -> None:
         f"  {together}{smallest}: {sizes.groups:,} groups, median {sizes.median}, largest {sizes.largest} {unit}",
         soft_wrap=True,
     )
+    if found.suppressed_rows.persons:
+        screen.print(f"  rows with * in every quasi-identifier: {found.suppressed_rows.persons:,}")
     for finding in found.missed:
         text = _missed(finding, needs_source=unit == "rows" and found.source is None)
         screen.print(Text(f"  {text}", style="red"), soft_wrap=True)
@@ -192,16 +220,9 @@ def _missed(finding: Finding, *, needs_source: bool) -> str:
     if finding.met is None:
         reason = finding.sentence.removeprefix(NOT_CHECKED)
         return f"not checked: {what}: {'give --source DATA; ' if needs_source else ''}{reason[0].lower()}{reason[1:]}"
-    return f"missed: {what}: {finding.sentence} Found {_plain(finding.found)}, asked {_plain(finding.asked)}."
-
-
-def _plain(value: Any) -> str:
-    """A figure or names, as they are."""
-    if isinstance(value, (list, tuple)):
-        return ", ".join(map(str, value)) or "none"
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    return "nothing" if value is None else str(value)
+    return (
+        f"missed: {what}: {finding.sentence} Found {figure_words(finding.found)}, asked {figure_words(finding.asked)}."
+    )
 
 
 def _show_diversity(measured: Sequence[Mapping[str, Any]], screen: Console) -> None:
@@ -210,8 +231,8 @@ def _show_diversity(measured: Sequence[Mapping[str, Any]], screen: Console) -> N
         (
             one["column"],
             one["model"],
-            "–" if one["found"] is None else _plain(one["found"]),
-            "–" if one["asked"] is None else _plain(one["asked"]),
+            "–" if one["found"] is None else figure_words(one["found"]),
+            "–" if one["asked"] is None else figure_words(one["asked"]),
             {True: "met", False: "missed", None: "" if one["asked"] is None else "not checked"}[one["met"]],
         )
         for one in measured

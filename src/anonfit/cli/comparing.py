@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anonfit.cli.showing import console, print_json, stages, table
+from anonfit.cli.showing import print_json, results, stages, table
 from anonfit.errors import RequestError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def _show(found: Comparison, out: Path | None) -> None:
 
     from anonfit.comparing.sections import PAIR_HEAD, pair_line, sections
 
-    screen = console()
+    screen = results()
     for text in found.differences:
         screen.print(Text(text, style="yellow"), soft_wrap=True)
     names = [str(release["name"]) for release in found.releases]

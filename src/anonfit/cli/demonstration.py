@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonfit.cli.releasing import summary
-from anonfit.cli.showing import console, print_json, stages, table
+from anonfit.cli.showing import print_json, results, stages, table
 from anonfit.errors import Infeasible, ReleaseError
 from anonfit.files import write_file
 
@@ -183,7 +183,7 @@ def _show(patients: pl.DataFrame, release: Release, k: int) -> None:
     import polars as pl
     from rich.text import Text
 
-    screen = console()
+    screen = results()
     groups = patients.group_by(QUASI_IDENTIFIERS).len()
     alone = int((groups["len"] == 1).sum())
     sizes = release.report["audit"]["sizes"]
@@ -211,7 +211,7 @@ def _show_gain(measured: Measured | None, k: int) -> None:
     """Say what the purpose gained at the same k, also if that is nothing."""
     from rich.text import Text
 
-    screen = console()
+    screen = results()
     if measured is None:
         screen.print("What the purpose gained cannot be measured: two thirds of the patients are too few for this k.\n")
         return
@@ -245,4 +245,4 @@ def _show_files(out: Path) -> None:
         (out / "spec.toml", "what was asked: change it, run it again"),
         (out / "patients.csv", "the made-up patients"),
     ]
-    console().print(table(("file", "what it is"), lines))
+    results().print(table(("file", "what it is"), lines))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from anonfit.cli.evaluated_columns import columns_table, disagreements_line
-from anonfit.cli.showing import console, print_json, table
+from anonfit.cli.showing import console, print_json, results, table
 from anonfit.errors import RequestError
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def _figures(found: Evaluation) -> list[dict[str, Any]]:
 def _show(found: Evaluation, out: Path | None) -> None:
     from rich.text import Text
 
-    screen = console()
+    screen = results()
     summary = found.summary()
     for model in summary["model"].unique(maintain_order=True).to_list():
         rows = [row for row in summary.to_dicts() if row["model"] == model]

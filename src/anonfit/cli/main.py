@@ -158,7 +158,7 @@ def apply(
 )
 def audit(
     data: Annotated[Path, typer.Argument(help="A release folder, or any file.")],
-    spec: Annotated[Path | None, typer.Argument(help="The spec that says what the file's columns are.")] = None,
+    spec: Annotated[Path | None, typer.Argument(help="A spec: what the file's columns are, and what is asked.")] = None,
     quasi_identifiers: Annotated[
         str | None, typer.Option("--quasi-identifiers", help="Columns an attacker may know: a,b,c.")
     ] = None,
@@ -171,15 +171,17 @@ def audit(
     ] = None,
     other: Annotated[Path | None, typer.Option("--with", help="Another release of the same table.")] = None,
     population: Annotated[Path | None, typer.Option(help="The population the table was drawn from.")] = None,
-    sampling_fraction: Annotated[
-        float | None, typer.Option(help="Or the share of the population that is in the table.")
+    sampling_fraction: Annotated[float | None, typer.Option(hidden=True, help="Refused, with the reason.")] = None,
+    max_risk: Annotated[
+        str | None, typer.Option(help="Highest acceptable risk: a number such as 0.05, or tools, ema-0070 or strict.")
     ] = None,
-    max_risk: Annotated[str | None, typer.Option(help="Highest acceptable risk: a number or a preset's name.")] = None,
     as_json: Json = False,
 ) -> None:
     """Measure what a file really protects.
 
-    Works on any file, not only on releases. Exit status 1 if a demand is missed.
+    Of a release, says whether it holds what it claims and, apart from that, what is asked with --k, --max-risk or a
+    spec; of any other file, whether it holds what is asked. Where nothing is asked there are only figures. Exit status
+    0 if all of it is met or nothing was asked, 1 if something is missed or could not be checked.
     """
     from anonfit.cli.auditing import audit_data
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anonfit.cli.showing import console, print_json, stages, table
+from anonfit.cli.showing import print_json, results, stages, table
 from anonfit.errors import RequestError
 from anonfit.files import write_file
 
@@ -81,7 +81,7 @@ def _show(proposal: Proposal, target: Path, taxonomies: dict[str, str], *, accep
         return
     from rich.text import Text
 
-    screen = console()
+    screen = results()
     screen.print(
         table(
             ("column", "role", "why"),

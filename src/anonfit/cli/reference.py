@@ -21,7 +21,7 @@ def _plain(text: str | None) -> str:
 def _options(command: Any) -> list[str]:
     lines = ["| option | meaning | default |", "|---|---|---|"]
     for parameter in command.params:
-        if parameter.param_type_name != "option" or parameter.name == "help":
+        if parameter.param_type_name != "option" or parameter.name == "help" or parameter.hidden:
             continue
         value = "" if parameter.is_flag else f" {parameter.opts[0].lstrip('-').replace('-', '_').upper()}"
         default = (

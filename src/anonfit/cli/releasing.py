@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from anonfit.cli.showing import console, print_json, stages, table
+from anonfit.cli.showing import console, print_json, results, stages, table
 from anonfit.errors import listed
 from anonfit.report.content import CONSENTED, FORMULAS
 
@@ -50,7 +50,7 @@ def show_release(
     if as_json:
         print_json(found)
         return
-    screen = console()
+    screen = results()
     rows = report["rows"]
     left_out = [f"{rows[word]} {word}" for word in ("withheld", "dropped") if rows[word]]
     screen.print(Text("Published ", style="bold green") + Text(str(folder), style="bold"), soft_wrap=True)
@@ -81,7 +81,7 @@ def show_release(
 
 def show_refinements(refinements: Mapping[str, Any] | None) -> None:
     """Print the refinements of top-down refinement as a table: for the owner of the data."""
-    screen = console()
+    screen = results()
     if refinements is None:
         screen.print("  There are no refinements to show: only algorithm = 'tdr' makes them.")
         return
@@ -126,7 +126,7 @@ def run_spec(
     more = {} if refinements is None else {"stopped": refinements["stopped"]}
     show_release(release.report, folder, as_json=as_json, more=more | ({"refinements": refinements} if steps else {}))
     if refinements is not None and refinements["stopped"] and not as_json:
-        console().print(
+        results().print(
             f"  Refining was stopped after {len(refinements['steps']):,} refinements; more were possible.",
             style="yellow",
         )

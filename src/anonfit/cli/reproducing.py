@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from anonfit.cli.showing import console, print_json, stages, table
+from anonfit.cli.showing import console, print_json, results, stages, table
 from anonfit.errors import DataError
 
 __all__ = ["list_experiments", "reproduce_experiments"]
@@ -29,7 +29,7 @@ def list_experiments(*, as_json: bool) -> None:
             }
         )
         return
-    screen = console()
+    screen = results()
     rows = [(one.name, " ".join(one.claims), one.paper, one.title) for one in EXPERIMENTS]
     screen.print(table(("name", "claims", "figure", "about"), rows))
     screen.print("\nRun some by name, or all: anonfit reproduce all --quick")
@@ -106,7 +106,7 @@ def _show(
         found: dict[str, Any] = {"results": str(summary.parent), "summary": str(summary), "experiments": verdicts}
         print_json(found | ({"page": str(page)} if page else {}))
         return
-    screen = console()
+    screen = results()
     rows = [summary_row(found) for found in verdicts]
     names = ("name", "claims", "title", "verdict", "checks")
     screen.print(table(names, [[row[name] for name in names] for row in rows]))

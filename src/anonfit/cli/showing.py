@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What people see: progress and texts on standard error, one JSON object on standard output, errors as one text."""
+"""What people see: results on standard output, as text or as one JSON object; progress, notices and errors on standard
+error."""
 
 from __future__ import annotations
 
@@ -19,12 +20,22 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = ["console", "print_json", "show_failure", "show_usage", "stages", "table"]
+__all__ = ["console", "print_json", "results", "show_failure", "show_usage", "stages", "table"]
 
 
 def console() -> Console:
-    """The console for people. Names and texts of others are shown, never obeyed: what a terminal would take for an
-    order is written out.
+    """Where progress, notices and errors are shown."""
+    return _screen(stderr=True)
+
+
+def results() -> Console:
+    """Where what was asked for is shown."""
+    return _screen(stderr=False)
+
+
+def _screen(*, stderr: bool) -> Console:
+    """A console for people. Names and texts of others are shown, never obeyed: what a terminal would take for an order
+    is written out.
     """
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.segment import Segment
@@ -34,7 +45,7 @@ def console() -> Console:
             for segment in super().render(renderable, options):
                 yield segment if segment.control else Segment(printable(segment.text), segment.style)
 
-    return Screen(stderr=True, highlight=False)
+    return Screen(stderr=stderr, highlight=False)
 
 
 @contextmanager

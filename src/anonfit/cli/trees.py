@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from anonfit.cli.showing import console, print_json, stages
+from anonfit.cli.showing import print_json, results, stages
 from anonfit.errors import ReleaseError, RequestError
 
 __all__ = ["tree_of_spec", "use_tree"]
@@ -49,7 +49,7 @@ def tree_of_spec(spec: Path | None, out: Path | None, *, settings: Sequence[str]
         return
     from rich.text import Text
 
-    screen = console()
+    screen = results()
     screen.print(Text("Published ", style="bold green") + Text(str(folder), style="bold"), soft_wrap=True)
     screen.print(
         f"  {_several(found['leaves'], 'leaf', 'leaves')}, {_several(found['spans'], 'span', 'spans')}, the smallest "
@@ -82,7 +82,7 @@ def _show(drawing: str) -> None:
     """The first lines of a drawing."""
     from rich.text import Text
 
-    screen = console()
+    screen = results()
     lines = drawing.splitlines()
     for line in lines[:LONGEST]:
         screen.print(Text(line), soft_wrap=True)
@@ -128,7 +128,7 @@ def use_tree(
     else:
         from rich.text import Text
 
-        console().print(Text(f"Predicted {rows:,} rows: {file}"), soft_wrap=True)
+        results().print(Text(f"Predicted {rows:,} rows: {file}"), soft_wrap=True)
 
 
 def _show_tree(tree: Any, *, as_json: bool) -> None:

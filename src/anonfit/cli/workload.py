@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anonfit.cli.showing import console, print_json, stages, table
+from anonfit.cli.showing import print_json, results, stages, table
 from anonfit.errors import RequestError
 from anonfit.files import write_file
 
@@ -91,7 +91,7 @@ def _show(learned: Learned, target: Path, spec: Spec, dialect: str | None) -> No
 
     from anonfit.spec_learning import as_clause, queries
 
-    screen, tally = console(), learned.tally
+    screen, tally = results(), learned.tally
     screen.print(
         Text(
             f"{tally.statements:,} statements: {tally.queries:,} queries, {tally.others:,} that ask nothing, "
@@ -133,7 +133,7 @@ def _show(learned: Learned, target: Path, spec: Spec, dialect: str | None) -> No
 
 def _more(number: int, what: str) -> None:
     if number > 0:
-        console().print(f"… and {number:,} more {what}")
+        results().print(f"… and {number:,} more {what}")
 
 
 def _short(text: str) -> str:

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Released representatives against the regions of the recoding, from which they follow (docs/labels.md): the middle of
+an interval, the finite end of an open one, nothing where missing values may be. Several regions may have the same
+representatives, so a group is all of these regions together."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+import numpy as np
+
+from anonfit.auditing.axes import Run, axis_of, joined
+from anonfit.auditing.boxes import Boxes, box_space
+from anonfit.auditing.coding import Coded, IntArray, join_codes
+from anonfit.auditing.labels import Interval, ValueSet, leaf_interval, read_label
+from anonfit.auditing.meanings import Meaning
+from anonfit.auditing.placing import distinct_texts
+from anonfit.auditing.region_cells import cell_count, cell_reader
+from anonfit.auditing.region_grid import RegionGrid
+from anonfit.auditing.region_tree import RegionTree
+from anonfit.auditing.released import Released
+from anonfit.auditing.result import LabelCheck
+from anonfit.auditing.scalars import moment, number
+
+__all__ = ["read_representatives"]
+
+Part = tuple[Run, ...]
+_DAY = 86400
+_NONE = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column of regions: the values of its parts, the part of every region, and the value of every part and group
+    (-1: one that no region has).
+    """
+
+    sets: list[ValueSet]  # (part)
+    part_of_region: IntArray
+    value_of_part: IntArray
+    value_of_group: IntArray
+    values: int
+    strangers: int  # different released values that no region has
+
+
+def read_representatives(
+    released: Released, meanings: Mapping[str, Meaning], tree: RegionTree | RegionGrid
+) -> tuple[LabelCheck, Boxes | None]:
+    """Whether every released value follows from a region, and all of a group from one; and the regions as boxes, each
+    in the group that has its representatives.
+    """
+    if not tree.fits or set(meanings) != set(released.columns):
+        count = max(1, released.grouping.count)
+        return LabelCheck(dict.fromkeys(released.columns, 0), {}, overlapping=None, no_region=count), None
+    columns = {name: _column(released, meanings[name], _parts_of(tree, name)) for name in released.columns}
+    by_grid = isinstance(tree, RegionGrid)
+    regions, groups = (
+        np.stack([getattr(column, name) for column in columns.values()], axis=1)
+        for name in ("value_of_group" if by_grid else "part_of_region", "value_of_group")
+    )
+    sets = [_by_value(column) if by_grid else column.sets for column in columns.values()]
+    if by_grid:  # every combination of parts is a region
+        known = (groups >= 0).all(axis=1)
+        boxes_at, group_of_region = regions[known], np.flatnonzero(known)
+        strange = int(np.count_nonzero(~known))
+    else:
+        values = np.stack([one.value_of_part[one.part_of_region] for one in columns.values()], axis=1)
+        group_of_region = _group_of(values, groups, [one.values for one in columns.values()])
+        boxes_at, strange = regions, released.grouping.count - len(np.unique(group_of_region[group_of_region >= 0]))
+    axes = [axis_of(meanings[name], some) for name, some in zip(columns, sets, strict=True)]
+    boxes = box_space(axes, sets, boxes_at)
+    boxes = replace(boxes, group_of_box=group_of_region[boxes.group_of_box])
+    unreadable = {name: column.strangers for name, column in columns.items()}
+    return LabelCheck(unreadable, {}, overlapping=0, no_region=strange), boxes
+
+
+def _parts_of(tree: RegionTree | RegionGrid, name: str) -> tuple[list[Part], IntArray]:
+    """The different parts of a column, and the part of every region of a tree."""
+    if isinstance(tree, RegionGrid):
+        return sorted(tree.parts[name]), _NONE
+    place = tree.columns.index(name)
+    if place not in tree.sets:
+        ends, of_region = np.unique(
+            np.stack([tree.first[:, place], tree.last[:, place]], axis=1), axis=0, return_inverse=True
+        )
+        return [((int(low), int(high)),) for low, high in ends], of_region.reshape(-1)
+    rows, of_region = np.unique(tree.sets[place], axis=0, return_inverse=True)
+    cells = (np.flatnonzero(np.unpackbits(bits)).tolist() for bits in rows)
+    return [tuple(joined((cell, cell) for cell in some)) for some in cells], of_region.reshape(-1)
+
+
+def _column(released: Released, meaning: Meaning, found: tuple[list[Part], IntArray]) -> _Column:
+    """A column of regions beside the released values of it."""
+    parts, part_of_region = found
+    keys = [_key(part, meaning) for part in parts]
+    number_of = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+    codes, texts = distinct_texts(released.heads[released.columns[meaning.name][0]])
+    numbers = np.array([number_of.get(_read(text, meaning), -1) for text in (None, *texts)], np.int64)
+    used = numbers[np.unique(codes)]
+    return _Column(
+        [_value_set(part, meaning) for part in parts],
+        part_of_region,
+        np.array([number_of[key] for key in keys], np.int64),
+        numbers[codes],
+        len(number_of),
+        int(np.count_nonzero(used < 0)),
+    )
+
+
+def _by_value(column: _Column) -> list[ValueSet]:
+    """The values of all parts that have the same representative."""
+    found = [ValueSet() for _ in range(column.values)]
+    for place, one in zip(column.value_of_part.tolist(), column.sets, strict=True):
+        known = found[place]
+        found[place] = ValueSet(
+            known.missing or one.missing,
+            known.everything or one.everything,
+            known.intervals + one.intervals,
+            known.names + one.names,
+        )
+    return found
+
+
+def _group_of(regions: IntArray, groups: IntArray, bounds: Iterable[int]) -> IntArray:
+    """The group that has the values of each region, -1 for none."""
+    together = np.concatenate([groups, regions])
+    codes = [Coded(column + 1, bound + 1) for column, bound in zip(together.T, bounds, strict=True)]
+    keys, _ = join_codes(codes, len(together))
+    order = np.argsort(keys[: len(groups)])
+    place = np.minimum(np.searchsorted(keys[: len(groups)], keys[len(groups) :], sorter=order), max(0, len(groups) - 1))
+    if not len(groups):
+        return np.full(len(regions), -1)
+    at = order[place]
+    known = (keys[at] == keys[len(groups) :]) & (groups[at] >= 0).all(axis=1)
+    found: IntArray = np.where(known, at, -1)
+    return found
+
+
+def _keeps_labels(meaning: Meaning) -> bool:
+    return meaning.type == "nominal" or meaning.tree is not None
+
+
+def _read(text: str | None, meaning: Meaning) -> Hashable:
+    """A released value as keys are compared; a text that is none equals no key."""
+    if _keeps_labels(meaning):
+        label = None if text is None else read_label(text, meaning)
+        cells = None if label is None else cell_reader(meaning)(label)
+        return "none" if cells is None else tuple(cells)
+    if text is None or meaning.type == "ordinal":
+        return text
+    found = moment(text) if meaning.type == "date" else number(text)
+    return "none" if found is None else float(found) if meaning.type != "date" else found
+
+
+def _key(part: Part, meaning: Meaning) -> Hashable:
+    """What is released of a part: its cells where labels are kept, else its representative, None where it is empty."""
+    if _keeps_labels(meaning):
+        return part
+    shift = int(bool(meaning.missing))
+    low, high = part[0][0], part[-1][1]
+    if shift and low == 0:
+        return None
+    if meaning.type == "ordinal":
+        return meaning.order[(low + high) // 2 - shift]
+    first, last = _ends(low - shift, high - shift, meaning)
+    if first is None or last is None:
+        end = last if first is None else first
+        return end if end is None or meaning.type == "date" else float(end)
+    return _middle_moment(first, last, meaning) if meaning.type == "date" else _middle(float(first), float(last))
+
+
+def _ends(low: int, high: int, meaning: Meaning) -> tuple[Decimal | None, Decimal | None]:
+    """The ends of a run of cells between cuts."""
+    cuts = sorted(meaning.cuts or ())
+    return (
+        cuts[low - 1] if low else meaning.domain[0],
+        cuts[high] if high < len(cuts) else meaning.domain[1],
+    )
+
+
+def _middle(low: float, high: float) -> float:
+    half = low / 2 + high / 2
+    return half if low <= half < high else low
+
+
+def _middle_moment(low: Decimal, high: Decimal, meaning: Meaning) -> Decimal:
+    """The middle of two moments: of dates, the day it is in; of times, to the microsecond."""
+    if meaning.scale != "time":
+        return low + (high - low) // (2 * _DAY) * _DAY
+    return low + (((high - low) / 2 * 10**6).quantize(Decimal(1))) / 10**6
+
+
+def _value_set(part: Part, meaning: Meaning) -> ValueSet:
+    """The values of some cells of a recoding."""
+    shift = int(bool(meaning.missing))
+    missing = shift == 1 and part[0][0] == 0
+    runs = [(max(low, shift) - shift, high - shift) for low, high in part if high >= shift]
+    if runs == [(0, cell_count(meaning) - shift - 1)]:
+        return ValueSet(missing, everything=True)
+    if meaning.tree is not None:
+        leaves = [meaning.tree.leaves[cell] for low, high in runs for cell in range(low, high + 1)]
+        if meaning.type == "nominal":
+            return ValueSet(missing, names=tuple(leaves))
+        return ValueSet(missing, intervals=_known(leaf_interval(leaf, meaning) for leaf in leaves))
+    if meaning.type == "ordinal":
+        return ValueSet(missing, intervals=tuple(Interval(Decimal(low), Decimal(high), True) for low, high in runs))
+    return ValueSet(missing, intervals=_known(_interval(low, high, meaning) for low, high in runs))
+
+
+def _known(found: Iterable[Interval | None]) -> tuple[Interval, ...]:
+    return tuple(one for one in found if one is not None)
+
+
+def _interval(low: int, high: int, meaning: Meaning) -> Interval:
+    first, last = _ends(low, high, meaning)
+    return Interval(first, last, closed=high == len(meaning.cuts or ()) and last is not None)

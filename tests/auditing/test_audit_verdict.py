@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an audit says: demands and claims apart, each named, claims that cannot be empty, and reports that cannot lie."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from audit_folders import Folder, K
+from typer.testing import CliRunner
+
+import anonfit as af
+from anonfit.auditing import audit, audit_release
+from anonfit.cli.main import app
+from anonfit.errors import AnonfitError, DataError, ReleaseError
+from anonfit.report.page import report_page
+
+FILE = pl.DataFrame({"age": ["[20, 40)"] * 3 + ["≥ 40"] * 2, "ill": list("aabcc"), "id": list("vwxyz")})
+NAMES = "age, country, rank"
+
+
+def run(*words: str) -> Any:
+    return CliRunner().invoke(app, ["audit", *words])
+
+
+# --- files ----------------------------------------------------------------------------------------------------------
+
+
+def test_where_nothing_is_asked_there_are_figures_and_no_verdict(tmp_path: Path) -> None:
+    found = audit(FILE, quasi_identifiers=["age"], sensitive=["ill"])
+    assert found.passed is None
+    assert found.verdict[0].startswith("Nothing was asked")
+    assert any("k of age: the smallest group has 2" in sentence for sentence in found.verdict)
+    assert any("sensitive column 'ill'" in sentence for sentence in found.verdict)
+    assert any("100.00% are above tools" in sentence for sentence in found.verdict)
+    assert any("'id'" in sentence for sentence in found.verdict)
+    FILE.write_csv(tmp_path / "file.csv")
+    shown = run(str(tmp_path / "file.csv"), "--quasi-identifiers", "age")
+    assert shown.exit_code == 0
+    assert "Nothing was asked" in shown.stdout
+    assert "met" not in shown.stdout
+    exact = json.loads(run(str(tmp_path / "file.csv"), "--quasi-identifiers", "age", "--json").stdout)
+    assert exact["passed"] is None
+    assert exact["verdict"][0].startswith("Nothing was asked")
+
+
+def test_what_was_asked_is_named_beside_whether_it_is_met(tmp_path: Path) -> None:
+    words: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": {"ill": {"model": "distinct-l", "l": 1}}}
+    found = audit(FILE, k=3, **words)
+    assert found.verdict[:2] == ("Asked and missed: k = 3 of age (found 2).", "Asked and met: distinct-l 1 of ill.")
+    assert audit(FILE, k=2, **words).verdict[0] == "Asked and met: k = 2 of age; distinct-l 1 of ill."
+    FILE.write_csv(tmp_path / "file.csv")
+    for k, status in (("2", 0), ("3", 1), ("0", 2)):
+        assert run(str(tmp_path / "file.csv"), "--quasi-identifiers", "age", "--k", k).exit_code == status
+
+
+def test_results_are_on_standard_output_and_progress_is_not(tmp_path: Path) -> None:
+    FILE.write_csv(tmp_path / "file.csv")
+    shown = run(str(tmp_path / "file.csv"), "--quasi-identifiers", "age", "--k", "2", "--max-risk", "0.5")
+    assert "Asked and met: k = 2 of age; prosecutor risk 0.5." in shown.stdout
+    assert "marketer" in shown.stdout
+    assert "Auditing" not in shown.stdout
+    assert shown.stderr == "Auditing …\n"
+
+
+@pytest.mark.parametrize("sets", [[[]], [["age"], []], [["age"]], [{"columns": [], "k": 50}]])
+def test_sets_that_are_empty_or_leave_a_column_out_are_refused(sets: list[Any]) -> None:
+    with pytest.raises(DataError, match="set of quasi-identifiers"):
+        audit(FILE, quasi_identifiers=["age", "ill"], quasi_identifier_sets=sets, k=50)
+
+
+def test_no_quasi_identifiers_are_refused() -> None:
+    with pytest.raises(DataError, match="needs quasi-identifiers"):
+        audit(FILE, quasi_identifiers=[], k=50)
+
+
+# --- claims ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_claim_is_named_beside_whether_it_holds(tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "release")
+    folder.spec["privacy"]["diversity"] = [{"column": "diagnosis", "model": "distinct-l", "l": 2}]
+    found = audit_release(folder.write())
+    assert found.verdict[0] == f"The release holds what it claims: k = {K} of {NAMES}; distinct-l (l = 2) of diagnosis."
+    folder.spec["privacy"]["k"] = K + 1
+    found = audit_release(folder.write())
+    assert found.passed is False
+    head = f"The release does not hold what it claims (k = {K + 1} of {NAMES}; distinct-l (l = 2) of diagnosis)"
+    assert found.verdict[0] == f"{head}: k = {K + 1} of {NAMES} (found {K})."
+
+
+def test_what_is_asked_of_a_release_is_judged_apart_and_first(tmp_path: Path) -> None:
+    path = Folder(tmp_path / "release").write()
+    found = audit_release(path, k=K + 1)
+    assert found.passed is False
+    assert found.verdict[:2] == (
+        f"Asked and missed: k = {K + 1} of {NAMES} (found {K}).",
+        f"The release holds what it claims: k = {K} of {NAMES}.",
+    )
+    assert audit_release(path, k=K).passed
+    assert audit_release(path, k=K, max_risk=0.1).verdict[0] == "Asked and missed: prosecutor risk 0.1 (found 0.2)."
+    demands = {"quasi_identifiers": ["age", "diagnosis"], "k": K}
+    asked = audit_release(path, demands=demands)
+    assert asked.passed is False
+    assert asked.verdict[0].startswith(f"Asked and missed: k = {K} of ")
+
+
+def test_what_is_asked_on_the_command_line_is_judged_and_not_ignored(tmp_path: Path) -> None:
+    raw = pl.DataFrame({"age": [20, 21, 50, 51] * 5, "ill": list("abab") * 5})
+    af.anonymize(raw, quasi_identifiers=["age"], sensitive=["ill"], k=5).save(tmp_path / "release")
+    folder = str(tmp_path / "release")
+    assert run(folder).exit_code == run(folder, "--k", "5").exit_code == 0
+    assert run(folder, "--k", "11").exit_code == run(folder, "--max-risk", "0.05").exit_code == 1
+    assert run(folder, "--sensitive", "ill").exit_code != 0
+    assert isinstance(run(folder, "--sampling-fraction", "0.1").exception, DataError)
+    spec = '[columns.age]\nrole = "quasi-identifier"\n[columns.ill]\nrole = "sensitive"\n[privacy]\nk = 7\n'
+    (tmp_path / "spec.toml").write_text(f"version = 1\n{spec}", encoding="utf-8")
+    shown = run(folder, str(tmp_path / "spec.toml"))
+    assert shown.exit_code == 1
+    assert shown.stdout.startswith("Asked and missed: k = 7 of age (found 5).")
+
+
+EMPTY: list[Any] = [
+    [{"columns": [], "k": 50}],
+    [],
+    [{"columns": ["age", "country"]}],
+    [{"columns": ["age", "country", "rank"]}, {"columns": []}],
+    [{"columns": ["age", "age", "country", "rank"]}],
+    [{"columns": ["age", "country", "rank", "note"]}],
+]
+
+
+@pytest.mark.parametrize("sets", EMPTY)
+def test_claims_that_mean_nothing_are_refused(tmp_path: Path, sets: list[Any]) -> None:
+    folder = Folder(tmp_path / "release")
+    folder.spec["privacy"]["quasi_identifiers"] = sets
+    with pytest.raises(ReleaseError):
+        audit_release(folder.write(), source=folder.raw)
+
+
+PAYLOADS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "a section of the manifest": lambda manifest: manifest.update(notes="p000 is ill"),
+    "an engine": lambda manifest: manifest.update(engine={"rows": ["p000"]}),
+    "a package": lambda manifest: manifest.update(packages={"p000": "ill"}),
+    "a method": lambda manifest: manifest["spec"].update(method={"criterion": "p000; ill: x\n"}),
+    "a word of the method": lambda manifest: manifest["spec"].update(method={"remarks": 1}),
+    "a list in the method": lambda manifest: manifest["spec"].update(method={"split_on": ["p000"]}),
+    "a workload": lambda manifest: manifest["spec"].update(workload={"notes": "p000"}),
+    "a target": lambda manifest: manifest["spec"].update(workload={"targets": ["p000"]}),
+    "a weight": lambda manifest: manifest["spec"].update(workload={"weights": {"p000": 1}}),
+    "a part of the data": lambda manifest: manifest["data"].update(note="p000"),
+}
+
+
+@pytest.mark.parametrize("change", PAYLOADS.values(), ids=PAYLOADS)
+def test_a_manifest_holds_nothing_beside_what_it_claims(tmp_path: Path, change: Callable[[Any], Any]) -> None:
+    folder = Folder(tmp_path / "release")
+    change(folder.manifest)
+    with pytest.raises(AnonfitError):
+        audit_release(folder.write())
+
+
+def test_a_node_of_a_taxonomy_is_a_name_and_children(tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "release")
+    folder.recoding["columns"][1]["taxonomy"]["children"][0]["note"] = "p000"
+    with pytest.raises(AnonfitError, match="unknown setting"):
+        audit_release(folder.write())
+
+
+# --- reports --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    raw = pl.DataFrame({"age": [20, 21, 50, 51, 70] * 8, "ill": list("abcab") * 8, "sex": list("fm") * 20})
+    path = tmp_path_factory.mktemp("published") / "release"
+    af.anonymize(raw, quasi_identifiers=["age", "sex"], sensitive=["ill"], k=5).save(path)
+    return path
+
+
+def rewritten(original: Path, copy: Path, change: Callable[[dict[str, Any]], Any], *, page: bool = True) -> Path:
+    """A copy with another report and, if that is said, the page of it; manifest and hashes agree with both."""
+    copy.mkdir()
+    for file in original.iterdir():
+        (copy / file.name).write_bytes(file.read_bytes())
+    report = json.loads((copy / "report.json").read_text(encoding="utf-8"))
+    change(report)
+    (copy / "report.json").write_text(json.dumps(report), encoding="utf-8")
+    if page:
+        (copy / "report.html").write_text(report_page(report), encoding="utf-8")
+    manifest = json.loads((copy / "manifest.json").read_text(encoding="utf-8"))
+    manifest["audit"]["findings"] = report["audit"]["findings"]
+    for name in manifest["files"]:
+        manifest["files"][name] = hashlib.sha256((copy / name).read_bytes()).hexdigest()
+    (copy / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    return copy
+
+
+def test_a_report_as_it_was_written_is_accepted(published: Path, tmp_path: Path) -> None:
+    assert audit_release(rewritten(published, tmp_path / "same", lambda _: None), page=report_page).passed
+    found = audit_release(published, page=report_page)
+    assert {one.met for one in found.findings if one.name.startswith("report")} == {True}
+
+
+LIES: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "k": lambda report: report["audit"].update(k=500),
+    "the smallest group": lambda report: report["audit"]["sizes"].update(smallest=500),
+    "rows": lambda report: report["audit"].update(rows=4000),
+    "what was asked": lambda report: report["asked"].update(k=500),
+    "a sentence": lambda report: report["asked"]["sentences"].append("k = 500: nobody can be found."),
+    "the board": lambda report: report["board"][0]["sentences"].append("The threshold is k = 500."),
+    "the risk": lambda report: report["audit"]["prosecutor"].update(highest=0.001),
+    "a column": lambda report: report["audit"]["raw_columns"][0].update(certain={"persons": 0, "share": 0.0}),
+    "a diversity": lambda report: report["audit"]["diversity"][0].update(found=99),
+    "a finding": lambda report: report["audit"]["findings"].append(
+        {"name": "k", "asked": 500, "found": 500, "met": True, "sentence": "k = 500 holds.", "where": None}
+    ),
+    "rows that were read": lambda report: report["rows"].update(withheld=7),
+    "a section": lambda report: report.update(remarks=["p000 is ill"]),
+    "another format": lambda report: report.update(version=2),
+}
+
+
+@pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
+def test_a_report_that_says_something_else_is_found(
+    published: Path, tmp_path: Path, lie: Callable[[dict[str, Any]], Any]
+) -> None:
+    found = audit_release(rewritten(published, tmp_path / "lie", lie, page=False), page=report_page)
+    assert found.passed is False
+    assert all(one.name.startswith("report") for one in found.missed)
+
+
+def test_a_page_that_does_not_follow_from_the_report_is_found(published: Path, tmp_path: Path) -> None:
+    folder = rewritten(published, tmp_path / "lie", lambda _: None)
+    for old, new in (("k = 5", "k = 500"), ("</body>", "<p>p000 is ill</p></body>")):
+        text = (published / "report.html").read_text(encoding="utf-8")
+        assert old in text
+        (folder / "report.html").write_text(text.replace(old, new), encoding="utf-8")
+        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        manifest["files"]["report.html"] = hashlib.sha256((folder / "report.html").read_bytes()).hexdigest()
+        (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+        assert [one.name for one in audit_release(folder, page=report_page).missed] == ["report page"]
+        assert run(str(folder)).exit_code == 1
+    unchecked = audit_release(folder).unchecked
+    assert [one.name for one in unchecked] == ["report page"]
+
+
+# --- rows that other tools suppress ---------------------------------------------------------------------------------
+
+RAW = pl.DataFrame({"age": [20, 21, 22, 50, 51, 52, 80], "job": list("aabbccd"), "ill": list("xyzxyzx")})
+ARX = pl.DataFrame({
+    "age": ["[0, 40)"] * 3 + ["[40, 60)"] * 3 + ["*"], "job": ["*"] * 7, "ill": list("xyzxyzx"),
+})  # fmt: skip
+
+
+def test_suppressed_rows_of_a_foreign_file_are_counted_and_tell_nothing_of_groups() -> None:
+    words: dict[str, Any] = {"quasi_identifiers": ["age", "job"], "sensitive": ["ill"]}
+    for rows_at_once in (None, 2):
+        found = audit(ARX, rows_at_once=rows_at_once, **words)
+        assert found.suppressed_rows.persons == 1
+        assert found.raw_columns[0].certain.persons == 0
+        assert found.diversity[0].found is not None
+        assert found.diversity[0].found.value == 3
+        assert any("* in every quasi-identifier" in note for note in found.notes)
+
+
+def test_suppressed_rows_of_a_foreign_file_are_found_in_the_source() -> None:
+    words: dict[str, Any] = {"quasi_identifiers": ["age", "job"], "withheld": 0}
+    assert audit(ARX, source=RAW, **words).passed
+    moved = ARX.with_columns(age=pl.Series(["*", *ARX["age"][1:6], "[0, 40)"]))
+    assert not audit(moved, source=RAW.with_columns(ill=pl.Series(list("xyzxyzq"))), **words).passed
+    doubled = pl.concat([ARX, ARX.tail(1)])
+    assert not audit(doubled, source=RAW, **words).passed
