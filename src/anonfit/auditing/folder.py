@@ -98,13 +98,10 @@ def _absent(rows: Settings, names: tuple[str, ...]) -> int | range:
 def check_suppression(folder: Folder, limit: float) -> Finding:
     """No more rows are withheld than the spec allows: of few, which are not counted in public, at least the first."""
     stated = folder.suppressed
-    few = isinstance(stated, range)
-    number = 1 if few else stated
+    number, told = (1, f"fewer than {stated.stop}") if isinstance(stated, range) else (stated, stated)
     met = number <= int(Decimal(repr(limit)) * (folder.released[0] + number))
     good, bad = "No more rows are withheld than allowed.", "More rows are withheld than the suppression limit allows."
-    return Finding(
-        "suppression limit", limit, f"fewer than {stated.stop}" if few else stated, met, good if met else bad
-    )
+    return Finding("suppression limit", limit, told, met, good if met else bad)
 
 
 def check_files(folder: Folder) -> list[Finding]:
