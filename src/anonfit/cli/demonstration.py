@@ -50,6 +50,8 @@ role = "quasi-identifier"
 
 [columns.diagnosis]            # what nobody should learn of a patient
 role = "sensitive"
+diversity = "none"             # nothing is asked of it, which the report tells; remove both lines and ask below
+reason = "the patients are made up"
 [columns.outcome]              # what the recipient wants to predict
 role = "target"
 [columns.cost]
