@@ -30,8 +30,8 @@ ATTACKER_OF_ONE = (
 )
 
 ACROSS_GROUPS = (
-    "What can be learned across groups: a model of how a sensitive column goes with the quasi-identifiers, learned from "
-    "all groups, may be surer of a person's value than the person's group by itself (see the attack)."
+    "What can be learned across groups: a model of how a sensitive column goes with the quasi-identifiers, learned "
+    "from all groups, may be surer of a person's value than the person's group by itself (see the attack)."
 )
 RARE = (
     "That somebody's value is missing or rare: the recoding has a place for missing values where there are some, and "
