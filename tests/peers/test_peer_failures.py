@@ -492,10 +492,10 @@ def test_a_value_lies_in_its_own_interval_of_a_taxonomy(tmp_path: Path, kind: ty
     assert missed(af.audit_release(folder, source=frame)) == set()
 
 
-def test_a_value_outside_a_closed_taxonomy_is_an_error_that_names_it() -> None:
+def test_a_value_outside_a_closed_taxonomy_is_an_error_that_tells_its_row() -> None:
     """B11: 31 with intervals up to 30, and −5."""
     frame = pl.DataFrame({"a": [-5, 5, 15, 30, 31] * 3})
-    with pytest.raises(TaxonomyError, match=r"'a'.*'-5', '31'"):
+    with pytest.raises(TaxonomyError, match=r"'a': 2 of its 5 distinct.*\(first in row 1, 5, 6\)"):
         af.anonymize(frame, quasi_identifiers=["a"], k=3, taxonomies={"a": intervals(0, 30, step=10, open_ends=False)})
     inner = frame.filter(pl.col("a").is_between(0, 30))
     release = af.anonymize(
@@ -621,11 +621,11 @@ def test_a_raw_column_needs_a_role_and_one_that_tells_records_apart_needs_consen
     assert together["note"] == 1
 
 
-def test_a_value_outside_its_taxonomy_is_an_error_that_names_column_and_value() -> None:
+def test_a_value_outside_its_taxonomy_is_an_error_that_tells_column_and_row() -> None:
     """B13: not a KeyError; and a missing value needs no leaf."""
     zips = af.Taxonomy.from_paths([("10115", "1", "*"), ("10117", "1", "*"), ("20095", "2", "*")])
     frame = pl.DataFrame({"zip": ["10115", "10117", "20095", "99999"] * 3})
-    with pytest.raises(TaxonomyError, match=r"'zip'.*'99999'"):
+    with pytest.raises(TaxonomyError, match=r"'zip': 1 of its 4 distinct.*\(first in row 4, 8, 12\)"):
         af.anonymize(frame, quasi_identifiers=["zip"], k=2, taxonomies={"zip": zips})
     gaps = frame.with_columns(pl.col("zip").replace("99999", None))
     release = af.anonymize(gaps, quasi_identifiers=["zip"], k=3, taxonomies={"zip": zips})

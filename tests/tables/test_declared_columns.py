@@ -118,7 +118,9 @@ def test_times_of_day_are_names() -> None:
 
 
 def test_values_outside_the_taxonomy_are_counted_for_the_column() -> None:
-    with pytest.raises(TaxonomyError, match="column 'x': 2 of its . distinct value.*not in its taxonomy; add"):
+    with pytest.raises(
+        TaxonomyError, match="column 'x': 2 of its . distinct value.*not in its taxonomy .first in row 3, 4.; add"
+    ):
         coded(pl.Series(list("abcd")), taxonomy=Taxonomy.flat(["a", "b"]))
     with pytest.raises(TaxonomyError, match="7 of its 7 distinct value"):
         coded(pl.Series(list("abcdefg")), taxonomy=Taxonomy.flat(["z"]))
@@ -133,9 +135,13 @@ def test_inner_names_are_no_values() -> None:
 
 
 def test_values_outside_the_order_or_the_names_are_counted_for_the_column() -> None:
-    with pytest.raises(DataError, match="column 'x': 1 of its . distinct value.*not in its order; add"):
+    with pytest.raises(
+        DataError, match="column 'x': 1 of its . distinct value.*not in its order .first in row 2.; add"
+    ):
         coded(pl.Series(["low", "huge"]), type=ColumnType.ORDINAL, order=("low", "high"))
-    with pytest.raises(DataError, match="column 'x': 1 of its . distinct value.*not in its domain; add"):
+    with pytest.raises(
+        DataError, match="column 'x': 1 of its . distinct value.*not in its domain .first in row 2.; add"
+    ):
         coded(pl.Series(["a", "c"]), type=ColumnType.NOMINAL, domain=("a", "b"))
 
 

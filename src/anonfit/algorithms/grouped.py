@@ -21,7 +21,7 @@ from anonfit.criteria.targets import ClassTarget, NameTarget, NumberTarget, Targ
 from anonfit.engines.contract import Engine, Field
 from anonfit.engines.levels.shape import MASS, PERSONS, code_name, sensitive_name, target_name
 from anonfit.engines.memory.guard import Guarded
-from anonfit.errors import DataError
+from anonfit.errors import DataError, TaxonomyError
 from anonfit.tables.codebook import CodedValues, code_column
 from anonfit.tables.coded import CodedColumn, code_dtype
 from anonfit.tables.domains import Domain
@@ -59,11 +59,14 @@ def no_rows() -> Iterator[None]:
     """Errors about values speak of different values, which have no row."""
     try:
         yield
-    except DataError as error:
+    except (DataError, TaxonomyError) as error:
         told, places = IN_ROWS.subn("", str(error))
         if not places:
             raise
-        raise DataError(told.replace("value(s) are not", "different value(s) are not", 1)) from None
+        told = (
+            told if "distinct value(s)" in told else told.replace("value(s) are not", "different value(s) are not", 1)
+        )
+        raise type(error)(told) from None
 
 
 class GroupedTable:

@@ -230,7 +230,7 @@ def _code_by_position(rows: NDArray[Any], positions: NDArray[np.int32], has_miss
 def _code_ordinal(column: Column, values: pl.Series) -> CodedValues:
     distinct, rows = _groups(values)
     positions = name_positions(column.order, distinct)
-    require_known(positions, distinct, where="its order", error=DataError)
+    require_known(positions, distinct, rows, where="its order", error=DataError)
     has_missing = values.null_count() > 0
     domain = OrdinalDomain(column.name, column.order, has_missing)
     return CodedValues(domain, _code_by_position(rows, positions, has_missing, len(column.order)))
@@ -241,7 +241,7 @@ def _code_nominal(column: Column, values: pl.Series, persons: PersonCounter, k: 
     has_missing = values.null_count() > 0
     if column.taxonomy is not None:
         positions = leaf_positions(column.taxonomy, distinct, column=column.name)
-        require_known(positions, distinct, where="its taxonomy", error=TaxonomyError)
+        require_known(positions, distinct, rows, where="its taxonomy", error=TaxonomyError)
         kind = _matched_as(values.dtype)
         split = column.split or Split.MULTIWAY
         domain = NominalDomain(column.name, column.taxonomy, split, has_missing, None, kind, column.date_format)
@@ -250,7 +250,7 @@ def _code_nominal(column: Column, values: pl.Series, persons: PersonCounter, k: 
     if column.domain:
         names = [str(name) for name in column.domain]
         positions = name_positions(names, distinct)
-        require_known(positions, distinct, where="its domain", error=DataError)
+        require_known(positions, distinct, rows, where="its domain", error=DataError)
         flat = Taxonomy.flat(names, _root_beside(names), column=column.name)
         return CodedValues(
             NominalDomain(column.name, flat, split, has_missing),

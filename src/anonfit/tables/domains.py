@@ -120,12 +120,27 @@ def name_positions(names: Sequence[str], values: pl.Series) -> NDArray[np.int32]
 
 
 def require_known(
-    positions: NDArray[np.int32], values: pl.Series, *, where: str, error: type[DataError | TaxonomyError]
+    positions: NDArray[np.int32],
+    values: pl.Series,
+    rows: NDArray[np.integer],
+    *,
+    where: str,
+    error: type[DataError | TaxonomyError],
 ) -> None:
-    """Refuse values that a declared domain does not hold. They are records' values, so they are counted, not named."""
+    """Refuse values that a declared domain does not hold. They are records' values, so they are counted and their rows
+    told, not named.
+
+    Args:
+        positions: (value,) the place of each distinct value in the domain, -1 for none.
+        values: (value,) the distinct values.
+        rows: (row,) the place of each row's value; missing rows have the place after the last.
+        where: What does not hold them, in words.
+        error: The kind of error.
+    """
     unknown = int(np.count_nonzero(positions < 0))
     if unknown:
+        first = np.flatnonzero(np.append(positions < 0, False)[rows])[:3] + 1
         raise error(
-            f"column '{values.name}': {unknown} of its {len(values)} distinct value(s) are not in {where}; add them "
-            "there or mend the data."
+            f"column '{values.name}': {unknown} of its {len(values)} distinct value(s) are not in {where} (first in "
+            f"row {', '.join(map(str, first.tolist()))}); add them there or mend the data."
         )

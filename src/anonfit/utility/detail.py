@@ -30,7 +30,7 @@ MANY = 1 << 23
 """More pairs of a set and a cell are not kept, and looked at in fewer rounds."""
 FEW_ROUNDS = 3
 DENSE = 1 << 22
-"""With more possible keys, keys are sorted instead of counted."""
+"""With more possible keys, or many more than there are, keys are sorted instead of counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def _counted(
     keys: NDArray[np.int64], persons: NDArray[np.int64], size: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The different keys, all below `size`, and the persons of each."""
-    if size <= DENSE:
+    if size <= min(DENSE, 16 * len(keys)):
         total = np.bincount(keys, weights=persons).astype(np.int64)
         found = np.flatnonzero(total)
         return found, total[found]

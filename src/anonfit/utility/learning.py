@@ -29,6 +29,8 @@ SURE = 0.9
 """How likely a value must be for the model to be sure of it."""
 MOST_CLASSES = 64
 """Of the classes of a column the commonest are told apart, the others are one."""
+ROWS = 50_000
+"""From more rows not more is learned: of their groups, some that are far from each other are taken."""
 SMALLEST = 1e-12
 
 
@@ -64,14 +66,15 @@ def learn(
     held = _held(secret, records, group, len(used))
     asked = np.flatnonzero(place >= 0)
     at = place[asked]
+    some = np.arange(0, len(used), max(1, len(group) // ROWS))
     with np.errstate(divide="ignore"):
         scores = np.log(held[at])  # (person, class)
     for column, part in enumerate(recoding.columns):
         parts, mine = recoding.boxes.parts(used[at], column), cells[column][asked].astype(np.int64)
-        whole = _shares(recoding, used, column, held.sum(axis=1))
-        for one, persons in enumerate(held.T):
+        whole = _shares(recoding, used[some], column, held[some].sum(axis=1))
+        for one, persons in enumerate(held[some].T):
             # Of a class of few persons little can be learned: one person more has what all have.
-            shares = (_shares(recoding, used, column, persons) * persons.sum() + whole) / (persons.sum() + 1)
+            shares = (_shares(recoding, used[some], column, persons) * persons.sum() + whole) / (persons.sum() + 1)
             inside = _sums(parts, shares, part.size)[parts.of_node]
             scores[:, one] += np.log(np.maximum(shares[mine], SMALLEST) / np.maximum(inside, SMALLEST))
     # To be sure of a rare class means of one of many: of nothing.

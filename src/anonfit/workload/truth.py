@@ -70,7 +70,7 @@ class ColumnValues:
     def ranks(self) -> NDArray[np.int32]:
         """The rank of each distinct value in the declared order."""
         found = name_positions(self.kind.declared.order, self.distinct)
-        require_known(found, self.distinct, where="its order", error=DataError)
+        require_known(found, self.distinct, self.places, where="its order", error=DataError)
         return found
 
     def truth(self, condition: Condition) -> NDArray[np.bool_]:
