@@ -15,7 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anonfit.errors import AnonfitError, AuditFailed, ReleaseError
+from anonfit.errors import AnonfitError, AuditFailed, ReleaseError, refuse_fork
 from anonfit.evidence import audit_made, both_reports, manifest_spec, public_report, require_passed
 from anonfit.files import file_hash, workplace, write_new
 from anonfit.pipeline import Made
@@ -173,6 +173,7 @@ def publish_made(
     """Write, audit and publish a release folder, and the internal record and report beside it; returns the public
     report. `ks` asks for a curve over these k in it.
     """
+    refuse_fork()
     target = Path(target).absolute()
     kind = kind or made.spec.output.format
     check_free(target, replace=replace)

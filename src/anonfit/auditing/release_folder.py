@@ -19,7 +19,7 @@ from anonfit.auditing.recoded import Recoded, read_recoding
 from anonfit.auditing.request import Attacker, OtherRelease, Request
 from anonfit.auditing.result import Audit, Finding
 from anonfit.auditing.risk import THRESHOLDS, Threshold, read_threshold
-from anonfit.errors import RecodingError
+from anonfit.errors import RecodingError, refuse_fork
 
 __all__ = ["audit_data", "audit_release", "other_release"]
 
@@ -55,6 +55,7 @@ def audit_release(
         What was found; `passed` says whether the folder holds what its manifest says.
     """
     # Longer than a function should be only because every option is named and described once.
+    refuse_fork()
     opened = open_folder(Path(folder))
     return audit_data(
         opened.data,
