@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonfit.engines.sinking import write_table
-from anonfit.errors import AnonfitError, AuditFailed, ReleaseError, SpecError, listed
+from anonfit.errors import AnonfitError, AuditFailed, ReleaseError, SpecError, listed, refuse_fork
 from anonfit.evidence import audit_made, both_reports, manifest_spec, public_report, public_rule, require_passed
 from anonfit.files import file_hash, workplace, write_new
 from anonfit.pipeline import Made
@@ -180,6 +180,7 @@ def publish_made(
     """Write, audit and publish a release folder, and the internal record and report beside it; returns the public
     report. `ks` asks for a curve over these k in it.
     """
+    refuse_fork()
     target = Path(target).absolute()
     kind = kind or made.spec.output.format
     made = replaced(made, spec=replaced(made.spec, output=replaced(made.spec.output, format=kind)))

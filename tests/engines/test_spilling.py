@@ -20,9 +20,11 @@ import polars as pl
 import pytest
 
 import anonfit as af
+from anonfit import api
 from anonfit.engines.duckdb import connection as connections
 from anonfit.engines.spilling import spill_folder, sweep_spill
-from anonfit.errors import EngineError, Infeasible, RequestError
+from anonfit.errors import AuditFailed, EngineError, Infeasible, RequestError
+from anonfit.files import workplace
 from anonfit.pipeline import make
 from anonfit.spec_keywords import spec_of_keywords
 
@@ -75,6 +77,54 @@ def test_a_query_can_be_interrupted(tmp_path):
         timer.join()
 
 
+@pytest.mark.parametrize("fetch", ["value", "frame", "columns"])
+def test_a_request_to_end_is_not_taken_for_an_interrupt(tmp_path, monkeypatch, fetch):
+    def end(*_):
+        raise SystemExit(143)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        with connections.connect(tmp_path, memory=256 * 2**20) as connection:
+            timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGTERM))
+            timer.start()
+            with pytest.raises(SystemExit) as ended:
+                getattr(connection, fetch)(
+                    "SELECT sum(hash(a.range, b.range) % 7) FROM range(1000000) a, range(1000000) b"
+                )
+            timer.join()
+            assert ended.value.code == 143
+            assert connection.value("SELECT 7") == 7
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_a_request_to_end_that_nobody_answers_leaves_nothing(tmp_path):
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    with pytest.raises(SystemExit) as ended, spill_folder(tmp_path) as folder, workplace(tmp_path / "out"):
+        (folder / "rows").write_text("x")
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(1)
+    assert ended.value.code == 143
+    assert list(tmp_path.iterdir()) == []
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_nothing_is_shown_of_progress(tmp_path):
+    with connections.connect(tmp_path) as connection:
+        assert connection.value("SELECT current_setting('enable_progress_bar')") is False
+
+
+def test_the_folder_is_gone_although_somebody_keeps_the_error(tmp_path, monkeypatch):
+    def fail(*_):
+        raise AuditFailed("no")
+
+    monkeypatch.setattr(api, "require_passed", fail)
+    with pytest.raises(AuditFailed) as kept:
+        af.anonymize(_spec(_table(500), tmp_path))
+    assert kept.tb is not None
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_folder_is_gone_after_a_failure(tmp_path):
     with pytest.raises(ZeroDivisionError), spill_folder(tmp_path):
         raise ZeroDivisionError
@@ -114,6 +164,7 @@ KILLED = """
 import os, signal, sys
 import polars as pl
 import anonfit as af
+from anonfit import api
 from anonfit.engines.duckdb.engine import DuckDBEngine
 from anonfit.engines.duckdb import writing
 

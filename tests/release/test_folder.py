@@ -209,11 +209,11 @@ def test_threads_that_save_to_one_place_do_not_disturb_each_other(release: af.Re
         try:
             release.save(tmp_path / "out")
         except ReleaseError as error:
-            return str(error).partition(";")[0]
+            return str(error).partition(";")[0].split(" ", 1)[1]
         return "saved"
 
     with ThreadPoolExecutor(4) as pool:
-        assert sorted(pool.map(save, range(4))) == [f"{tmp_path / 'out'} is already there"] * 3 + ["saved"]
+        assert sorted(pool.map(save, range(4))) == ["is already there"] * 3 + ["saved"]
         done = [pool.submit(release.save, tmp_path / "out", replace=True) for _ in range(4)]
         assert [one.result() for one in done] == [tmp_path / "out"] * 4
     af.load(tmp_path / "out")

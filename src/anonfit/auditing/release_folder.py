@@ -23,7 +23,7 @@ from anonfit.auditing.reports import Page, check_report
 from anonfit.auditing.request import Attacker, OtherRelease, Request
 from anonfit.auditing.result import UNKNOWN_PERSONS, Audit, Finding
 from anonfit.auditing.risk import THRESHOLDS, Threshold, read_threshold
-from anonfit.errors import RecodingError, ReleaseError
+from anonfit.errors import RecodingError, ReleaseError, refuse_fork
 
 __all__ = ["audit_data", "audit_release", "other_release"]
 
@@ -69,6 +69,7 @@ def audit_release(
         in sentences.
     """
     # Longer than a function should be only because every option is named and described once.
+    refuse_fork()
     opened = open_folder(Path(folder))
     promise = read_promise(opened.spec)
     asked = _asked(opened, demands, source=source, missing=missing, rows_at_once=rows_at_once)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["Connection", "connect"]
 
 Result = TypeVar("Result")
+AWAKE = 0.05
+"""Seconds after which who waits looks for signals."""
 
 
 class Connection:
@@ -35,12 +37,15 @@ class Connection:
             return work()
         future = self._worker.submit(work)
         try:
-            return future.result()
+            # Not without end: polars hears interrupts, too, in a way that does not wake who waits.
+            while not wait([future], timeout=AWAKE).done:
+                pass
         except BaseException:
             while not future.done():
                 connection.interrupt()
-                wait([future], timeout=0.05)
+                wait([future], timeout=AWAKE)
             raise
+        return future.result()
 
     def _told(self, work: Callable[[], Result], connection: Any = None) -> Result:
         """What some work gives. DuckDB's own texts may hold values of records: only the kind of a failure is told."""
@@ -147,5 +152,6 @@ def connect(folder: Path, *, memory: int | None = None, threads: int = 1) -> Ite
         connection.execute("SET enable_progress_bar = false")  # it would go to standard output
         yield Connection(connection, folder, memory, worker)
     finally:
+        connection.interrupt()
         worker.shutdown()
         connection.close()
