@@ -16,7 +16,6 @@ from tempfile import mkdtemp
 
 import polars as pl
 import pyarrow as pa
-
 from hostile_running import MARK, PEOPLE, SPEC
 
 ESCAPE = "\x1b[31mred\x1b]0;title\x07\x9b2J"

@@ -8,13 +8,11 @@ import io
 
 import polars as pl
 import pyarrow as pa
-
 from hostile_files import (
     ESCAPE,
     SCRIPT,
     TURNED,
     folder,
-    gz_bomb,
     listening,
     loop,
     named,
@@ -26,7 +24,7 @@ from hostile_files import (
     spec,
     zipped,
 )
-from hostile_running import MARK, PEOPLE, SPEC, Case
+from hostile_running import MARK, PEOPLE, Case
 
 UNEVEN = "do not have equally many fields"
 NO_UTF8 = "not UTF-8"
@@ -65,7 +63,11 @@ TEXTS = [
     Case("NUL bytes in values", _csv(TABLE.replace(b"flu", b"f\0u")), DONE, status=0),
     Case("nothing but NUL bytes", _csv(bytes(10_000)), "NUL bytes"),
     Case("invalid UTF-8 in the first lines", _csv(TABLE.replace(b"flu", b"fl\xff")), NO_UTF8),
-    Case("invalid UTF-8 deep in the file", _csv(LONG[:HALF] + b"30,\xfe\xff,x\n" + LONG[LONG.index(b"\n", HALF) + 1 :]), NO_UTF8),  # noqa: E501
+    Case(
+        "invalid UTF-8 deep in the file",
+        _csv(LONG[:HALF] + b"30,\xfe\xff,x\n" + LONG[LONG.index(b"\n", HALF) + 1 :]),
+        NO_UTF8,
+    ),
     Case("half of a sign at the end", _csv(TABLE + "30,m,ä".encode()[:-1] + b"\n"), NO_UTF8),
     Case("a byte order mark", _csv(b"\xef\xbb\xbf" + TABLE), DONE, status=0),
     Case("two byte order marks", _csv(b"\xef\xbb\xbf" * 2 + TABLE), "age"),
@@ -79,14 +81,26 @@ TEXTS = [
     Case("no end of the last line", _csv(TABLE[:-1]), DONE, status=0),
     Case("a field too many", _csv(PEOPLE + f"30,m,{MARK},{MARK}\n"), UNEVEN),
     Case("a field too few", _csv(PEOPLE + "30,m\n"), UNEVEN),
-    Case("a field too many deep in the file", _csv(LONG[:HALF] + b"30,m,x,y\n" + LONG[LONG.index(b"\n", HALF) + 1 :]), UNEVEN),  # noqa: E501
-    Case("a field too few deep in the file", _csv(LONG[:HALF] + b"30,m\n" + LONG[LONG.index(b"\n", HALF) + 1 :]), UNEVEN),  # noqa: E501
+    Case(
+        "a field too many deep in the file",
+        _csv(LONG[:HALF] + b"30,m,x,y\n" + LONG[LONG.index(b"\n", HALF) + 1 :]),
+        UNEVEN,
+    ),
+    Case(
+        "a field too few deep in the file", _csv(LONG[:HALF] + b"30,m\n" + LONG[LONG.index(b"\n", HALF) + 1 :]), UNEVEN
+    ),
     Case("an empty line in the middle", _csv(PEOPLE + "\n" + PEOPLE.partition("\n")[2]), DONE, status=0),
     Case("a quote that is not closed", _csv(PEOPLE + f'30,m,"{MARK}\n'), UNEVEN),
-    Case("a quote that is opened in the first line", _csv('age,sex,"illness\n' + PEOPLE.partition("\n")[2]), "a quote in its first line is not closed"),
+    Case(
+        "a quote that is opened in the first line",
+        _csv('age,sex,"illness\n' + PEOPLE.partition("\n")[2]),
+        "a quote in its first line is not closed",
+    ),
     Case("a quote within a value", _csv(PEOPLE.replace("flu", 'f"lu')), "a quote is not closed"),
     Case("ends of lines within quotes", _csv(PEOPLE.replace(f"{MARK}flu", f'"{MARK}\nflu"')), DONE, status=0),
-    Case("ends of lines of Unicode in values", _csv(PEOPLE.replace("flu", "f\u2028l\u0085u\x0b\x0c\x1c")), DONE, status=0),
+    Case(
+        "ends of lines of Unicode in values", _csv(PEOPLE.replace("flu", "f\u2028l\u0085u\x0b\x0c\x1c")), DONE, status=0
+    ),
     Case("a value of five million signs", _csv(PEOPLE + f"30,m,{MARK * 1_700_000}\n"), DONE, status=0),
     Case("one line of five million signs", _csv("n" * 5_000_000), "no such column"),
     Case("a title above the header", _csv("People of 2019\n" + PEOPLE), "no such column; valid: People of 2019"),
@@ -100,7 +114,13 @@ TEXTS = [
 ]
 
 NAMES = [
-    Case(f"a name with {what}, {kind}", named(name), says, status=status, words=("run", "spec.toml", "--out", "release", "--set", f"output.format={kind}"))
+    Case(
+        f"a name with {what}, {kind}",
+        named(name),
+        says,
+        status=status,
+        words=("run", "spec.toml", "--out", "release", "--set", f"output.format={kind}"),
+    )
     for what, name, says, status in (
         ("escapes", ESCAPE, DONE, 0),
         ("HTML", SCRIPT, DONE, 0),
@@ -118,7 +138,11 @@ PACKED = [
     Case("no gzip at all", _packed("people.csv.gz", TABLE), "cut short, or not what its ending says"),
     Case("gzip and something after it", _packed("people.csv.gz", gzip.compress(TABLE) + b"garbage"), "cut short"),
     Case("no zstd at all", _packed("people.csv.zst", TABLE), DONE, status=0),
-    Case("zstd cut short", _packed("people.csv.zst", bytes(pa.compress(TABLE, codec="zstd", asbytes=True))[:-20]), "(cannot be unpacked|cut short)"),  # noqa: E501
+    Case(
+        "zstd cut short",
+        _packed("people.csv.zst", bytes(pa.compress(TABLE, codec="zstd", asbytes=True))[:-20]),
+        "(cannot be unpacked|cut short)",
+    ),
     Case("an archive that says it is a table", _csv(zipped()), NO_UTF8),
     Case("an archive", _packed("people.zip", zipped()), "unknown kind of file"),
     Case("a workbook", _packed("people.xlsx", zipped()), "unknown kind of file"),
@@ -128,7 +152,11 @@ PACKED = [
     Case("Parquet without rows", _packed("people.parquet", parquet(people_frame().head(0))), "no rows"),
     Case("Parquet without columns", _packed("people.parquet", parquet(pl.DataFrame())), "column"),
     Case("Parquet with lists", _packed("people.parquet", _nested()), "(nested|list|List)"),
-    Case("Parquet with bytes damaged", _packed("people.parquet", parquet(people_frame())[:40] + b"\xff" * 40 + parquet(people_frame())[80:]), "(cannot be read|may be damaged)"),  # noqa: E501
+    Case(
+        "Parquet with bytes damaged",
+        _packed("people.parquet", parquet(people_frame())[:40] + b"\xff" * 40 + parquet(people_frame())[80:]),
+        "(cannot be read|may be damaged)",
+    ),
     Case("no Arrow at all", _packed("people.arrow", TABLE), "cannot be read as"),
     Case("a stream of Arrow", _packed("people.arrow", _stream()), "cannot be read as"),
 ]
@@ -138,12 +166,18 @@ PLACES = [
     Case("a folder as source", {"people.csv": folder}, "is a folder; name the file"),
     Case("a pattern that nothing matches", source("nobody-*.csv"), "no file matches this pattern"),
     Case("a pattern that a folder matches", {"some-1.csv": folder, **source("some-*.csv")}, "is a folder"),
-    Case("files of a pattern with other columns", {"some-1.csv": PEOPLE, "some-2.csv": PEOPLE.replace("sex", "six", 1), **source("some-*.csv")}, "has other columns than"),  # noqa: E501
+    Case(
+        "files of a pattern with other columns",
+        {"some-1.csv": PEOPLE, "some-2.csv": PEOPLE.replace("sex", "six", 1), **source("some-*.csv")},
+        "has other columns than",
+    ),
     Case("a pipe as source", {"people.csv": pipe}, "not a (regular )?file"),
     Case("a socket as source", {"people.csv": listening}, "not a (regular )?file"),
     Case("a link to itself", {"people.csv": loop}, "no such file"),
     Case("a device without an end", {"people.csv": lambda path: path.symlink_to("/dev/zero")}, "not a (regular )?file"),
-    Case("the device that is empty", {"people.csv": lambda path: path.symlink_to("/dev/null")}, "not a (regular )?file"),
+    Case(
+        "the device that is empty", {"people.csv": lambda path: path.symlink_to("/dev/null")}, "not a (regular )?file"
+    ),
     Case("memory of a process", {"people.csv": lambda path: path.symlink_to("/proc/self/mem")}, "(empty|cannot be)"),
     Case("a name that is too long", source("n" * 300 + ".csv"), "no such file"),
     Case("a path that is too long", source("n/" * 2000 + "people.csv"), "no such file"),

@@ -6,7 +6,6 @@ from __future__ import annotations
 from hostile_files import folder, pipe, spec
 from hostile_running import ONCE, RUN, Case
 
-
 SENSITIVE = ('"insensitive"', '"sensitive"')
 
 
@@ -31,7 +30,12 @@ SPECS = [
     Case("a spec that is no TOML", {"spec.toml": "k 5"}, "spec.toml", engines=ONCE),
     Case("a spec in UTF-16", {"spec.toml": "version = 1".encode("utf-16")}, "cannot be read as a spec", engines=ONCE),
     Case("a spec with NUL bytes", {"spec.toml": b"version = 1\0"}, "spec.toml", engines=ONCE),
-    Case("a spec without an end", {"spec.toml": lambda path: path.symlink_to("/dev/zero")}, "not a (regular )?file", engines=ONCE),
+    Case(
+        "a spec without an end",
+        {"spec.toml": lambda path: path.symlink_to("/dev/zero")},
+        "not a (regular )?file",
+        engines=ONCE,
+    ),
     Case("a spec of 5,000 arrays in each other", {"spec.toml": "a = " + "[" * 5000 + "]" * 5000}, "deep", engines=ONCE),
     Case("a spec with a number of 5,000 digits", spec(("k = 5", "k = " + "9" * 5000)), "k|digits", engines=ONCE),
     _spec("a spec of another version", "version", ("version = 1", "version = 99")),
@@ -46,7 +50,14 @@ SPECS = [
     Case("the largest k", spec(("k = 5", "k = 9223372036854775807")), "fewer than k", status=1),
     _spec("unknown keys", "did you mean 'k'", ("k = 5", "k = 5\nkk = 5")),
     _spec("an unknown section", "privcy", more="[privcy]\nk = 3\n"),
-    _spec("columns that are a number", "columns", ("version = 1", "version = 1\ncolumns = 3"), ("[columns.age]", "[other.age]"), ("[columns.sex]", "[other.sex]"), ("[columns.illness]", "[other.illness]")),  # noqa: E501
+    _spec(
+        "columns that are a number",
+        "columns",
+        ("version = 1", "version = 1\ncolumns = 3"),
+        ("[columns.age]", "[other.age]"),
+        ("[columns.sex]", "[other.sex]"),
+        ("[columns.illness]", "[other.illness]"),
+    ),
     _spec("a section that is a list", "privacy", ("[privacy]\nk = 5", "[[privacy]]\nk = 5")),
     _spec("a role that is a list", "role", ('"insensitive"', '["insensitive"]')),
     _spec("an unknown role", "did you mean 'insensitive'", ('"insensitive"', '"insensitiv"')),
@@ -54,23 +65,61 @@ SPECS = [
     Case("a quasi-identifier that the table lacks", spec(more='[columns.zip]\nrole = "quasi-identifier"\n'), "zip"),
     Case("a column without a role", spec(('[columns.sex]\nrole = "quasi-identifier"\n', "")), "'sex'"),
     _spec("no quasi-identifier", "quasi-identifier", ('"quasi-identifier"', '"insensitive"')),
-    _spec("a domain upside down", "domain", ('[columns.sex]', 'domain = [9, 1]\n[columns.sex]')),
-    _spec("a domain that is no number", "domain", ('[columns.sex]', 'domain = [nan, inf]\n[columns.sex]')),
-    _spec("an order with a value twice", "order", ('[columns.sex]\nrole = "quasi-identifier"', '[columns.sex]\nrole = "quasi-identifier"\ntype = "ordinal"\norder = ["m", "f", "m"]')),  # noqa: E501
-    Case("an order without a value", spec(('[columns.sex]\nrole = "quasi-identifier"', '[columns.sex]\nrole = "quasi-identifier"\ntype = "ordinal"\norder = ["m"]')), "sex"),  # noqa: E501
+    _spec("a domain upside down", "domain", ("[columns.sex]", "domain = [9, 1]\n[columns.sex]")),
+    _spec("a domain that is no number", "domain", ("[columns.sex]", "domain = [nan, inf]\n[columns.sex]")),
+    _spec(
+        "an order with a value twice",
+        "order",
+        (
+            '[columns.sex]\nrole = "quasi-identifier"',
+            '[columns.sex]\nrole = "quasi-identifier"\ntype = "ordinal"\norder = ["m", "f", "m"]',
+        ),
+    ),
+    Case(
+        "an order without a value",
+        spec(
+            (
+                '[columns.sex]\nrole = "quasi-identifier"',
+                '[columns.sex]\nrole = "quasi-identifier"\ntype = "ordinal"\norder = ["m"]',
+            )
+        ),
+        "sex",
+    ),
     _spec("a delimiter of two signs", "delimiter", ("[columns.age]", 'delimiter = "::"\n[columns.age]')),
     Case("a delimiter that ends lines", spec(("[columns.age]", 'delimiter = "\\n"\n[columns.age]')), "delimiter"),
     Case("a delimiter that is a quote", spec(("[columns.age]", "delimiter = '\"'\n[columns.age]")), "delimiter"),
     Case("a delimiter beyond ASCII", spec(("[columns.age]", 'delimiter = "→"\n[columns.age]')), "delimiter"),
     _spec("a suppression limit of 2", "suppression_limit", ("k = 5", "k = 5\nsuppression_limit = 2")),
-    _spec("an unknown model", "model", SENSITIVE, more='[[privacy.diversity]]\ncolumn = "illness"\nmodel = "l"\nl = 2\n'),
-    _spec("l of nought", "l", SENSITIVE, more='[[privacy.diversity]]\ncolumn = "illness"\nmodel = "distinct-l"\nl = 0\n'),
-    _spec("an l that is NaN", "l", SENSITIVE, more='[[privacy.diversity]]\ncolumn = "illness"\nmodel = "entropy-l"\nl = nan\n'),
-    Case("an l beyond all values", spec(SENSITIVE, more='[[privacy.diversity]]\ncolumn = "illness"\nmodel = "distinct-l"\nl = 99\n'), "99", status=1),
+    _spec(
+        "an unknown model", "model", SENSITIVE, more='[[privacy.diversity]]\ncolumn = "illness"\nmodel = "l"\nl = 2\n'
+    ),
+    _spec(
+        "l of nought", "l", SENSITIVE, more='[[privacy.diversity]]\ncolumn = "illness"\nmodel = "distinct-l"\nl = 0\n'
+    ),
+    _spec(
+        "an l that is NaN",
+        "l",
+        SENSITIVE,
+        more='[[privacy.diversity]]\ncolumn = "illness"\nmodel = "entropy-l"\nl = nan\n',
+    ),
+    Case(
+        "an l beyond all values",
+        spec(SENSITIVE, more='[[privacy.diversity]]\ncolumn = "illness"\nmodel = "distinct-l"\nl = 99\n'),
+        "99",
+        status=1,
+    ),
     _spec("a selection that is no predicate", "selection", more='[[workload.selections]]\nwhere = "age >="\n'),
-    _spec("a selection with a statement in it", "selection", more="[[workload.selections]]\nwhere = \"age > 3; DROP TABLE x\"\n"),
+    _spec(
+        "a selection with a statement in it",
+        "selection",
+        more='[[workload.selections]]\nwhere = "age > 3; DROP TABLE x"\n',
+    ),
     Case("a selection of another column", spec(more='[[workload.selections]]\nwhere = "zip = 3"\n'), "zip"),
-    _spec("a selection 20,000 deep", "selection|deep|long", more=f"[[workload.selections]]\nwhere = \"{'(' * 20_000}age > 3{')' * 20_000}\"\n"),
+    _spec(
+        "a selection 20,000 deep",
+        "selection|deep|long",
+        more=f'[[workload.selections]]\nwhere = "{"(" * 20_000}age > 3{")" * 20_000}"\n',
+    ),
     Case("a target that the table lacks", spec(more='[workload]\ntargets = ["zip"]\n'), "zip"),
     _spec("a log that is not there", "log.sql", more='[workload.query_log]\npath = "log.sql"\n'),
     _spec("an algorithm of another kind", "algorithm", more='[method]\nalgorithm = ["tdr"]\n'),
@@ -90,7 +139,13 @@ SETTINGS = [
     Case("memory of a kilobyte", {}, "memory", words=(*RUN, "--memory", "1KB"), engines=("duckdb",)),
     _set("a spill folder that is a file", "engine.spill", "engine.spill=people.csv", engines=("duckdb",)),
     _set("a spill folder that cannot be", "engine.spill", "engine.spill=/proc/nowhere", engines=("duckdb",)),
-    _set("a start that is not there", "none.json", "method.algorithm=tdr", "method.start=none.json", "columns.illness.role=target"),
+    _set(
+        "a start that is not there",
+        "none.json",
+        "method.algorithm=tdr",
+        "method.start=none.json",
+        "columns.illness.role=target",
+    ),
     _words("an engine with a setting in it", "engine", *RUN, "--engine", 'memory"\nmemory="1GB'),
     _words("an unknown engine", "did you mean 'spark'", *RUN, "--engine", "sprak"),
     _words("a curve of words", "--curve needs whole numbers", *RUN, "--curve", "five"),

@@ -9,7 +9,10 @@ from hostile_files import FORMULA, SCRIPT, ages, counted, folder, rows, spec, ta
 from hostile_running import MARK, PEOPLE, Case
 
 DONE = '(Published|"passed": true)'
-CONTINUOUS = ('[columns.age]\nrole = "quasi-identifier"', '[columns.age]\nrole = "quasi-identifier"\ntype = "continuous"')
+CONTINUOUS = (
+    '[columns.age]\nrole = "quasi-identifier"',
+    '[columns.age]\nrole = "quasi-identifier"\ntype = "continuous"',
+)
 DATE = (CONTINUOUS[0], CONTINUOUS[1].replace("continuous", "date"))
 TARGET = ('role = "insensitive"', 'role = "target"\ntype = "continuous"')
 HUGE = rows(lambda index: f"{20 + index % 40},m,{(-1) ** index * (9 + index % 3 / 4)}e307")
@@ -33,11 +36,30 @@ def _deep(depth: int) -> str:
 NUMBERS = [
     Case("numbers near the largest", {"people.csv": ages("1e308", "-1e308", "9e307")}, DONE, status=0),
     Case("numbers near the largest as a target", {"people.csv": HUGE, **_aimed("lsd")}, "too large to be squared"),
-    Case("numbers near the largest, clustering", {"people.csv": HUGE, **spec(more='[method]\ncriterion = "clustering"\n')}, DONE, status=0),
-    Case("ages near the largest, clustering", {"people.csv": ages("1e308", "-1e308", "9e307"), **spec(more='[method]\ncriterion = "clustering"\n')}, DONE, status=0),
-    Case("missing targets among the largest", {"people.csv": rows(lambda index: f"{20 + index % 40},m,{'' if index == 7 else '1.7e308'}"), **_aimed("lsd")}, "too large to be squared"),
+    Case(
+        "numbers near the largest, clustering",
+        {"people.csv": HUGE, **spec(more='[method]\ncriterion = "clustering"\n')},
+        DONE,
+        status=0,
+    ),
+    Case(
+        "ages near the largest, clustering",
+        {"people.csv": ages("1e308", "-1e308", "9e307"), **spec(more='[method]\ncriterion = "clustering"\n')},
+        DONE,
+        status=0,
+    ),
+    Case(
+        "missing targets among the largest",
+        {"people.csv": rows(lambda index: f"{20 + index % 40},m,{'' if index == 7 else '1.7e308'}"), **_aimed("lsd")},
+        "too large to be squared",
+    ),
     *(
-        Case(f"sensitive numbers near the largest, {model}", {"people.csv": HUGE, **_guarded(model, setting)}, says, status=status)
+        Case(
+            f"sensitive numbers near the largest, {model}",
+            {"people.csv": HUGE, **_guarded(model, setting)},
+            says,
+            status=status,
+        )
         for model, setting, says, status in (
             ("variance", "variance = 1.0", "too large to be squared", 2),
             ("squared-error", "error = 1.0", "too large to be squared", 2),
@@ -49,29 +71,76 @@ NUMBERS = [
     Case("numbers that overflow", {"people.csv": ages("20", "1e999", "-1e999"), **spec(CONTINUOUS)}, "."),
     Case("numbers below the smallest", {"people.csv": ages("5e-324", "1e-310", "-5e-324", "0")}, DONE, status=0),
     Case("zeros of both signs", {"people.csv": ages("0.0", "-0.0", "0")}, DONE, status=0),
-    Case("neighbouring numbers", {"people.csv": ages("0.1", "0.10000000000000002", "0.09999999999999999")}, DONE, status=0),
-    Case("whole numbers of 64 bits", {"people.csv": ages("9223372036854775807", "-9223372036854775808", "0")}, DONE, status=0),
+    Case(
+        "neighbouring numbers",
+        {"people.csv": ages("0.1", "0.10000000000000002", "0.09999999999999999")},
+        DONE,
+        status=0,
+    ),
+    Case(
+        "whole numbers of 64 bits",
+        {"people.csv": ages("9223372036854775807", "-9223372036854775808", "0")},
+        DONE,
+        status=0,
+    ),
     Case("whole numbers beyond 64 bits", {"people.csv": ages("9" * 25, "1", "2"), **spec(CONTINUOUS)}, DONE, status=0),
     Case("a number of 5,000 digits", {"people.csv": ages("9" * 5000, "1", "2"), **spec(CONTINUOUS)}, "age"),
     Case("texts among numbers", {"people.csv": ages("20", "thirty", "40"), **spec(CONTINUOUS)}, "age"),
     Case("a domain that is too small", spec(CONTINUOUS, ('"continuous"', '"continuous"\ndomain = [0, 30]')), "domain"),
-    Case("dates that no calendar has", {"people.csv": ages("2024-02-30", "2024-13-01", "2024-01-01"), **spec(DATE)}, "age"),
-    Case("dates of far years", {"people.csv": ages("0001-01-01", "9999-12-31", "2024-01-01"), **spec(DATE)}, DONE, status=0),
+    Case(
+        "dates that no calendar has",
+        {"people.csv": ages("2024-02-30", "2024-13-01", "2024-01-01"), **spec(DATE)},
+        "age",
+    ),
+    Case(
+        "dates of far years",
+        {"people.csv": ages("0001-01-01", "9999-12-31", "2024-01-01"), **spec(DATE)},
+        DONE,
+        status=0,
+    ),
     Case("dates of year nought", {"people.csv": ages("0000-00-00", "2024-01-01"), **spec(DATE)}, "age"),
     Case("dates of several forms", {"people.csv": ages("2024-01-01", "01.02.2024", "3/4/24"), **spec(DATE)}, "age"),
     Case("nothing in a quasi-identifier", {"people.csv": ages("")}, DONE, status=0),
     Case("nothing in a number", {"people.csv": ages(""), **spec(CONTINUOUS)}, DONE, status=0),
     Case("nothing in a released column", {"people.csv": rows(lambda index: f"{index % 40},m,")}, DONE, status=0),
     Case("nothing in any column", {"people.csv": rows(lambda _: ",,")}, DONE, status=0),
-    Case("nothing in a target", {"people.csv": rows(lambda index: f"{index % 40},m,"), **_aimed("lsd")}, "has no value at all"),
-    Case("missing values refused", {"people.csv": ages("", "20"), **spec(("[columns.age]", 'missing_policy = "error"\n[columns.age]'))}, "missing"),
-    Case("missing values dropped, all of them", {"people.csv": ages(""), **spec(("[columns.age]", 'missing_policy = "drop"\n[columns.age]'))}, "0 person\\(s\\), fewer than k = 5", status=1),
+    Case(
+        "nothing in a target",
+        {"people.csv": rows(lambda index: f"{index % 40},m,"), **_aimed("lsd")},
+        "has no value at all",
+    ),
+    Case(
+        "missing values refused",
+        {"people.csv": ages("", "20"), **spec(("[columns.age]", 'missing_policy = "error"\n[columns.age]'))},
+        "missing",
+    ),
+    Case(
+        "missing values dropped, all of them",
+        {"people.csv": ages(""), **spec(("[columns.age]", 'missing_policy = "drop"\n[columns.age]'))},
+        "0 person\\(s\\), fewer than k = 5",
+        status=1,
+    ),
     Case("the same in every row", {"people.csv": rows(lambda _: f"30,m,{MARK}")}, DONE, status=0),
     Case("one row", {"people.csv": f"age,sex,illness\n30,m,{MARK}\n"}, "1 person\\(s\\), fewer than k = 5", status=1),
-    Case("one row at k = 1", {"people.csv": f"age,sex,illness\n30,m,{MARK}\n", **spec(("k = 5", "k = 1"))}, DONE, status=0),
+    Case(
+        "one row at k = 1",
+        {"people.csv": f"age,sex,illness\n30,m,{MARK}\n", **spec(("k = 5", "k = 1"))},
+        DONE,
+        status=0,
+    ),
     Case("another text in every row", {"people.csv": rows(lambda index: f"30,s{index},{MARK}{index}")}, "illness"),
-    Case("formulas in cells", {"people.csv": PEOPLE.replace("flu", "").replace(MARK, FORMULA), **spec(more='[output]\nformat = "csv"\n')}, "formula", status=0),
-    Case("HTML in values", {"people.csv": PEOPLE.replace(f"{MARK}flu", SCRIPT).replace(",m,", f",{SCRIPT},")}, DONE, status=0),
+    Case(
+        "formulas in cells",
+        {"people.csv": PEOPLE.replace("flu", "").replace(MARK, FORMULA), **spec(more='[output]\nformat = "csv"\n')},
+        "formula",
+        status=0,
+    ),
+    Case(
+        "HTML in values",
+        {"people.csv": PEOPLE.replace(f"{MARK}flu", SCRIPT).replace(",m,", f",{SCRIPT},")},
+        DONE,
+        status=0,
+    ),
     Case("escapes in values", {"people.csv": PEOPLE.replace(",m,", ",\x1b[31mm\x9b\u202e,")}, DONE, status=0),
 ]
 
@@ -98,7 +167,16 @@ COUNTS = [
 TREE = {"name": "*", "children": [{"name": "m"}, {"name": "f"}]}
 
 TAXONOMIES = [
-    Case("no such taxonomy", spec(('[columns.sex]\nrole = "quasi-identifier"', '[columns.sex]\nrole = "quasi-identifier"\ntaxonomy = "none.csv"')), "none.csv"),
+    Case(
+        "no such taxonomy",
+        spec(
+            (
+                '[columns.sex]\nrole = "quasi-identifier"',
+                '[columns.sex]\nrole = "quasi-identifier"\ntaxonomy = "none.csv"',
+            )
+        ),
+        "none.csv",
+    ),
     Case("an empty taxonomy", taxonomy("sex.csv", ""), "empty"),
     Case("an empty tree", taxonomy("sex.json", "{}"), "sex.json"),
     Case("a taxonomy that is no JSON", taxonomy("sex.json", "{"), "sex.json"),
@@ -115,7 +193,26 @@ TAXONOMIES = [
     Case("a taxonomy of another kind", taxonomy("sex.xml", "<m/>"), "xml"),
     Case("a folder as taxonomy", {**taxonomy("sex.csv", ""), "sex.csv": folder}, "cannot be read"),
     Case("a taxonomy 100,000 deep, JSON", taxonomy("sex.json", _deep(100_000)), "deep"),
-    Case("a taxonomy 5,000 deep, text", taxonomy("sex.txt", "".join(f"{'  ' * depth}n{depth}\n" for depth in range(5000)) + "  m\n  f\n"), "."),
-    Case("a taxonomy 5,000 deep, ARX", taxonomy("sex.csv", ";".join(["m", *(f"n{depth}" for depth in range(5000))]) + "\n" + ";".join(["f", *(f"n{depth}" for depth in range(5000))]) + "\n"), "."),
-    Case("a taxonomy with HTML and escapes", taxonomy("sex.json", json.dumps({"*": {f"{SCRIPT}\x1b[1m\u202e": {"m": {}}, "z": {"f": {}}}})), DONE, status=0),
+    Case(
+        "a taxonomy 5,000 deep, text",
+        taxonomy("sex.txt", "".join(f"{'  ' * depth}n{depth}\n" for depth in range(5000)) + "  m\n  f\n"),
+        ".",
+    ),
+    Case(
+        "a taxonomy 5,000 deep, ARX",
+        taxonomy(
+            "sex.csv",
+            ";".join(["m", *(f"n{depth}" for depth in range(5000))])
+            + "\n"
+            + ";".join(["f", *(f"n{depth}" for depth in range(5000))])
+            + "\n",
+        ),
+        ".",
+    ),
+    Case(
+        "a taxonomy with HTML and escapes",
+        taxonomy("sex.json", json.dumps({"*": {f"{SCRIPT}\x1b[1m\u202e": {"m": {}}, "z": {"f": {}}}})),
+        DONE,
+        status=0,
+    ),
 ]

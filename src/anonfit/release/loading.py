@@ -38,7 +38,9 @@ def _table(folder: Path, manifest: Mapping[str, Any]) -> pl.DataFrame:
             # Types are inferred of what was no text: texts stay texts even where all look like numbers.
             return pl.scan_csv(
                 path,
-                with_column_names=lambda names: [name.replace('""', '"') for name in names],  # polars leaves them doubled
+                with_column_names=lambda names: [
+                    name.replace('""', '"') for name in names
+                ],  # polars leaves them doubled
                 schema_overrides=dict.fromkeys(manifest["data"]["texts"], pl.String),
                 infer_schema_length=None,
                 glob=False,

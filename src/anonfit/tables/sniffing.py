@@ -19,12 +19,14 @@ from typing import IO
 
 from anonfit.errors import DataError
 
-__all__ = ["CsvShape", "has_even_lines", "sniff", "without_empty_lines"]
+__all__ = ["CsvShape", "has_even_lines", "sniff", "unpacked_size", "without_empty_lines"]
 
 DELIMITERS = ",;\t|"
 PIECE = 1 << 24
 """Bytes of a file that are looked at in one go."""
 SAMPLE = 1 << 16
+UNPACKED = {".gz": 1032, ".zst": 1 << 15}
+"""Bytes that a packed byte can become at most."""
 # Only texts that are written back as they were read may become numbers: 007 stays a text.
 WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})")
 NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
@@ -182,8 +184,8 @@ def _sniff(
     records = list(_rows(text, delimiter))
     if not records:
         raise DataError(
-            f"{path.name} cannot be divided into lines; if they end with a carriage return alone, save it with the line "
-            "ends of Unix or Windows."
+            f"{path.name} cannot be divided into lines; if they end with a carriage return alone, save it with the "
+            "line ends of Unix or Windows."
         )
     if len(records) == 1 and text.count('"') % 2:
         raise DataError(f"{path.name}: a quote in its first line is not closed.")
@@ -250,6 +252,29 @@ def has_even_lines(path: Path, shape: CsvShape, records: int) -> bool:
             delimiters += sum(part.count(shape.delimiter.encode()) for part in parts[int(is_quoted) :: 2])
             is_quoted ^= len(parts) % 2 == 0
     return delimiters == records * (len(shape.names) - 1)
+
+
+def unpacked_size(path: Path, most: int) -> int:
+    """Bytes of a file when it is unpacked, counted until they are more than `most`: a few may become very many."""
+    size = path.stat().st_size
+    if size * UNPACKED.get(path.suffix, 1) <= most or path.suffix not in UNPACKED:
+        return size
+    if path.suffix == ".zst":
+        try:
+            from pyarrow import CompressedInputStream, OSFile
+        except ModuleNotFoundError:
+            return size
+        opened: IO[bytes] = CompressedInputStream(OSFile(str(path)), "zstd")
+    else:
+        opened = _unpacked(path)
+    found = 0
+    try:
+        with opened as file:
+            while found <= most and (piece := file.read(PIECE)):
+                found += len(piece)
+    except (OSError, EOFError, zlib.error):
+        pass  # whoever reads it tells what is wrong
+    return found
 
 
 def _unpacked(path: Path) -> IO[bytes]:

@@ -51,7 +51,9 @@ class Connection:
                 raise KeyboardInterrupt from None
             raise
         except duckdb.Error as error:
-            raise EngineError(f"engine duckdb: a query failed ({type(error).__name__}); the source may be damaged.") from None
+            raise EngineError(
+                f"engine duckdb: a query failed ({type(error).__name__}); the source may be damaged."
+            ) from None
 
     def _full(self) -> EngineError:
         return EngineError(
