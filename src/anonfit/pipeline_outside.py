@@ -34,7 +34,7 @@ from anonfit.binding import (
     tree_of,
     workload_of,
 )
-from anonfit.engines.fitting import COMFORTABLE, available_memory, needed_memory
+from anonfit.engines.fitting import COMFORTABLE, needed_memory
 from anonfit.engines.levels.growing import HAND_OVER
 from anonfit.engines.spark.sources import PARTITION
 from anonfit.engines.spilling import spill_folder
@@ -50,7 +50,7 @@ from anonfit.tables.ingesting import ingest, scan_of
 from anonfit.tables.reading import ReadOptions
 from anonfit.tables.schema import Role, Schema
 from anonfit.tables.spark_frames import is_spark
-from anonfit.threads import thread_count
+from anonfit.threads import available_memory, thread_count
 from anonfit.trees.outside import anonymize_by_tree_outside
 
 if TYPE_CHECKING:

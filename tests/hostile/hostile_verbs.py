@@ -4,9 +4,24 @@
 from __future__ import annotations
 
 import os
+import resource
+import signal
 
-from hostile_files import ESCAPE, SCRIPT, TURNED, folder, loop, named, pipe, release, unnamable
-from hostile_running import MARK, ONCE, PEOPLE, RUN, Case
+from hostile_files import (
+    ESCAPE,
+    SCRIPT,
+    TURNED,
+    folder,
+    gz_bomb,
+    loop,
+    named,
+    pipe,
+    release,
+    source,
+    unnamable,
+    zst_bomb,
+)
+from hostile_running import BOTH, MARK, ONCE, PEOPLE, RUN, Case
 
 DONE = '(Published|"passed": true)'
 
@@ -20,6 +35,30 @@ def _json_deep(depth: int) -> str:
 
 
 STRANGERS = [
+    *(
+        Case(
+            f"{what} in what tree shows",
+            {**named(name), "spec.toml": named(name)["spec.toml"].replace('"insensitive"', '"target"')},
+            "Published|passed",
+            words=("tree", "spec.toml", "--out", "tree"),
+            status=0,
+            engines=ONCE,
+            shows_values=True,
+        )
+        for what, name in (("escapes", ESCAPE), ("HTML", SCRIPT), ("a turned direction", TURNED))
+    ),
+    *(
+        Case(
+            f"{what} in the tree of a stranger",
+            {"there": release(name, kind="tree")},
+            "public|class",
+            words=("tree", "--from", "there"),
+            status=0,
+            engines=ONCE,
+            shows_values=True,
+        )
+        for what, name in (("escapes", ESCAPE), ("a turned direction", TURNED))
+    ),
     _case("an audit of nothing", "no such file or release folder", "audit", "nothing.csv"),
     _case("an audit of a folder that is no release", "manifest", "audit", "there", there=folder),
     _case("an audit without quasi-identifiers", "--quasi-identifiers", "audit", "people.csv"),
@@ -184,15 +223,6 @@ SHOWN = [
         ),
         Case(
             f"{what} in what audit shows",
-            {"there": release(name)},
-            "k = |passed",
-            words=("audit", "there", "--source", "people.csv"),
-            status=0,
-            engines=ONCE,
-        )
-        if False
-        else Case(
-            f"{what} in what audit shows",
             {**named(name), "there": release(name)},
             "k = |passed",
             words=("audit", "there", "--source", "people.csv"),
@@ -235,8 +265,104 @@ OUTPUTS = [
     Case(
         "a source whose name is no UTF-8",
         {"x": unnamable},
-        "",
+        "not UTF-8",
         words=("init", os.fsdecode(b"pe\xff\xfeople.csv"), "--out", "new.toml"),
         engines=ONCE,
+    ),
+]
+
+
+MEANWHILE = [
+    *(
+        Case(
+            f"the source vanishes while {doing}",
+            {},
+            "(Published|passed|people.csv)",
+            status=status,
+            meanwhile=(stage, lambda folder: (folder / "people.csv").unlink()),
+            engines=("memory",),
+        )
+        for stage, doing, status in (("Reading", "it is to be read", 2), ("Coding", "it is coded", 0))
+    ),
+    *(
+        Case(
+            f"a signal {number.name} while {doing}",
+            {},
+            says,
+            status=128 + number,
+            meanwhile=(stage, lambda _, number=number: os.kill(os.getpid(), number)),
+            engines=engines,
+        )
+        for number, says in (
+            (signal.SIGINT, "interrupted; nothing was published"),
+            (signal.SIGTERM, "terminated; nothing was published"),
+        )
+        for stage, doing, engines in (("Coding", "rows are coded", BOTH), ("Auditing", "the file is audited", BOTH))
+    ),
+    Case(
+        "somebody takes the place meanwhile",
+        {},
+        "release",
+        meanwhile=("Auditing", lambda folder: (folder / "release").write_text("mine")),
+    ),
+]
+
+HOME = {"HOME": "-", "XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME", "-")}
+PROCESSES = [
+    Case("addresses of one gigabyte", {}, "may address 1.0 GiB of memory only", limits={resource.RLIMIT_AS: 1 << 30}),
+    Case("a file may have 1,000 bytes", {}, "full|space|large|cannot be", limits={resource.RLIMIT_FSIZE: 1000}),
+    Case("a file may have 20,000 bytes", {}, "full|space|large|cannot be", limits={resource.RLIMIT_FSIZE: 20_000}),
+    Case("no home", {}, DONE, status=0, environment=HOME, engines=("memory",)),
+    Case("no folder for temporary files", {}, DONE, status=0, environment={"TMPDIR": "/nowhere"}),
+    Case(
+        "the locale C",
+        {},
+        DONE,
+        status=0,
+        environment={"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+        engines=("memory",),
+    ),
+    Case(
+        "output in ASCII",
+        named("größe"),
+        DONE,
+        status=0,
+        environment={"PYTHONIOENCODING": "ascii"},
+        engines=("memory",),
+    ),
+]
+
+BIG = 1 << 20
+LARGE = [
+    Case("a table larger than memory", {}, "larger than the memory that is free", memory=100, engines=("memory",)),
+    Case(
+        "a gzip bomb",
+        {"people.csv.gz": gz_bomb(30 * BIG), **source("people.csv.gz")},
+        "larger than the memory that is free",
+        memory=10 * BIG,
+    ),
+    Case(
+        "a zstd bomb",
+        {"people.csv.zst": zst_bomb(30 * BIG), **source("people.csv.zst")},
+        "larger than the memory that is free",
+        memory=10 * BIG,
+    ),
+    Case(
+        "a bomb for a proposal",
+        {"people.csv.gz": gz_bomb(30 * BIG)},
+        "larger than the memory that is free",
+        words=("init", "people.csv.gz", "--out", "new.toml"),
+        memory=10 * BIG,
+        engines=ONCE,
+    ),
+    Case(
+        "a million columns",
+        {
+            "people.csv": ",".join(f"c{number}" for number in range(1_000_000))
+            + "\n"
+            + ",".join("1" for _ in range(1_000_000))
+            + "\n"
+        },
+        ".",
     ),
 ]

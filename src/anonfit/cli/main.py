@@ -402,7 +402,9 @@ def _version(asked: bool) -> None:
 def _options(
     _: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
 ) -> None:
-    pass
+    from anonfit.cli.showing import check_addresses
+
+    check_addresses()
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:

@@ -13,14 +13,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from anonfit.errors import AnonfitError, SpecError, printable
+from anonfit.errors import AnonfitError, RequestError, SpecError, printable
 from anonfit.progress import Stage
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = ["console", "print_json", "results", "show_failure", "show_usage", "stages", "table"]
+__all__ = ["check_addresses", "console", "print_json", "results", "show_failure", "show_usage", "stages", "table"]
 
 
 def console() -> Console:
@@ -82,8 +82,24 @@ def table(head: Sequence[str], rows: Sequence[Sequence[Any]], *, numbers: Sequen
     return found
 
 
+LEAST_ADDRESSES = 4 << 30
+"""Libraries reserve far more addresses than they use, and end the process where they cannot."""
 NO_MEMORY = "there is too little memory for this table; give more, or take the engine duckdb"
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def check_addresses() -> None:
+    """Refuse a process that may address too little memory, before a library ends it without a word."""
+    try:
+        import resource
+    except ModuleNotFoundError:  # a system without such limits
+        return
+    most = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if most != resource.RLIM_INFINITY and most < LEAST_ADDRESSES:
+        raise RequestError(
+            f"this process may address {most / 2**30:.1f} GiB of memory only (ulimit -v), which its libraries need "
+            f"before any table; allow {LEAST_ADDRESSES >> 30} GiB, and bound what is used by --engine duckdb --memory."
+        )
 
 
 def _told(error: BaseException) -> tuple[str, str]:

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much memory a table needs when it is made a release in memory, and how much there is."""
+"""How much memory a table needs when it is made a release in memory."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 from anonfit.tables.databases import DatabaseSource
 from anonfit.tables.reading import files_of, table_format
 
-__all__ = ["available_memory", "needed_memory"]
+__all__ = ["needed_memory"]
 
 TIMES = 4
 """The table itself, its coded rows twice, and what the audit keeps of both."""
@@ -21,20 +20,6 @@ UNPACKED = {"csv": 1.5, "packed": 8.0, "arrow": 1.5, "parquet": 6.0}
 """How many bytes a byte of a file becomes, if nothing better is known."""
 NUMBER, TEXT = 8, 24
 """Bytes of a value."""
-
-
-def available_memory() -> int:
-    """Bytes of memory that are free, or can be had at once."""
-    try:
-        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    except (OSError, ValueError, IndexError):
-        pass
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-    except (ValueError, OSError, AttributeError):
-        return 4 * 2**30
 
 
 def _file(path: Path, names: Collection[str]) -> float:

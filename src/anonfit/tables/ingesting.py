@@ -21,11 +21,12 @@ from anonfit.tables.reading import (
     files_of,
     kind_of_error,
     read_table,
+    refuse_too_large,
     table_format,
     unpadded,
     value_tries,
 )
-from anonfit.tables.sniffing import CsvShape, has_even_lines
+from anonfit.tables.sniffing import UNPACKED, CsvShape, has_even_lines
 
 if TYPE_CHECKING:
     import polars as pl
@@ -154,6 +155,8 @@ def _from_text(source: Any, paths: Sequence[Path], options: ReadOptions, folder:
     """Text files, each read once if it is what its samples show."""
     files, schemas = [], []
     for number, path in enumerate(paths):
+        if path.suffix in UNPACKED:
+            refuse_too_large(path)  # it is unpacked in memory
         shape = csv_shape(path, options)
         file = folder / f"source-{number}.parquet"
         schemas.append(_typed(path, shape, options, file))

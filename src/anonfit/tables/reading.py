@@ -17,8 +17,9 @@ from anonfit.errors import DataError, listed, refuse_fork
 from anonfit.strict_json import refuse_endless
 from anonfit.tables.databases import DatabaseSource
 from anonfit.tables.frames import categorized, from_frame
-from anonfit.tables.sniffing import CsvShape, sniff, uneven_line, without_empty_lines
+from anonfit.tables.sniffing import CsvShape, sniff, uneven_line, unpacked_size, without_empty_lines
 from anonfit.tables.spark_frames import is_spark, spark_names
+from anonfit.threads import available_memory
 
 if TYPE_CHECKING:
     import polars as pl
@@ -33,6 +34,7 @@ __all__ = [
     "files_of",
     "kind_of_error",
     "read_table",
+    "refuse_too_large",
     "table_format",
     "unpadded",
     "value_tries",
@@ -235,10 +237,21 @@ def value_tries(texts: pl.Expr, kind: str, decimal_comma: bool) -> list[pl.Expr]
     return [numbers.cast(pl.Int64, strict=False), numbers.cast(pl.Float64, strict=False)]
 
 
+def refuse_too_large(path: Path) -> None:
+    """Refuse a file that cannot fit in memory, packed or not: what then happens is no error that can be told."""
+    free = available_memory()
+    if unpacked_size(path, free) > free:
+        raise DataError(
+            f"{path.name} is larger than the memory that is free ({free / 2**30:.2f} GiB); give more, or take the "
+            "engine duckdb and a file that is not packed."
+        )
+
+
 def _read_file(path: Path, options: ReadOptions, categories: Mapping[str, pl.DataType]) -> pl.DataFrame:
     import polars as pl
 
     kind = table_format(path)
+    refuse_too_large(path)
     if kind == "csv":
         return _read_csv(path, options, categories)
     try:

@@ -20,7 +20,7 @@ from typing import IO
 
 from anonfit.errors import DataError
 
-__all__ = ["CsvShape", "has_even_lines", "sniff", "uneven_line", "without_empty_lines"]
+__all__ = ["CsvShape", "has_even_lines", "sniff", "uneven_line", "unpacked_size", "without_empty_lines"]
 
 DELIMITERS = ",;\t|"
 PIECE = 1 << 24
@@ -30,6 +30,8 @@ SAMPLE_LINES = 20
 LONGEST_HEAD = 1 << 25
 """Bytes that are read to see whole lines, however long they are."""
 EXCEL_MARK = re.compile(r"sep=.?", re.IGNORECASE)
+UNPACKED = {".gz": 1032, ".zst": 1 << 15}
+"""Bytes that a packed byte can become at most."""
 # Only texts that are written back as they were read may become numbers: 007 stays a text.
 WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})")
 NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
@@ -317,6 +319,29 @@ def has_even_lines(path: Path, shape: CsvShape, records: int) -> bool:
             delimiters += sum(part.count(shape.delimiter.encode()) for part in parts[int(is_quoted) :: 2])
             is_quoted ^= len(parts) % 2 == 0
     return delimiters == records * (len(shape.names) - 1)
+
+
+def unpacked_size(path: Path, most: int) -> int:
+    """Bytes of a file when it is unpacked, counted until they are more than `most`: a few may become very many."""
+    size = path.stat().st_size
+    if size * UNPACKED.get(path.suffix, 1) <= most or path.suffix not in UNPACKED:
+        return size
+    if path.suffix == ".zst":
+        try:
+            from pyarrow import CompressedInputStream, OSFile
+        except ModuleNotFoundError:
+            return size
+        opened: IO[bytes] = CompressedInputStream(OSFile(str(path)), "zstd")
+    else:
+        opened = _unpacked(path)
+    found = 0
+    try:
+        with opened as file:
+            while found <= most and (piece := file.read(PIECE)):
+                found += len(piece)
+    except (OSError, EOFError, zlib.error):
+        pass  # whoever reads it tells what is wrong
+    return found
 
 
 def _unpacked(path: Path) -> IO[bytes]:

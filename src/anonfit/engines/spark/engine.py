@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.engines.contract import Counted, CountRequest, Draw, Field, Move, Placing, Written
-from anonfit.engines.fitting import available_memory
 from anonfit.engines.spark.packs import CONTENT, NODE, RAW
 from anonfit.engines.spark.routing import Tally, routed, sizes_of, tally
 from anonfit.engines.spark.rows import ALL, KEPT, KNOWN, LEFT_OUT, PARTITIONS, Survey, form_of, held_name
@@ -25,6 +24,7 @@ from anonfit.engines.spark.writing import write_sorted
 from anonfit.engines.taking import in_batches
 from anonfit.engines.types import plain, released
 from anonfit.errors import DataError, TooManyGroups
+from anonfit.threads import available_memory
 
 if TYPE_CHECKING:
     import polars as pl
