@@ -125,6 +125,7 @@ def one_region(release: Release, texts: Sequence[str]) -> Box:
 
 def demands(release: Release) -> None:
     """Every group of every set has its persons, and meets every demand."""
+    need(release.rows, "there are no rows")
     for what, _ in failing(release, release.members):
         raise Wrong(f"a group misses {what}")
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import random
 import shutil
@@ -106,28 +107,33 @@ def data_cut_short(p: Planted, rng: random.Random) -> After:
 # --- the bytes of the data file -----------------------------------------------------------------------------------
 
 
-def lines(p: Planted, change: Callable[[list[str]], list[str]]) -> After:
-    """Change the lines of a CSV file."""
-    if p.file.suffix != ".csv" or any("\n" in str(v) for row in p.data.rows() for v in row):
-        never("no lines")
-    return lambda: p.file.write_text("\n".join(change(p.file.read_text("utf-8").split("\n"))), "utf-8") and None
+def lines(p: Planted, change: Callable[[list[list[str]]], list[list[str]]]) -> After:
+    """Change the rows of a CSV file."""
+    if p.file.suffix != ".csv" or len(p.data.columns) < 2:
+        never("no fields")
+
+    def after() -> None:
+        with p.file.open(newline="", encoding="utf-8") as file:
+            rows = change(list(csv.reader(file)))
+        with p.file.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file, lineterminator="\n").writerows(rows)
+
+    return after
 
 
 @kind
 def csv_with_a_field_too_many(p: Planted, rng: random.Random) -> After:
-    return lines(p, lambda rows: [rows[0], *(f"{line},x" if line else line for line in rows[1:])])
+    return lines(p, lambda rows: [rows[0], *([*row, "x"] for row in rows[1:])])
 
 
 @kind
 def csv_with_a_field_too_many_in_one_row(p: Planted, rng: random.Random) -> After:
-    return lines(p, lambda rows: [*rows[:2], rows[2] + ",x", *rows[3:]])
+    return lines(p, lambda rows: [*rows[:2], [*rows[2], "x"], *rows[3:]])
 
 
 @kind
 def csv_with_a_field_too_few(p: Planted, rng: random.Random) -> After:
-    if len(p.data.columns) < 2:
-        never("one column")
-    return lines(p, lambda rows: [*rows[:2], rows[2].rpartition(",")[0], *rows[3:]])
+    return lines(p, lambda rows: [*rows[:2], rows[2][:-1], *rows[3:]])
 
 
 def table(p: Planted) -> Any:
