@@ -231,4 +231,3 @@ def leaks(seed: int, engine: str, folder: Path) -> list[str]:
     assert len(extended.data) <= rows
     written = extended.save(folder / "extended", format=form)
     return found + marks.found_in(frame_bytes(extended.data)) + marks.found_in(folder_bytes(written))
-

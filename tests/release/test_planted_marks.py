@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from planted_marks import Marks, folder_bytes, frame_bytes, leaks, planted_table, unpacked
 
 import anonfit as af
-from planted_marks import Marks, folder_bytes, frame_bytes, leaks, planted_table, unpacked
 
 
 @pytest.mark.parametrize("engine", ["memory", "duckdb"])

@@ -48,4 +48,3 @@ def _csv_faults(path: Path) -> set[str]:
             if file.read(written.tell()) != written.getvalue():
                 return fault
         return fault if file.read(1) else set()
-

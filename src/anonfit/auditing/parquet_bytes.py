@@ -12,11 +12,11 @@ import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from dataclasses import dataclass, field
+from itertools import pairwise
 from mmap import mmap
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 
@@ -128,7 +128,7 @@ def parquet_faults(path: Path) -> set[str]:
 
 
 def _metadata_faults(footer: dict[int, Any], schema: pl.Schema) -> set[str]:
-    """The footer's texts are names of columns, the name of the writer, and the types of the columns in Arrow's words."""
+    """The footer's texts are names of columns, the writer's name, and the types of columns in Arrow's words."""
     faults = set()
     notes = footer.pop(5, [])
     if [note.get(1) for note in notes] not in ([], [b"ARROW:schema"]):
@@ -272,5 +272,5 @@ def _equals(raw: bytes, value: Any, kind: int) -> bool:
     if isinstance(value, float):
         form = {2: "<e", 4: "<f", 8: "<d"}.get(len(raw))
         return form is not None and struct.unpack(form, raw)[0] == value
-    order = "big" if kind == _FIXED else "little"
+    order: Literal["big", "little"] = "big" if kind == _FIXED else "little"
     return isinstance(value, int) and int.from_bytes(raw, order) == value % 256 ** len(raw)

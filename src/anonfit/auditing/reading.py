@@ -18,7 +18,7 @@ from polars.exceptions import PolarsError
 from anonfit.auditing.numbering import as_pointers, few_texts
 from anonfit.errors import DataError, did_you_mean
 
-__all__ = ["Table", "open_table", "reading_options", "require_columns", "unreadable", "unquoted"]
+__all__ = ["Table", "open_table", "reading_options", "require_columns", "unquoted", "unreadable"]
 
 _DELIMITERS = (",", ";", "\t", "|")
 _PACKED = (".gz", ".zst")

@@ -43,7 +43,9 @@ def show_release(
 
     found = summary(report, folder) | dict(more or {})
     if report["formulas"]:
-        console().print(Text(f"Not covered: {FORMULAS.format(listed(report['formulas'], 20))}", style="yellow"), soft_wrap=True)
+        console().print(
+            Text(f"Not covered: {FORMULAS.format(listed(report['formulas'], 20))}", style="yellow"), soft_wrap=True
+        )
     if as_json:
         print_json(found)
         return

@@ -44,8 +44,8 @@ def sink(
 
 
 def write_table(table: pl.DataFrame | pl.LazyFrame, path: Path, kind: str) -> None:
-    """Write a table as a file of a format. Arrow's older form of texts has no room for other texts than those of the rows, so that
-    the audit can tell from lengths alone that there are none.
+    """Write a table as a file of a format. Arrow's older form of texts has no room for other texts than those of the
+    rows, so that the audit can tell from lengths alone that there are none.
     """
     import polars as pl
 

@@ -41,7 +41,8 @@ def _table(folder: Path, manifest: Mapping[str, Any]) -> pl.DataFrame:
                 schema_overrides=dict.fromkeys(manifest["data"]["texts"], pl.String),
                 infer_schema_length=None,
                 glob=False,
-                with_column_names=lambda names: [name.replace('""', '"') for name in names],  # polars leaves them doubled
+                # Quotes in a header stay doubled when polars reads it.
+                with_column_names=lambda names: [name.replace('""', '"') for name in names],
             ).collect()
         return pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_ipc(path)
     except pl.exceptions.PolarsError:

@@ -63,8 +63,8 @@ CHOSEN_SELECTIONS = (
     "Who chose the selections and knows their texts: the figures of many that are nearly equal tell more than one."
 )
 FORMULAS = (
-    "Texts that a spreadsheet may run as formulas, as they begin with =, +, -, @, a tab or a line break, in {}: they are "
-    "released as they are. Import the file with its columns as text, or read it by a program."
+    "Texts that a spreadsheet may run as formulas, as they begin with =, +, -, @, a tab or a line break, in {}: they "
+    "are released as they are. Import the file with its columns as text, or read it by a program."
 )
 CONSENTED = {
     ("order", "original"): "The order of the rows: it is the input's; who knows that knows which row is whose.",
