@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 from anonfit.api import Release, anonymize, load
+from anonfit.auditing import audit_release
 from anonfit.errors import ReleaseError
 
 TEXTS: dict[str, list[str | None]] = {
@@ -87,3 +88,42 @@ def test_csv_is_written_or_refused(tmp_path: Path, kind: str) -> None:
     else:
         assert found["raw"].null_count() == release.data["raw"].null_count()
         assert found["raw"].n_unique() == release.data["raw"].n_unique()
+
+
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+@pytest.mark.parametrize("name", ['a"b', '"', 'say ""x""', '"quoted"', "a,b", "line\nbreak", "a'b"])
+def test_csv_has_any_name_of_a_column(tmp_path: Path, name: str, engine: str) -> None:
+    frame = pl.DataFrame({name: [1, 1, 9, 9], f"{name} raw": ["x", 'q"', None, "y"]})
+    words = {"quasi_identifiers": [name], "k": 2, "insensitive": [f"{name} raw"], "release": [f"{name} raw"]}
+    release = anonymize(frame, engine=engine, missing=(), **words)
+    folder = release.save(tmp_path / "release", format="csv")
+    assert as_texts(load(folder).data) == as_texts(release.data)
+    assert load(folder).data.columns == frame.columns
+    assert audit_release(folder, source=frame).passed
+
+
+FORMULAS = ['=HYPERLINK("http://x")', "+1+cmd", "-cmd|' /C calc'!A0", "@SUM(A1)", "\t=1", "\r=1", "-5-", "=1"]
+NO_FORMULAS = ["-5", "+3.5", "-1,000.5", "-1e-5", "- 5 %", "-", "a=b", "5-4", "[1, 2)", " =x", "", None]
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_formulas_in_csv_are_told(tmp_path: Path, text: str) -> None:
+    release = made(["a", text, "b", None])
+    folder = release.save(tmp_path / "release", format="csv")
+    report = load(folder).report
+    assert report["formulas"] == ["raw"]
+    assert any("formulas" in sentence and "'raw'" in sentence for sentence in report["not_covered"])
+    assert "spreadsheet" in (folder / "report.html").read_text()
+    assert load(folder).data["raw"].to_list().count(text) == 1
+    assert load(release.save(tmp_path / "typed", format="parquet")).report["formulas"] == []
+
+
+def test_numbers_and_other_texts_are_no_formulas(tmp_path: Path) -> None:
+    for place, four in enumerate((NO_FORMULAS[:4], NO_FORMULAS[4:8], NO_FORMULAS[8:], [-5, 1, None, 2])):
+        assert load(made(four).save(tmp_path / f"{place}", format="csv")).report["formulas"] == []
+
+
+def test_a_name_that_is_a_formula_is_told(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"=age": [1, 1, 9, 9]})
+    release = anonymize(frame, quasi_identifiers=["=age"], k=2)
+    assert load(release.save(tmp_path / "release", format="csv")).report["formulas"] == ["=age"]
