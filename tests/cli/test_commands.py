@@ -72,10 +72,12 @@ def test_run_audit_apply_and_audit_again(folder: Path) -> None:
     assert anonfit("audit", "second", folder=folder).returncode == 0
 
 
-def test_texts_for_people_go_to_standard_error(folder: Path) -> None:
+def test_results_go_to_standard_output_and_progress_to_standard_error(folder: Path) -> None:
     result = anonfit("run", "spec.toml", "--out", "release", folder=folder)
     assert result.returncode == 0
-    assert result.stdout == ""
+    assert "Auditing …" in result.stderr
+    assert "Published" not in result.stderr
+    assert "Auditing" not in result.stdout
     assert "Published release" in result.stdout
     assert "200 rows" in result.stdout
 
