@@ -107,7 +107,11 @@ def write_manifest(path: Path, manifest: dict[str, Any], source: object = None) 
         audit = audit_release(path, source=source)
         privacy = manifest["spec"]["privacy"]
         figures = audit.public(max([privacy["k"], *(one.get("k", 0) for one in privacy.get("quasi_identifiers", ()))]))
-        met = [one for one in figures["findings"] if one["met"] and not one["name"].startswith(("report", "files"))]
+        met = [
+            one
+            for one in figures["findings"]
+            if one["met"] and not one["name"].startswith(("report", "files", "other files"))
+        ]
         report = {
             "format": "anonfit report",
             "version": 1,

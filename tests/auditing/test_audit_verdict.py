@@ -215,7 +215,7 @@ LIES: dict[str, Callable[[dict[str, Any]], Any]] = {
     "a sentence": lambda report: report["asked"]["sentences"].append("k = 500: nobody can be found."),
     "the board": lambda report: report["board"][0]["sentences"].append("The threshold is k = 500."),
     "the risk": lambda report: report["audit"]["prosecutor"].update(highest=0.001),
-    "a column": lambda report: report["audit"]["raw_columns"][0].update(certain={"persons": 0, "share": 0.0}),
+    "a column": lambda report: report["audit"]["raw_columns"][0].update(certain={"persons": 12, "share": 0.3}),
     "a diversity": lambda report: report["audit"]["diversity"][0].update(found=99),
     "a finding": lambda report: report["audit"]["findings"].append(
         {"name": "k", "asked": 500, "found": 500, "met": True, "sentence": "k = 500 holds.", "where": None}

@@ -74,12 +74,14 @@ def test_run_audit_apply_and_audit_again(folder: Path) -> None:
     assert anonfit("audit", "second", folder=folder).returncode == 0
 
 
-def test_texts_for_people_go_to_standard_error(folder: Path) -> None:
+def test_results_go_to_standard_output_and_progress_to_standard_error(folder: Path) -> None:
     result = anonfit("run", "spec.toml", "--out", "release", folder=folder)
     assert result.returncode == 0
-    assert result.stdout == ""
-    assert "Published release" in result.stderr
-    assert "200 rows" in result.stderr
+    assert "Auditing …" in result.stderr
+    assert "Published" not in result.stderr
+    assert "Auditing" not in result.stdout
+    assert "Published release" in result.stdout
+    assert "200 rows" in result.stdout
 
 
 def test_settings_on_the_command_line_stand_above_the_file(folder: Path) -> None:
@@ -92,7 +94,7 @@ def test_settings_on_the_command_line_stand_above_the_file(folder: Path) -> None
 def test_a_missed_demand_is_exit_status_one(folder: Path) -> None:
     result = anonfit("audit", "people.csv", "--quasi-identifiers", "age,sex", "--k", "5", folder=folder)
     assert result.returncode == 1
-    assert "missed" in result.stderr
+    assert "missed" in result.stdout
 
 
 def test_an_infeasible_demand_is_exit_status_one(folder: Path) -> None:
@@ -155,7 +157,7 @@ def test_demo_makes_a_release_that_audits_and_can_be_made_again(tmp_path: Path) 
     for _ in range(2):
         result = anonfit("demo", "--rows", "3000", folder=tmp_path)
         assert result.returncode == 0, result.stderr
-        assert "accepted" in result.stderr
+        assert "accepted" in result.stdout
     demo = tmp_path / "anonfit-demo"
     assert anonfit("audit", "release", "--source", "patients.csv", folder=demo).returncode == 0
 
@@ -179,14 +181,14 @@ def test_demo_says_when_the_purpose_gained_nothing(tmp_path: Path) -> None:
     assert purpose["gain"] <= purpose["noise"]
     assert purpose["gained"] is False
     result = anonfit("demo", "--rows", "1000", folder=tmp_path)
-    assert "gained nothing" in result.stderr
-    assert "At the same k" not in result.stderr
+    assert "gained nothing" in result.stdout
+    assert "At the same k" not in result.stdout
 
 
 def test_demo_says_when_the_gain_cannot_be_measured(tmp_path: Path) -> None:
     result = anonfit("demo", "--rows", "200", "--k", "150", folder=tmp_path)
     assert result.returncode == 0, result.stderr
-    assert "cannot be measured" in result.stderr
+    assert "cannot be measured" in result.stdout
     assert found(anonfit("demo", "--rows", "200", "--k", "150", "--json", folder=tmp_path))["purpose"] is None
 
 

@@ -51,7 +51,7 @@ def test_tables_for_people_and_a_page(releases: Path) -> None:
     assert result.returncode == 0, result.stderr
     assert result.stdout == ""
     for text in ("What was asked", "Discernibility", "Two releases together", "k5 with k20", "read next: page.html"):
-        assert text in result.stderr
+        assert text in result.stdout
     assert (releases / "page.html").read_text().startswith("<!doctype html>")
     again = anonfit("k5", "k20", "--out", "page.html", folder=releases)
     assert again.returncode == 2

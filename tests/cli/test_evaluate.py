@@ -56,10 +56,10 @@ def test_a_person_reads_a_table(folder: Path) -> None:
     found = evaluate("--learners", "logistic-regression,tree", "--folds", "2", "--workers", "1", folder=folder)
     assert found.returncode == 0
     assert found.stdout == ""
-    assert "ill: accuracy in percent, more is better" in found.stderr
-    assert "logistic-regression" in found.stderr
-    assert "to original  to removed  to median" in found.stderr
-    assert "Mean of 2 folds ± deviation" in found.stderr
+    assert "ill: accuracy in percent, more is better" in found.stdout
+    assert "logistic-regression" in found.stdout
+    assert "to original  to removed  to median" in found.stdout
+    assert "Mean of 2 folds ± deviation" in found.stdout
     assert "8 of 8 done" in found.stderr
 
 
@@ -97,22 +97,22 @@ def test_folds_without_rows_for_a_model_are_told(folder: Path) -> None:
     words = ("--methods", "original,removed", "--learners", "tree", "--folds", "2", "--workers", "1", "--out", "trial")
     why = f"the model 'ill where age < {youngest}' has no rows to learn from, or none to test on."
     for _ in range(2):  # also where it is kept
-        told = evaluate(*words, "--where", f"age < {youngest}", folder=folder).stderr
+        told = evaluate(*words, "--where", f"age < {youngest}", folder=folder).stdout
         assert f"not measured (original; removed): {why}" in told
-    assert "not measured" not in evaluate(*words, folder=folder).stderr
+    assert "not measured" not in evaluate(*words, folder=folder).stdout
 
 
 def test_the_leaking_protocol_says_so(folder: Path) -> None:
     words = ("--methods", "median", "--learners", "tree", "--folds", "2", "--workers", "1")
     found = evaluate(*words, "--protocol", "combined", folder=folder)
-    assert "lets class-guided methods see test labels" in found.stderr
+    assert "lets class-guided methods see test labels" in found.stdout
 
 
 def test_a_demand_that_cannot_be_met_is_told(folder: Path) -> None:
     words = ("--methods", "median,original", "--learners", "tree", "--folds", "2", "--workers", "1")
     found = evaluate(*words, "--k", "5,1000", folder=folder)
     assert found.returncode == 0
-    assert "not measured (median, k = 1000)" in found.stderr
+    assert "not measured (median, k = 1000)" in found.stdout
 
 
 @pytest.mark.parametrize(

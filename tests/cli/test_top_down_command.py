@@ -55,9 +55,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_steps_are_shown_on_request(folder: Path) -> None:
     result = anonfit("run", "spec.toml", "--out", "steps", "--steps", folder=folder)
     assert result.returncode == 0, result.stderr
-    assert "age, town: " in result.stderr
-    assert "(asked: 20)" in result.stderr
-    (head,) = [line for line in result.stderr.splitlines() if "gain" in line and "anonymity" in line]
+    assert "age, town: " in result.stdout
+    assert "(asked: 20)" in result.stdout
+    (head,) = [line for line in result.stdout.splitlines() if "gain" in line and "anonymity" in line]
     assert head.split() == ["column", "refined", "into", "gain", "loss", "score", "anonymity"]
     again = found(anonfit("run", "spec.toml", "--out", "more", "--steps", "--json", folder=folder))
     assert again["refinements"]["steps"][0]["column"] in ("age", "town", "hours")
@@ -74,7 +74,7 @@ def test_the_steps_are_shown_on_request(folder: Path) -> None:
 def test_labels_are_whole_on_a_narrow_screen(folder: Path) -> None:
     result = anonfit("run", "spec.toml", "--out", "narrow", "--steps", folder=folder, COLUMNS="60")
     assert result.returncode == 0, result.stderr
-    (_, shown) = result.stderr.split("for the owner of the data only", 1)
+    (_, shown) = result.stdout.split("for the owner of the data only", 1)
     assert "…" not in shown
 
 
@@ -82,15 +82,15 @@ def test_a_release_that_was_stopped_says_so(folder: Path) -> None:
     words = ("run", "spec.toml", "--out", "early", "--replace", "--set", "method.time_budget=1e-9")
     result = anonfit(*words, folder=folder)
     assert result.returncode == 0, result.stderr
-    assert "Refining was stopped after 0 refinements; more were possible." in result.stderr
+    assert "Refining was stopped after 0 refinements; more were possible." in result.stdout
     assert found(anonfit(*words, "--json", folder=folder))["stopped"] is True
 
 
 def test_the_audit_counts_every_quasi_identifier(folder: Path) -> None:
     result = anonfit("audit", "release", "--source", "people.csv", folder=folder)
     assert result.returncode == 0, result.stderr
-    assert "age, town: k = " in result.stderr
-    assert "all quasi-identifiers together: k = " in result.stderr
+    assert "age, town: k = " in result.stdout
+    assert "all quasi-identifiers together: k = " in result.stdout
     by_spec = found(anonfit("audit", "release/data.csv", "spec.toml", "--json", folder=folder))
     assert [one["columns"] for one in by_spec["sets"]] == [["age", "town"], ["hours", "town"]]
     assert by_spec["passed"]

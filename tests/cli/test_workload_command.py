@@ -76,13 +76,13 @@ def test_a_person_reads_what_was_learned_and_what_was_not(folder: Path) -> None:
     result = anonfit("workload", "log.sql", "--spec", "spec.toml", folder=folder)
     assert result.returncode == 0, result.stderr
     assert result.stdout == ""
-    assert "7 statements: 5 queries, 1 that ask nothing, 1 that could not be read" in result.stderr
-    assert "age >= 30 and age <= 40" in result.stderr
-    assert "'ill' is guarded" in result.stderr
-    assert "log.sql, line 7" in result.stderr
+    assert "7 statements: 5 queries, 1 that ask nothing, 1 that could not be read" in result.stdout
+    assert "age >= 30 and age <= 40" in result.stdout
+    assert "'ill' is guarded" in result.stdout
+    assert "log.sql, line 7" in result.stdout
     assert "Marker7" not in result.stderr
-    assert "not usable in 1 query: a condition in which 'ill' is guarded" in " ".join(result.stderr.split())
-    assert "name it: --dialect" in result.stderr
+    assert "not usable in 1 query: a condition in which 'ill' is guarded" in " ".join(result.stdout.split())
+    assert "name it: --dialect" in result.stdout
     spec = read_spec(folder / "learned.toml")
     assert [one.where for one in spec.workload.selections] == ["age >= 30 and age <= 40", "job = 'nurse'"]
     assert "Marker7" not in (folder / "learned.toml").read_text()
@@ -114,8 +114,8 @@ def test_a_script_reads_one_object(folder: Path) -> None:
 def test_a_log_that_teaches_nothing_says_so(folder: Path) -> None:
     result = anonfit("workload", "log.sql", "--spec", "spec.toml", "--table", "persons", folder=folder)
     assert result.returncode == 0
-    assert "Nothing was learned" in result.stderr
-    assert "Tables that queries name: people." in result.stderr
+    assert "Nothing was learned" in result.stdout
+    assert "Tables that queries name: people." in result.stdout
 
 
 def test_options_reach_the_learning(folder: Path) -> None:

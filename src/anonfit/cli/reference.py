@@ -60,7 +60,7 @@ def reference() -> str:
         "Exit status: 0 done; 1 the demand was not met (audit failed, infeasible); 2 the request was wrong "
         "(spec, file, value); 130 interrupted (Ctrl-C); 143 asked to end (SIGTERM)."
     ]
-    lines += ["`--json` prints one object on standard output; texts and progress go to standard error.", ""]
+    lines += ["`--json` prints one object on standard output; progress, notices and errors go to standard error.", ""]
     for name, command in group.commands.items():
         lines += _command(name, command)
     return "\n".join(lines).rstrip() + "\n"
