@@ -199,7 +199,9 @@ def _faults_of_first_lines(
 
 
 def _uneven(line: int, found: int, expected: int) -> str:
-    return f"its lines do not have equally many fields: up to line {line} there are {found}, in the first line {expected}."
+    return (
+        f"its lines do not have equally many fields: up to line {line} there are {found}, in the first line {expected}."
+    )
 
 
 def sniff(path: Path, *, delimiter: str | None, has_header: bool | None, missing: Sequence[str]) -> CsvShape:

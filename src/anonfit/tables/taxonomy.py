@@ -258,7 +258,9 @@ def _check_depth(parents: list[int], column: str) -> None:
         if parent >= 0:
             depths[node] = depths[parent] + 1
     if max(depths) > DEEPEST:
-        raise taxonomy_error(f"it is {max(depths)} levels deep; at most {DEEPEST} can be stored. Leave some out.", column)
+        raise taxonomy_error(
+            f"it is {max(depths)} levels deep; at most {DEEPEST} can be stored. Leave some out.", column
+        )
 
 
 def _check_names(names: list[str], parents: list[int], column: str) -> None:
