@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from anonfit.errors import MissingPackage, SpecError, did_you_mean
@@ -29,6 +30,8 @@ __all__ = ["parse_predicate"]
 POSSIBLE = (
     "a selection compares columns with values (=, <>, <, <=, >, >=, BETWEEN, IN, IS NULL), joined by AND, OR and NOT"
 )
+LONGEST = 1_000_000
+"""Characters of a predicate."""
 SHOWN = 80
 """Characters of a predicate that a message quotes."""
 
@@ -70,17 +73,17 @@ def _parsed(text: str, names: Iterable[str]) -> exp.Expr:
     """The syntax tree of a text."""
     try:
         import sqlglot
-        from sqlglot import exp
-        from sqlglot.errors import ParseError, SqlglotError
 
         from anonfit.workload.dialect import SelectionSql
     except ModuleNotFoundError:
         raise MissingPackage("sqlglot", "sql", "A selection by a predicate") from None
     if not text.strip():
         raise _Fault(f"there is no condition: {POSSIBLE}")
+    if len(text) > LONGEST:
+        raise _Fault(f"it has {len(text)} characters; at most {LONGEST} are read")
     try:
-        return sqlglot.parse_one(text, into=exp.Condition, dialect=SelectionSql)
-    except ParseError as error:
+        return _syntax_tree(text)
+    except sqlglot.errors.ParseError as error:
         found = error.errors[0] if error.errors else {}
         near = found.get("highlight") or text
         words = SelectionSql.Tokenizer.KEYWORDS
@@ -88,8 +91,21 @@ def _parsed(text: str, names: Iterable[str]) -> exp.Expr:
         bare = next((name for name in odd if _stands_bare(name, text)), None)
         says = POSSIBLE if bare is None else f'write the name of the column in double quotes, as "{bare}"'
         raise _Fault(f"it is not a condition of SQL near {_quoted(str(near))}: {says}") from None
-    except SqlglotError:
+    except sqlglot.errors.SqlglotError:
         raise _Fault("a quote is opened and not closed; write texts as 'text' and names as \"name\"") from None
+
+
+@lru_cache(maxsize=16)
+def _syntax_tree(text: str) -> exp.Expr:
+    """What sqlglot makes of a text. A request is read several times, and a long list of values takes long to parse;
+    trees are looked at and not changed.
+    """
+    import sqlglot
+    from sqlglot import exp
+
+    from anonfit.workload.dialect import SelectionSql
+
+    return sqlglot.parse_one(text, into=exp.Condition, dialect=SelectionSql)
 
 
 def _stands_bare(name: str, text: str) -> bool:
@@ -287,4 +303,8 @@ def _joined(node: exp.Expr) -> Sequence[exp.Expr]:
 
 def _sql(node: exp.Expr) -> str:
     """The words of a tree."""
+    from sqlglot import exp
+
+    if isinstance(node, exp.Literal):  # as sqlglot writes it, which takes long where there are very many
+        return "'" + str(node.this).replace("'", "''") + "'" if node.is_string else str(node.this)
     return str(node.sql())
