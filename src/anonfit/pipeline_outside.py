@@ -46,6 +46,7 @@ from anonfit.pipeline_spark import rows_here, rows_that_stay, spark_engine
 from anonfit.progress import Stage, silent
 from anonfit.release.outside import placing_of
 from anonfit.spec import Spec
+from anonfit.tables.frames import rebuilt
 from anonfit.tables.ingesting import ingest, scan_of
 from anonfit.tables.reading import ReadOptions
 from anonfit.tables.schema import Role, Schema
@@ -269,7 +270,7 @@ def _made(
     return Made(
         spec,
         schema,
-        Later(lambda: written.scan().collect()),
+        Later(lambda: rebuilt(written.scan().collect())),
         recoding,
         rows,
         raw,

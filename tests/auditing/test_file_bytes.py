@@ -30,6 +30,8 @@ VALUES: dict[str, Any] = {
     "text": ["a", "a text that is long enough", None] * 100,
     "kind": pl.Series(["x", "ä", None] * 100, dtype=pl.Categorical),
     "one": ["always the same"] * 300,
+    "long": [f"{sign}" * 100 for sign in ("a", "ä", "日")] * 100,
+    "longer": ["\U0010ffff" * 50 + "a", "x" * 64, "y" * 65] * 100,
     "whole": [1, None, -(2**62)] * 100,
     "small": pl.Series([1, 2, None] * 100, dtype=pl.Int8),
     "wide": pl.Series([2**64 - 1, 1, None] * 100, dtype=pl.UInt64),

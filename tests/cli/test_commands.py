@@ -84,6 +84,22 @@ def test_results_go_to_standard_output_and_progress_to_standard_error(folder: Pa
     assert "200 rows" in result.stdout
 
 
+@pytest.mark.parametrize("as_json", [False, True])
+def test_formulas_in_a_text_file_are_told_on_standard_error(
+    folder: Path, capsys: pytest.CaptureFixture[str], as_json: bool
+) -> None:
+    from anonfit.cli.releasing import run_spec
+
+    people = pl.read_csv(folder / "people.csv")
+    people.with_columns(pl.lit('=HYPERLINK("x")').alias("illness")).write_csv(folder / "people.csv")
+    settings = ["output.format=csv"]
+    run_spec(folder / "spec.toml", folder / "out", settings=settings, curve=(), replace=False, as_json=as_json)
+    told = capsys.readouterr()
+    assert "may run as formulas" in told.err
+    assert "'illness'" in told.err
+    assert "HYPERLINK" not in told.err + told.out
+
+
 def test_settings_on_the_command_line_stand_above_the_file(folder: Path) -> None:
     result = anonfit("run", "spec.toml", "--set", "privacy.k=20", "--set", "output.format=csv", "--json", folder=folder)
     assert result.returncode == 0, result.stderr

@@ -228,10 +228,14 @@ def _column_faults(path: Path, chunks: Sequence[_Chunk]) -> set[str]:
     column = pl.scan_parquet(path, glob=False).select(chunks[0].name).collect().to_series()
     held: dict[bytes, list[tuple[_Chunk, pl.Series]]] = {}
     for chunk in chunks:
-        if not all(_is_of(one, _plain(column, *rows), chunk.kind) for rows, one in chunk.statistics):
+        short = chunk.dictionary is not None or isinstance(column.dtype, pl.Enum | pl.Categorical)
+        # The rows of a part are often those of its one page.
+        values = {rows: _plain(column[rows[0] : rows[1]], short=short) for rows in {chunk.rows, *chunk.pages}}
+        ends = {rows: (some.min(), some.max()) for rows, some in values.items()}
+        if not all(_is_of(one, *ends[rows], chunk.kind) for rows, one in chunk.statistics):
             faults.add("statistics of other rows")
         if chunk.dictionary is not None:
-            held.setdefault(chunk.dictionary, []).append((chunk, _plain(column, *chunk.rows).unique()))
+            held.setdefault(chunk.dictionary, []).append((chunk, values[chunk.rows]))
     # Parts with the same dictionary use it together.
     for users in held.values():
         used = pl.concat([rows for _, rows in users]).drop_nulls().unique()
@@ -242,11 +246,10 @@ def _column_faults(path: Path, chunks: Sequence[_Chunk]) -> set[str]:
     return faults
 
 
-def _plain(column: pl.Series, begin: int, end: int) -> pl.Series:
-    """The values of rows, of texts in a dictionary each once."""
-    rows = column[begin:end]
-    in_dictionary = isinstance(rows.dtype, pl.Enum | pl.Categorical)
-    return rows.unique().cast(pl.String) if in_dictionary else rows.to_physical()
+def _plain(rows: pl.Series, *, short: bool) -> pl.Series:
+    """The values of rows as the file has them; in short, each once."""
+    found = rows.unique() if short else rows
+    return found.cast(pl.String) if isinstance(rows.dtype, pl.Enum | pl.Categorical) else found.to_physical()
 
 
 def _size(values: pl.Series, chunk: _Chunk) -> int:
@@ -257,18 +260,23 @@ def _size(values: pl.Series, chunk: _Chunk) -> int:
     return int(lengths.sum()) + 4 * len(values)
 
 
-def _is_of(statistics: Mapping[int, Any], rows: pl.Series, kind: int) -> bool:
-    """Whether the least and the greatest value are those of rows; the other entries are numbers and truths."""
+def _is_of(statistics: Mapping[int, Any], least: Any, greatest: Any, kind: int) -> bool:
+    """Whether statistics tell these ends; their other entries are numbers and truths."""
     ends = {number: statistics[number] for number in (1, 2, 5, 6) if number in statistics}
     if any(isinstance(value, bytes | list | dict) for number, value in statistics.items() if number not in ends):
         return False
-    return all(_equals(raw, rows.max() if number in (1, 5) else rows.min(), kind) for number, raw in ends.items())
+    return all(
+        _equals(raw, greatest, kind, is_greatest=True) if number in (1, 5) else _equals(raw, least, kind)
+        for number, raw in ends.items()
+    )
 
 
-def _equals(raw: bytes, value: Any, kind: int) -> bool:
-    """Whether bytes of a physical type are a value."""
+def _equals(raw: bytes, value: Any, kind: int, *, is_greatest: bool = False) -> bool:
+    """Whether bytes of a physical type are a value; of a long text its beginning, rounded up if it is the greatest."""
     if isinstance(value, str | bytes):
-        return raw == (value.encode() if isinstance(value, str) else value)
+        text = value.encode() if isinstance(value, str) else value
+        shortened = len(raw) <= len(text) + 3 and raw > text and any(text.startswith(raw[:-n]) for n in range(1, 5))
+        return raw == text or (shortened if is_greatest else text.startswith(raw))
     if isinstance(value, float):
         form = {2: "<e", 4: "<f", 8: "<d"}.get(len(raw))
         return form is not None and struct.unpack(form, raw)[0] == value
