@@ -53,14 +53,18 @@ _worked_in: int | None = None
 _ENDLESS = re.compile(r"\S{1000,}")
 
 
+def _bounded(message: str) -> str:
+    """A message without all of a name that has a million signs; a file may hold one."""
+    return _ENDLESS.sub(lambda found: found[0][:200] + "…", message)
+
+
 class AnonfitError(Exception):
     """Base of all errors raised on purpose."""
 
     exit_status = 2
 
     def __init__(self, message: str = "") -> None:
-        # A file may hold a name of a million signs; a message that quotes it has some of them.
-        super().__init__(_ENDLESS.sub(lambda found: found[0][:200] + "…", message))
+        super().__init__(_bounded(message))
 
 
 class RequestError(AnonfitError):
@@ -71,7 +75,7 @@ class SpecError(RequestError):
     """One or more faults of a spec, reported together."""
 
     def __init__(self, faults: Sequence[str]) -> None:
-        self.faults = tuple(faults)
+        self.faults = tuple(map(_bounded, faults))
         super().__init__("\n".join(self.faults))
 
 

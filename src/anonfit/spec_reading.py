@@ -83,8 +83,9 @@ def _privacy(table: dict[str, Any], faults: Faults) -> PrivacySpec:
     limit = faults.kind(
         table, "suppression_limit", "privacy", (int, float), "a fraction of the records such as 0.05", 0.0
     )
-    if not 0 <= limit <= 1:
+    if not FRACTION.have(limit):
         faults.add(f"privacy.suppression_limit is a fraction between 0 and 1; found {limit} (write 0.05 for 5 %).")
+        limit = 0.0
     return PrivacySpec(
         k=max(k, 1),
         suppression_limit=float(limit),

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from audit_folders import RELEASED, Folder, K, raw_rows, released_rows
 
+import anonfit as af
 from anonfit.auditing import audit_data, audit_release
 from anonfit.auditing.result import Audit
 from anonfit.errors import DataError, ReleaseError
@@ -303,3 +304,26 @@ def test_findings_and_messages_hold_no_values_of_records(tmp_path: Path) -> None
     found = audit_release(folder.write(), source=folder.raw)
     assert not found.passed
     assert "SECRET" not in json.dumps(found.to_dict())
+
+
+@pytest.mark.parametrize("name", ["../secret.csv", "/etc/passwd", "a/b"])
+def test_a_manifest_does_not_lead_the_audit_out_of_the_folder(tmp_path: Path, name: str) -> None:
+    frame = pl.DataFrame({"age": [20, 30] * 10})
+    folder = af.anonymize(frame, quasi_identifiers=["age"], k=5).save(tmp_path / "out")
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["files"][name] = "0" * 64
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(ReleaseError, match="not in the folder"):
+        af.audit_release(folder)
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a": 1, "a": 2}', "[" * 100_000, '{"a": NaN}', '{"a": 1e999}', '{"a": "\\ud800"}', "[]"]
+)
+def test_the_audit_refuses_json_with_traps(tmp_path: Path, text: str) -> None:
+    frame = pl.DataFrame({"age": [20, 30] * 10})
+    folder = af.anonymize(frame, quasi_identifiers=["age"], k=5).save(tmp_path / "out")
+    for name in ("recoding.json", "manifest.json"):
+        (folder / name).write_text(text)
+        with pytest.raises(ReleaseError, match="cannot be read"):
+            af.audit_release(folder)

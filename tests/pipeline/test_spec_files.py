@@ -241,3 +241,42 @@ def test_a_spec_made_of_words_runs_again_from_its_text(tmp_path: Path) -> None:
     release = anonymize(tmp_path / "people.csv", quasi_identifiers=["age"], k=2, insensitive=["n"])
     again = anonymize(parse_spec(to_toml(release._made.spec)))
     assert again.recoding.to_json() == release.recoding.to_json()
+
+
+SPEC = 'version = 1\n[columns.a]\nrole = "quasi-identifier"\n[privacy]\nk = 2\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (SPEC.replace("k = 2", "k = " + "9" * 5000), "beyond all bounds"),
+        (SPEC + "x = " + "[" * 5000 + "]" * 5000, "nested too deeply"),
+        (SPEC + "suppression_limit = " + "9" * 400, "a fraction between 0 and 1"),
+    ],
+)
+def test_numbers_and_depths_beyond_bounds_are_refused(tmp_path: Path, text: str, told: str) -> None:
+    (tmp_path / "spec.toml").write_text(text)
+    with pytest.raises(RequestError, match=told) as refused:
+        read_spec(tmp_path / "spec.toml")
+    assert len(str(refused.value)) < 2000
+
+
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        (".".join(["a"] * 3000) + "=1", "no setting is that deep"),
+        ("privacy.k=" + "[" * 3000 + "]" * 3000, "privacy.k must be a whole number"),
+        ("privacy.k=" + "9" * 5000, "privacy.k must be a whole number"),
+        ('engine.name="memory"\nprivacy.k=1', "engine.name = .* is not known"),
+        ("a=1\nb", "write a key and a value|is not a setting"),
+    ],
+)
+def test_a_setting_is_one_value_and_nothing_more(tmp_path: Path, setting: str, told: str) -> None:
+    (tmp_path / "spec.toml").write_text(SPEC)
+    with pytest.raises(RequestError, match=told):
+        read_spec(tmp_path / "spec.toml", [setting])
+
+
+def test_a_domain_of_hundreds_of_digits_is_refused() -> None:
+    with pytest.raises(RequestError, match="does not fit its values"):
+        anonymize(pl.DataFrame({"a": [1, 2, 3]}), quasi_identifiers=["a"], k=2, domains={"a": [0, 10**400]})

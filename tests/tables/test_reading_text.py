@@ -334,3 +334,52 @@ def test_dates_in_one_file_and_numbers_in_another_are_not_mixed(tmp_path: Path) 
 
 def test_a_column_that_is_empty_in_one_file_keeps_its_type(tmp_path: Path) -> None:
     assert pattern(tmp_path, "a,b\n1,\n", "a,b\n2,5\n")["b"].to_list() == [None, 5]
+
+
+# --- nothing is misread in silence --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Export 2019\nage;sex;zip\n1;f;2\n3;m;4\n", "line 1 is one field, and those below it have 3"),
+        ("Export 2019\n\nage,sex,zip\n1,f,2\n3,m,4\n", "line 1 is one field"),
+        ("age;sex;zip;\n1;f;2;\n3;m;4;\n", "line 1 looks like a header, and a name in it is empty"),
+        ("age;sex;zip\n1;f;2;\n3;m;4;\n", "up to line 2 there are 4, in the first line 3"),
+        ("a;b\r1;2\r3;4\r", "carriage returns"),
+        ("sep=;\na;b\n1;2\n", "line 1 is a note for Excel"),
+        ("a;b\n1;2\n3\n4;5\n", "up to line 3 there are 1"),
+        ("a;b\n1;2\n3;4\nTotal\n", "up to line 4 there are 1"),
+        ("a;b\n" + "1;2\n" * 30_000 + "3\n4;5\n", "up to line 30002 there are 1"),
+        ("a;b\n" + "1;2\n" * 30_000 + "3;4;5\n4;5\n", "up to line 30002 there are 3"),
+        ('"a;b\n1;2\n', "not closed|equally many|one field"),
+    ],
+)
+def test_a_file_that_would_be_misread_is_refused_and_the_line_named(tmp_path: Path, text: str, told: str) -> None:
+    (tmp_path / "a.csv").write_bytes(text.encode())
+    with pytest.raises(DataError, match=told):
+        read_table(tmp_path / "a.csv", ReadOptions())
+
+
+def test_an_empty_line_after_the_header_is_no_record(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a;b\n\n1;2\n3;4\n")
+    assert read_table(tmp_path / "a.csv", ReadOptions()).rows() == [(1, 2), (3, 4)]
+
+
+@pytest.mark.parametrize("columns", [9_000, 20_000])
+def test_a_header_may_be_longer_than_the_sample(tmp_path: Path, columns: int) -> None:
+    names = [f"column_{number}" for number in range(columns)]
+    lines = [",".join(names), *(",".join([str(row)] * columns) for row in range(3))]
+    assert len(lines[0]) > 1 << 16
+    (tmp_path / "wide.csv").write_text("\n".join(lines) + "\n")
+    frame = read_table(tmp_path / "wide.csv", ReadOptions(columns=tuple(names)))
+    assert frame.shape == (3, columns)
+    assert frame.columns == names
+    assert frame[names[-1]].to_list() == [0, 1, 2]
+
+
+def test_a_first_line_without_an_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anonfit.tables.sniffing.LONGEST_HEAD", 1 << 17)
+    (tmp_path / "a.csv").write_text("a,b" * 100_000 + "\n1,2\n")
+    with pytest.raises(DataError, match="line 1 does not end"):
+        read_table(tmp_path / "a.csv", ReadOptions())

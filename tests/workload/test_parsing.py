@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 from datetime import datetime
 from fractions import Fraction
+from time import process_time
 from typing import Any
 
 import polars as pl
@@ -292,3 +293,12 @@ def test_a_name_without_quotes_is_asked_to_be_put_in_them(text: str, name: str) 
 def test_a_name_inside_of_a_text_is_not_asked_to_be_put_in_quotes() -> None:
     with pytest.raises(SpecError, match="a selection compares columns with values"):
         parse_predicate("age > 'my col' 3", ODD_KINDS)
+
+
+def test_a_long_list_of_values_is_read_in_time_and_an_endless_one_refused() -> None:
+    begin = process_time()
+    found = parse_predicate(f"age in ({','.join(map(str, range(20_000)))})", KINDS)
+    assert len(found.values) == 20_000  # type: ignore[union-attr]
+    assert process_time() - begin < 5
+    with pytest.raises(SpecError, match="characters; at most 1000000"):
+        parse_predicate("age = 1 or " * 100_000 + "age = 2", KINDS)

@@ -91,7 +91,7 @@ def _cuts(domain: OrderedDomain, column: OrderedCells, grid: GridColumn) -> tupl
     cuts = tuple(cut for cut, parts in zip(column.cuts, np.diff(grid.part_of[shift:]).tolist(), strict=True) if parts)
     if domain.declared:
         low, high = (parse_cut(end, scale) for end in domain.declared)
-        if not all(low < cut < high for cut in cuts):  # type: ignore[operator]
+        if not all(low < cut <= high for cut in cuts):  # type: ignore[operator]
             raise _misfit(domain, "has cuts outside its domain")
     return cuts
 

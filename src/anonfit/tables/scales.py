@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import ROUND_CEILING, Decimal
@@ -24,6 +25,7 @@ Cut: TypeAlias = int | float | str
 """A cut as it is stored: a number, or the ISO text of a date or time."""
 
 EPOCH = date(1970, 1, 1)
+LARGEST = sys.float_info.max
 
 
 class Scale(StrEnum):
@@ -122,8 +124,7 @@ def cut_text(cut: Cut) -> str:
 def parse_cut(value: object, scale: Scale) -> Cut:
     """A declared or stored value as a cut: checks that it is of the scale."""
     if scale == Scale.NUMBER:
-        # As a float it must be finite: a whole number of hundreds of digits is none (OverflowError).
-        if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(float(value)):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST:
             raise ValueError(f"{value!r} is not a number")
         return value
     if isinstance(value, date) and not isinstance(value, datetime):

@@ -180,13 +180,9 @@ def _faults_of_first_lines(
     """
     if "\0" in text.partition("\n")[0]:
         return "line 1 holds NUL bytes: it is no text, or UTF-16; convert it to UTF-8."
-    if not records:
-        return "line 1 cannot be read: a quote is not closed, or its lines end in carriage returns; save it anew."
-    if "\n" not in text and (not is_whole or "\r" in text):
-        return "line 1 does not end: its lines end in carriage returns, or are too long; save it with line feeds."
+    if not records or (len(records) == 1 and text.count('"') % 2):
+        return "line 1 cannot be read: a quote in it is not closed, or a field is too long; mend it."
     number, first = records[0]
-    if len(records) == 1 and text.count('"') % 2:
-        return f"a quote in line {number} is not closed."
     if EXCEL_MARK.fullmatch(text.lstrip().splitlines()[0]):
         return f"line {number} is a note for Excel, not a header; remove it."
     width = len(first)
@@ -228,6 +224,11 @@ def _sniff(
     head, is_whole, more = _samples(path)
     if not head.strip():
         raise DataError(f"{path.name} is empty; a table needs at least one row.")
+    if b"\n" not in head and (b"\r" in head or not is_whole):
+        raise DataError(
+            f"{path.name}: line 1 does not end: lines end in carriage returns, or are too long; save it with line "
+            "feeds."
+        )
     try:
         # A sample may end within a sign: what follows its last line is not needed.
         text = (head if is_whole else head.rpartition(b"\n")[0] + b"\n").decode("utf-8-sig")
