@@ -284,7 +284,8 @@ def public_report(made: Made, audit: Audit) -> dict[str, Any]:
     """The report that anybody may read, without what takes long to measure."""
     large = read_large(made, audit.sizes.largest or 0) if made.is_large else None
     appraisal, attack = appraise(made, large=large), _attack(made, large)
-    return _report(made, audit, appraisal, least=made.spec.privacy.least, attack=attack, asked=_asked(made))
+    least, asked, formulas = made.spec.privacy.least, _asked(made), _formulas(made)
+    return _report(made, audit, appraisal, least=least, attack=attack, asked=asked, formulas=formulas)
 
 
 def both_reports(made: Made, audit: Audit, *, ks: Sequence[int] = ()) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -294,17 +295,29 @@ def both_reports(made: Made, audit: Audit, *, ks: Sequence[int] = ()) -> tuple[d
     large = read_large(made, audit.sizes.largest or 0) if made.is_large else None
     with ThreadPoolExecutor(1) as pool:
         attacking = pool.submit(_attack, made, large)
-        appraisal, asked = appraise_thoroughly(made, ks=ks, large=large), _asked(made)
+        appraisal, asked, formulas = appraise_thoroughly(made, ks=ks, large=large), _asked(made), _formulas(made)
         attack = attacking.result()
     public, internal = (
-        _report(made, audit, appraisal, least=least, attack=attack, asked=asked)
+        _report(made, audit, appraisal, least=least, attack=attack, asked=asked, formulas=formulas)
         for least in (made.spec.privacy.least, 0)
     )
     return public, internal
 
 
+def _formulas(made: Made) -> list[str]:
+    """The columns of a file for spreadsheets that have texts which these may run."""
+    return formula_columns(released_table(made)) if made.spec.output.format == "csv" else []
+
+
 def _report(
-    made: Made, audit: Audit, appraisal: Appraisal, *, least: int, attack: Attack | None, asked: Mapping[str, Any]
+    made: Made,
+    audit: Audit,
+    appraisal: Appraisal,
+    *,
+    least: int,
+    attack: Attack | None,
+    asked: Mapping[str, Any],
+    formulas: Sequence[str],
 ) -> dict[str, Any]:
     """The report by the disclosure rule; with `least` 0, of everything."""
     spec, rows = made.spec, made.rows
@@ -314,12 +327,11 @@ def _report(
         "order": spec.output.order,
     }
     roles = {column.name: column.role for column in made.schema.columns}
-    table = released_table(made)
     content = report_content(
         Facts(
             schema=made.schema,
             recoding=made.recoding,
-            table=table,
+            table=released_table(made),
             released=made.released,
             read=rows.read,
             dropped=disclosed(rows.dropped, rows.dropped_persons, least),
@@ -330,7 +342,7 @@ def _report(
             selections=_public_selections(made) if least else all_of_selections(made),
             attack=None if attack is None else attack_content(attack, least=least, roles=roles),
             appraisal=appraisal.content(least),
-            formulas=formula_columns(table) if spec.output.format == "csv" else (),
+            formulas=formulas,
         )
     )
     return content | {"engine": {"name": made.engine, "reason": made.engine_reason}}
