@@ -320,16 +320,29 @@ def both_reports(made: Made, audit: Audit, *, ks: Sequence[int] = ()) -> tuple[d
     large = read_large(made, audit.sizes.largest or 0) if made.is_large else None
     with ThreadPoolExecutor(1) as pool:
         attacking = pool.submit(_attack, made, large)
-        appraisal, asked = appraise_thoroughly(made, ks=ks, large=large), _asked(made)
+        appraisal, asked, formulas = appraise_thoroughly(made, ks=ks, large=large), _asked(made), _formulas(made)
         attack = attacking.result()
     public, internal = (
-        _report(made, audit, appraisal, rule, attack=attack, asked=asked) for rule in (public_rule(made), EVERYTHING)
+        _report(made, audit, appraisal, rule, attack=attack, asked=asked, formulas=formulas)
+        for rule in (public_rule(made), EVERYTHING)
     )
     return json.loads(json.dumps(public)), internal  # as a file has it
 
 
+def _formulas(made: Made) -> list[str]:
+    """The columns of a file for spreadsheets that have texts which these may run."""
+    return formula_columns(released_table(made)) if made.spec.output.format == "csv" else []
+
+
 def _report(
-    made: Made, audit: Audit, appraisal: Appraisal, rule: Disclosure, *, attack: Attack | None, asked: Mapping[str, Any]
+    made: Made,
+    audit: Audit,
+    appraisal: Appraisal,
+    rule: Disclosure,
+    *,
+    attack: Attack | None,
+    asked: Mapping[str, Any],
+    formulas: Sequence[str],
 ) -> dict[str, Any]:
     """The report, as far as it may be told."""
     spec, rows = made.spec, made.rows
@@ -340,12 +353,11 @@ def _report(
         "cut_points": str(spec.method.cut_points),
     }
     roles = {column.name: column.role for column in made.schema.columns}
-    table = released_table(made)
     content = report_content(
         Facts(
             schema=made.schema,
             recoding=made.recoding,
-            table=table,
+            table=released_table(made),
             released=made.released,
             read=rows.read,
             dropped=rule.rows(rows.dropped, rows.dropped_persons),
@@ -356,7 +368,7 @@ def _report(
             selections=_public_selections(made) if rule.least else all_of_selections(made),
             attack=None if attack is None else attack_content(attack, rule, roles=roles),
             appraisal=appraisal.content(rule),
-            formulas=formula_columns(table) if spec.output.format == "csv" else (),
+            formulas=formulas,
         )
     )
     return content | {"engine": {"name": made.engine, "reason": made.engine_reason}}

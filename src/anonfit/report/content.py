@@ -165,7 +165,7 @@ def formula_columns(table: pl.DataFrame | pl.LazyFrame) -> list[str]:
     import polars as pl
 
     def runs(texts: pl.Expr) -> pl.Expr:
-        return (texts.str.contains(r"^[=+\-@\t\r]") & ~texts.str.contains(NUMBER)).any()
+        return (~texts.filter(texts.str.contains(r"^[=+\-@\t\r]")).str.contains(NUMBER)).any()
 
     dictionary = pl.Categorical | pl.Enum
     schema = table.collect_schema()
