@@ -233,13 +233,11 @@ def test_a_source_that_is_not_theirs_is_a_fault(folder: Path, tmp_path: Path) ->
     assert found[0]["faults"]
 
 
-def test_those_that_cannot_be_audited_together_are_told(folder: Path, tmp_path: Path) -> None:
+def test_representatives_are_audited_together_with_labels(folder: Path, tmp_path: Path) -> None:
     release(values="representative").save(tmp_path / "middle")
     found = af.compare(folder / "fine", folder / "coarse", tmp_path / "middle", source=folder / "people.csv").pairs
-    assert [pair["joint"] is None for pair in found] == [False, True, True]
-    assert found[1]["faults"]
-    with pytest.raises(RequestError):
-        af.compare(folder / "fine", tmp_path / "middle", source=folder / "people.csv")
+    assert [pair["joint"] is None for pair in found] == [False, False, False]
+    assert [pair["faults"] for pair in found] == [[], [], []]
 
 
 # --- wrong requests ---------------------------------------------------------------------------------------------

@@ -168,7 +168,7 @@ def test_what_one_person_has_twice_counts_once(releases: Callable[[str], Path], 
     assert missed(af.audit_release(folder, source=clients())) == set()
     alone = af.audit_release(folder)
     assert missed(alone) == set()
-    assert {one.name for one in alone.unchecked} == {"entities", "k", "alpha-k", "report page"}
+    assert {one.name for one in alone.unchecked} == {"entities", "k", "alpha-k"}
     # All who are not calm become one person; each group then has a larger share of calm persons.
     other = pl.when(pl.col("mood") != "calm").then(pl.lit("one")).otherwise("whose").alias("whose")
     assert missed(af.audit_release(folder, source=clients().with_columns(other))) >= {"alpha-k"}

@@ -195,13 +195,14 @@ def _of_page(folder: Folder, report: Mapping[str, Any], promise: Promise, page: 
         text = "<script"
     same = "<script" not in text.lower() and _names_no_other_k([re.sub(r"<[^>]*>", "", text)], report, promise)
     good, bad = "The page is that of the report.", "The page says something else than the report."
-    if not same or (page is not None and _is_page(page, report, text)):
+    if page is None:
+        good = "The page names no other k than is claimed; the rest of it was not compared."
         return _finding("report page", same, good, bad)
-    if page is not None and folder.manifest.get("anonfit") == version("anonfit"):
+    if not same or _is_page(page, report, text):
+        return _finding("report page", same, good, bad)
+    if folder.manifest.get("anonfit") == version("anonfit"):
         return _finding("report page", same=False, good=good, bad=bad)
     sentence = "Of the page only the demands that it names were checked: another version of anonfit made it."
-    if page is None:
-        sentence = "Of the page only the demands that it names were checked."
     return Finding("report page", None, None, None, sentence)
 
 
