@@ -39,7 +39,7 @@ def _table(folder: Path, manifest: Mapping[str, Any], rows: int | None) -> pl.Da
             return pl.read_csv(
                 path,
                 schema_overrides=dict.fromkeys(manifest["data"]["texts"], pl.String),
-                infer_schema_length=None,
+                infer_schema_length=rows,
                 n_rows=rows,
             )
         return pl.read_parquet(path, n_rows=rows) if path.suffix == ".parquet" else pl.read_ipc(path, n_rows=rows)
