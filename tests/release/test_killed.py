@@ -91,7 +91,12 @@ def _next_run_works(folder: Path) -> None:
     assert list((folder / "spill").iterdir()) == []
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS)
+def _some_in_every_run() -> list[Any]:
+    often = ("new", "replace", "copy", "fallback")
+    return [pytest.param(name, marks=() if name in often else pytest.mark.slow) for name in SCENARIOS]
+
+
+@pytest.mark.parametrize("scenario", _some_in_every_run())
 def test_killed_at_an_event(run: Runner, laid_out: Path, tmp_path: Path, scenario: str) -> None:
     """The last events are those of giving names."""
     whole = run(scenario, _begin(laid_out, tmp_path / "whole", scenario))
@@ -120,7 +125,7 @@ def _killed_at_random(run: Runner, laid_out: Path, place: Path, scenario: str, t
         shutil.rmtree(folder)
 
 
-@pytest.mark.parametrize("scenario", ["replace", "duckdb"])
+@pytest.mark.parametrize("scenario", ["apply", "duckdb"])
 def test_killed_at_some_moments(run: Runner, laid_out: Path, tmp_path: Path, scenario: str) -> None:
     _killed_at_random(run, laid_out, tmp_path, scenario, 3)
 

@@ -43,7 +43,7 @@ def _table(folder: Path, manifest: Mapping[str, Any], rows: int | None) -> pl.Da
                 # polars leaves quotes in a header doubled
                 with_column_names=lambda names: [name.replace('""', '"') for name in names],
                 schema_overrides=dict.fromkeys(stated["texts"], pl.String),
-                infer_schema_length=None,
+                infer_schema_length=rows,
                 n_rows=rows,
                 glob=False,
             ).collect()
