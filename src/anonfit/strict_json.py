@@ -53,9 +53,7 @@ def read_text(path: Path, what: str, error: type[RequestError], *, megabytes: in
 def parse_json(text: str) -> Any:
     """The value of a JSON text in which no key stands twice and every number is finite."""
     try:
-        found = json.loads(
-            text, object_pairs_hook=_object, parse_constant=_not_a_number, parse_float=_finite, parse_int=_whole
-        )
+        found = json.loads(text, object_pairs_hook=_object, parse_constant=_not_a_number, parse_float=_finite)
         if _HALF_SIGN.search(text):
             json.dumps(found, ensure_ascii=False).encode()
     except json.JSONDecodeError as fault:
@@ -64,6 +62,10 @@ def parse_json(text: str) -> Any:
         raise Damaged("a text holds half of a character, which is no Unicode") from None
     except RecursionError:
         raise Damaged("it is nested too deeply") from None
+    except Damaged:
+        raise
+    except ValueError:  # Python reads no whole number of thousands of digits
+        raise Damaged("a number has too many digits") from None
     return found
 
 
@@ -85,12 +87,6 @@ def _finite(text: str) -> float:
     if not math.isfinite(found):
         raise Damaged("a number is too large")
     return found
-
-
-def _whole(text: str) -> int:
-    if len(text) > 300:
-        raise Damaged("a number has more than 300 digits")
-    return int(text)
 
 
 def _shown(value: object) -> str:

@@ -21,7 +21,6 @@ NEEDED: Any = object()
 """The default of a setting that must be written."""
 
 _MOST_BYTES = 1 << 29
-_MOST_DIGITS = 300
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ,.()+_-]{0,99}")
 _WORDS = {
     bool: "true or false",
@@ -49,9 +48,7 @@ def object_of(text: str) -> dict[str, Any]:
     ValueError.
     """
     try:
-        found = json.loads(
-            text, object_pairs_hook=_once, parse_constant=_no_number, parse_float=_finite, parse_int=_whole
-        )
+        found = json.loads(text, object_pairs_hook=_once, parse_constant=_no_number, parse_float=_finite)
         json.dumps(found, ensure_ascii=False).encode() if "\\u" in text else None  # half a sign is no Unicode
     except RecursionError:
         raise ValueError("nested too deeply") from None
@@ -74,12 +71,6 @@ def _no_number(text: str) -> float:
 def _finite(text: str) -> float:
     found = float(text)
     return found if math.isfinite(found) else _no_number(text)
-
-
-def _whole(text: str) -> int:
-    if len(text) > _MOST_DIGITS:
-        _no_number(text)
-    return int(text)
 
 
 def _is_plain(value: object) -> bool:
