@@ -39,8 +39,10 @@ def read_column(name: str, table: dict[str, Any], faults: Faults, *, is_tree: bo
         diversity=_diversity(table, where, faults),
         reason=faults.kind(table, "reason", where, str, "a text", None),
     )
+    if role is None:
+        return None
     _check_column(where, found, faults, is_tested=is_tree and role in (Role.SENSITIVE, Role.INSENSITIVE))
-    return found if role else None
+    return found
 
 
 def _taxonomy(table: dict[str, Any], where: str, faults: Faults) -> Any:

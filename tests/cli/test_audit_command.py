@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from typer.testing import CliRunner
 
 import anonfit as af
 from anonfit.cli.main import app
+from waivers import WAIVED
 
 SPEC = """version = 1
 [data]
@@ -56,9 +58,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def asking(settings: str) -> str:
+    """The spec with settings; of columns that these ask something of, nothing is waived."""
+    spec = SPEC
+    for column in re.findall(r'column = "(\w+)"', settings):
+        role = f'[columns.{column}]\nrole = "sensitive"\n'
+        spec = spec.replace(role + WAIVED, role)
+    return spec + settings
+
+
 def audited(settings: str, *words: str, file: str = "file.csv", columns: str = "") -> tuple[int, dict[str, Any], str]:
     """The exit status, the object of --json, and the text."""
-    Path("spec.toml").write_text(SPEC.replace("[privacy]\n", columns + "[privacy]\n") + settings)
+    Path("spec.toml").write_text(asking(settings).replace("[privacy]\n", columns + "[privacy]\n"))
     run = CliRunner()
     plain = run.invoke(app, ["audit", file, "spec.toml", *words])
     exact = run.invoke(app, ["audit", file, "spec.toml", "--json", *words])
@@ -108,7 +119,7 @@ def test_demands_of_a_spec_are_measured(folder: Path, settings: dict[str, Any], 
 def test_what_a_demand_is_measured_on_is_handed_on(folder: Path) -> None:
     closeness = {"column": "illness", "model": "t-closeness", "t": 0.4}
     settings = '[columns.illness]\nrole = "sensitive"\ntaxonomy = "tree.csv"\n'
-    spec = SPEC.replace('[columns.illness]\nrole = "sensitive"\n', settings)
+    spec = SPEC.replace(f'[columns.illness]\nrole = "sensitive"\n{WAIVED}', settings)
     Path("spec.toml").write_text(spec + demand(**closeness))
     found = json.loads(CliRunner().invoke(app, ["audit", "file.csv", "spec.toml", "--json"]).stdout)
     (one,) = [one for one in found["diversity"] if one["asked"] is not None]
@@ -141,7 +152,7 @@ def test_a_target_that_is_a_number_is_not_checked_and_fails(folder: Path) -> Non
 
 def test_a_spec_that_asks_of_a_column_the_file_has_not_is_wrong(folder: Path) -> None:
     FILE.drop("illness").write_csv("less.csv")
-    Path("spec.toml").write_text(SPEC + demand(column="illness", model="distinct-l", l=2))
+    Path("spec.toml").write_text(asking(demand(column="illness", model="distinct-l", l=2)))
     assert CliRunner().invoke(app, ["audit", "less.csv", "spec.toml"]).exit_code != 0
 
 

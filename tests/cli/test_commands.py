@@ -13,6 +13,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from waivers import WAIVED
+
 SPEC = """version = 1
 [data]
 source = "people.csv"
@@ -27,6 +29,9 @@ reason = "made-up people"
 [privacy]
 k = 5
 """
+
+
+ASKING = SPEC.replace(WAIVED, "")
 
 
 def anonfit(*words: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -166,6 +171,10 @@ def test_init_writes_a_spec_that_runs(folder: Path) -> None:
     assert result.returncode == 0, result.stderr
     roles = {column["name"]: column["role"] for column in found(result)["columns"]}
     assert roles["age"] == "quasi-identifier"
+    assert anonfit("run", "proposed.toml", "--json", folder=folder).returncode == 2
+    text = (folder / "proposed.toml").read_text()
+    settled = "\n".join(line for line in text.splitlines() if not line.startswith("decide = "))
+    (folder / "proposed.toml").write_text(settled)
     assert anonfit("run", "proposed.toml", "--json", folder=folder).returncode == 0
 
 
@@ -210,7 +219,7 @@ def test_demo_says_when_the_gain_cannot_be_measured(tmp_path: Path) -> None:
 
 def test_a_purpose_and_a_demand_reach_the_report(folder: Path) -> None:
     (folder / "more.toml").write_text(
-        SPEC + '[[privacy.diversity]]\ncolumn = "illness"\nmodel = "distinct-l"\nl = 2\n'
+        ASKING + '[[privacy.diversity]]\ncolumn = "illness"\nmodel = "distinct-l"\nl = 2\n'
         '[[workload.selections]]\nwhere = "age >= 40"\n[workload.weights]\nage = 2.0\n'
     )
     result = anonfit("run", "more.toml", "--out", "release", "--json", folder=folder)
@@ -225,7 +234,9 @@ def test_a_purpose_and_a_demand_reach_the_report(folder: Path) -> None:
 
 
 def test_a_demand_that_the_table_does_not_meet_is_exit_status_one(folder: Path) -> None:
-    (folder / "hard.toml").write_text(SPEC + '[[privacy.diversity]]\ncolumn = "illness"\nmodel = "distinct-l"\nl = 3\n')
+    (folder / "hard.toml").write_text(
+        ASKING + '[[privacy.diversity]]\ncolumn = "illness"\nmodel = "distinct-l"\nl = 3\n'
+    )
     result = anonfit("run", "hard.toml", "--out", "release", folder=folder)
     assert result.returncode == 1
     assert "illness has 2" in result.stderr

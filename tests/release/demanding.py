@@ -83,12 +83,12 @@ def declared(column: str, parameters: dict[str, Any]) -> dict[str, Any]:
 
 def missing_demand(column: str, model: str, parameters: dict[str, Any]) -> Made:
     """A table made by k alone, whose spec asks for more: as if the algorithm had forgotten the demand."""
-    words = WORDS | {"sensitive": {**WORDS["sensitive"], column: loose(model, parameters)}}
+    words = WORDS | {"sensitive": {**WORDS["sensitive"], column: loose(column, model, parameters)}}
     made = af.anonymize(people(), **words, **declared(column, parameters))._made
     asked = DiversitySpec(column, model, parameters)
     return replace(made, spec=replace(made.spec, privacy=replace(made.spec.privacy, diversity=(asked,))))
 
 
-def loose(model: str, parameters: dict[str, Any]) -> dict[str, Any] | None:
+def loose(column: str, model: str, parameters: dict[str, Any]) -> dict[str, Any]:
     """The same demand, so loose that it changes nothing: a taxonomy or order is refused where nothing needs it."""
-    return {"model": model, **parameters, "t": 1.0} if model == "t-closeness" else None
+    return {"model": model, **parameters, "t": 1.0} if model == "t-closeness" else waived(column)[column]

@@ -71,7 +71,7 @@ PURPOSES: dict[str, dict[str, Any]] = {
 DEMANDS: dict[str, dict[str, Any]] = {
     "distinct-l": {"illness": {"model": "distinct-l", "l": 2}},
     "t-closeness": {"illness": {"model": "t-closeness", "t": 0.5}, "wage": {"model": "t-closeness", "t": 0.6}},
-    "variance": {"illness": None, "wage": {"model": "variance", "variance": 1.0}},
+    "variance": {"wage": {"model": "variance", "variance": 1.0}},
     "beta-likeness": {"illness": [{"model": "beta-likeness", "beta": 5.0}, {"model": "alpha-k", "alpha": 0.9}]},
 }
 RAW_MARKS = ("ZQXILLNESS", "ZQXOUTCOME", "864213.5", "975318.25")
