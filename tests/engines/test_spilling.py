@@ -100,10 +100,15 @@ def test_a_request_to_end_is_not_taken_for_an_interrupt(tmp_path, monkeypatch, f
 
 def test_a_request_to_end_that_nobody_answers_leaves_nothing(tmp_path):
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-    with pytest.raises(SystemExit) as ended, spill_folder(tmp_path) as folder, workplace(tmp_path / "out"):
-        (folder / "rows").write_text("x")
-        os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(1)
+
+    def work():
+        with spill_folder(tmp_path) as folder, workplace(tmp_path / "out"):
+            (folder / "rows").write_text("x")
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(1)
+
+    with pytest.raises(SystemExit) as ended:
+        work()
     assert ended.value.code == 143
     assert list(tmp_path.iterdir()) == []
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
