@@ -129,7 +129,6 @@ def test_what_a_killed_run_left_is_swept_and_does_not_load(release: af.Release, 
 KILLED = """
 import sys, polars as pl, anonfit as af
 from anonfit.spec_reading import spec_of
-from waivers import waived
 rows = 4000
 people = pl.DataFrame({"age": [20 + (i * 7919) % 60 for i in range(rows)], "size": [(i * 104729) % 997 for i in range(rows)]})
 people.write_csv(sys.argv[1] + "/people.csv")
