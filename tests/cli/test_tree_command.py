@@ -29,6 +29,8 @@ role = "quasi-identifier"
 type = "nominal"
 [columns.car]
 role = "sensitive"
+diversity = "none"
+reason = "made-up customers"
 type = "nominal"
 domain = ["Yes", "No"]
 [columns.risk]

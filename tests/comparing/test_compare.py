@@ -18,6 +18,7 @@ from anonfit.comparing.chart import COLOURS, detail_chart, detail_lines, mark
 from anonfit.comparing.sections import sections
 from anonfit.errors import ReleaseError, RequestError
 from anonfit.utility.extents import stated_extents
+from waivers import waived
 
 PLACES = {
     "name": "*",
@@ -49,7 +50,7 @@ def release(frame: pl.DataFrame | None = None, *, k: int = 5, **words: Any) -> a
     frame = people() if frame is None else frame
     used = {words.get("count"), words.get("entity")}
     words.setdefault("quasi_identifiers", NAMES)
-    words.setdefault("sensitive", ["illness"])
+    words.setdefault("sensitive", waived("illness"))
     words.setdefault("targets", ["outcome"])
     words.setdefault("taxonomies", {"place": PLACES})
     words.setdefault("insensitive", [name for name in ("many", "who") if name in frame.columns and name not in used])

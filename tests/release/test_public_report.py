@@ -91,6 +91,11 @@ def test_all_that_was_asked_is_told_in_sentences() -> None:
         f"illness: entropy-l with l = 1.2: {MODELS['entropy-l'].words}.",
         f"illness: t-closeness with t = 0.9, distance = equal: {MODELS['t-closeness'].words}.",
         f"salary: variance with variance = 10: {MODELS['variance'].words}.",
+        *(
+            f"{name}: nothing was asked, so everybody in a group may have the same value. The reason given: "
+            "“made-up people”."
+            for name in ("grade", "told")
+        ),
         "outcome and cost: no class has more than 0.95 of a group (max_confidence).",
         "Made to predict outcome (its classes), cost (classes parted at 400, weight 0.5) and sex (its classes, released "
         "generalized).",

@@ -127,15 +127,12 @@ def test_only_targets_without_a_model_of_their_own_are_told_to_be_denoised() -> 
 def test_all_that_the_median_leaves_out_of_account_is_told() -> None:
     found = sentences(
         targets=["outcome"],
-        denoise=True,
         selections=["age > 50", {"each": "sex"}],
-        weights={"age": 2},
         criterion="median",
     )
     assert found == [
-        "Declared as targets without steering the splits: 'outcome'; so they were not denoised.",
+        "Declared as targets without steering the splits: 'outcome'.",
         "Declared without steering the splits: 2 selection(s), whose texts are not public.",
-        "Declared without steering the splits: weights of columns (age 2; others 1).",
         "Splits were chosen by Median Mondrian.",
     ]
 

@@ -266,8 +266,6 @@ def _unused(asked: Asked) -> list[str]:
             f"Declared without steering the splits: {len(workload.selections)} selection(s), whose texts are not "
             "public."
         )
-    if workload.weights and workload.is_blind:
-        found.append(f"Declared without steering the splits: weights of columns ({_weights(asked)}).")
     return found
 
 
