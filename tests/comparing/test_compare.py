@@ -296,7 +296,7 @@ class Balanced(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.marks += any(name == "class" and "series" in (value or "") for name, value in attrs)
-        if tag != "meta":
+        if tag not in ("link", "meta"):
             self.open.append(tag)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:

@@ -73,6 +73,8 @@ class Case:
     """Bytes of memory that seem to be free."""
     meanwhile: tuple[str, Callable[[Path], Any]] | None = None
     """What happens to the folder when a stage begins."""
+    stays: str = ""
+    """The file of somebody that appears meanwhile, and must be there at the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +120,15 @@ def in_time() -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def here(words: tuple[str, ...], capfd: pytest.CaptureFixture[str]) -> Outcome:
+def here(words: tuple[str, ...], temporary: Path, capfd: pytest.CaptureFixture[str]) -> Outcome:
     """Run a command in this process."""
     from anonfit.cli.main import main
 
-    before, arguments = signal.getsignal(signal.SIGTERM), sys.argv
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever began the tests ignores it, perhaps
+    arguments = sys.argv
     sys.argv = ["anonfit", *words]
+    tempfile.tempdir = str(temporary)
     capfd.readouterr()
     try:
         with in_time():
@@ -132,8 +137,9 @@ def here(words: tuple[str, ...], capfd: pytest.CaptureFixture[str]) -> Outcome:
     except SystemExit as end:
         status = 0 if end.code is None else int(end.code)
     finally:
-        sys.argv = arguments
-        signal.signal(signal.SIGTERM, before)
+        sys.argv, tempfile.tempdir = arguments, None
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
     found = capfd.readouterr()
     return Outcome(status, found.out, found.err)
 
@@ -153,7 +159,7 @@ def apart(words: tuple[str, ...], case: Case, folder: Path, temporary: Path) -> 
         capture_output=True,
         env=environment,
         preexec_fn=limit,
-        timeout=2 * LONGEST,
+        timeout=6 * LONGEST,
         check=False,
     )
     return Outcome(found.returncode, found.stdout.decode("utf-8", "replace"), found.stderr.decode("utf-8", "replace"))
@@ -192,6 +198,9 @@ def check_json(case: Case, outcome: Outcome) -> None:
 def check_left(case: Case, outcome: Outcome, before: set[str], folder: Path) -> None:
     """A command that failed leaves nothing; what one that was done leaves can be shown without danger."""
     new = all_files(folder) - before
+    if case.stays:
+        assert (folder / case.stays).read_text() == "mine"
+        new.remove(case.stays)
     assert not any(".anonfit-" in name for name in new), new
     if outcome.status != 0:
         assert new == set(), new
@@ -254,18 +263,14 @@ def run_case(case: Case, engine: str, folder: Path, temporary: Path, capfd: pyte
     """Run a case for people and for scripts, and check all that is asked of both."""
     words = (*case.words, "--engine", engine) if engine else case.words
     is_apart = bool(case.limits or case.environment)
-    tempfile.tempdir = str(temporary)
-    try:
-        for more, check in (((), check_told), (("--json",), check_json)):
-            lay(case, folder)
-            before = all_files(folder)
-            asked = (*words, *more)
-            outcome = apart(asked, case, folder, temporary) if is_apart else here(asked, capfd)
-            check(case, outcome)
-            check_left(case, outcome, before, folder)
-            for name in sorted(all_files(folder), reverse=True):
-                path = folder / name
-                path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
-    finally:
-        tempfile.tempdir = None
+    for more, check in (((), check_told), (("--json",), check_json)):
+        lay(case, folder)
+        before = all_files(folder)
+        asked = (*words, *more)
+        outcome = apart(asked, case, folder, temporary) if is_apart else here(asked, temporary, capfd)
+        check(case, outcome)
+        check_left(case, outcome, before, folder)
+        for name in sorted(all_files(folder), reverse=True):
+            path = folder / name
+            path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
     assert list(temporary.iterdir()) == []

@@ -185,7 +185,7 @@ PLACES = [
     Case("a source that is a number", spec(('"people.csv"', "7")), "a table is needed: a path"),
     Case("a source in the web", source("https://example.org/people.csv"), "no such file|URL|address"),
     Case("a database without a table", source("sqlite:people.sqlite"), "one of data.table and data.query"),
-    Case("a database that is none", {"people.sqlite": TABLE, **_database("sqlite:people.sqlite")}, "people.sqlite"),
+    Case("a database that is none", {"people.sqlite": TABLE, **_database("sqlite:people.sqlite")}, "cannot be read"),
     Case("a database that is not there", _database("duckdb:nobody.duckdb"), "nobody.duckdb"),
     Case("a server that does not answer", _database("postgresql://nobody:secret@127.0.0.1:1/none"), "postgresql"),
 ]

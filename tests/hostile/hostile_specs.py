@@ -139,13 +139,7 @@ SETTINGS = [
     Case("memory of a kilobyte", {}, "memory", words=(*RUN, "--memory", "1KB"), engines=("duckdb",)),
     _set("a spill folder that is a file", "engine.spill", "engine.spill=people.csv", engines=("duckdb",)),
     _set("a spill folder that cannot be", "engine.spill", "engine.spill=/proc/nowhere", engines=("duckdb",)),
-    _set(
-        "a start that is not there",
-        "none.json",
-        "method.algorithm=tdr",
-        "method.start=none.json",
-        "columns.illness.role=target",
-    ),
+    _set("a start where nothing is refined", "method.start", "method.start=none.json"),
     _words("an engine with a setting in it", "engine", *RUN, "--engine", 'memory"\nmemory="1GB'),
     _words("an unknown engine", "did you mean 'spark'", *RUN, "--engine", "sprak"),
     _words("a curve of words", "--curve needs whole numbers", *RUN, "--curve", "five"),
@@ -154,7 +148,7 @@ SETTINGS = [
     _words("an unknown verb with escapes", "No such command", "\x1b[31mrum", "spec.toml"),
     _words("a verb without its argument", "Missing argument", "run"),
     _words("an unknown option", "No such option", "run", "spec.toml", "--k", "5"),
-    _words("an option without its value", "requires an argument", "run", "spec.toml", "--engine"),
+    _words("a switch with a value", "does not take a value", "run", "spec.toml", "--replace=maybe"),
     _words("an option of another kind", "Invalid value", "audit", "people.csv", "--k", "many"),
     _words("an option out of range", "Invalid value", "audit", "people.csv", "--k", "0"),
 ]

@@ -73,9 +73,8 @@ def typed(column: Column, values: pl.Series) -> pl.Series:
     if values.dtype.is_float():
         return values.fill_nan(None)
     if kind == ColumnType.CONTINUOUS and not values.dtype.is_numeric():
-        # The text NaN is no number: whether it means a missing value is for the spec to say.
-        numbers = values.cast(pl.String).cast(pl.Float64, strict=False).fill_nan(None)
-        return _parsed(values, numbers, "numbers", "")
+        numbers = values.cast(pl.String).cast(pl.Float64, strict=False)
+        return _parsed(values, numbers, "numbers", "").fill_nan(None)
     if kind == ColumnType.DATE and values.dtype not in (pl.Date, pl.Datetime):
         return _parsed(
             values,
