@@ -72,11 +72,11 @@ def check_diversity(spec: Spec, faults: Faults) -> None:
     if not faults.within("privacy.diversity") and spec.method.algorithm != "tree":
         for name in spec.of_role(Role.SENSITIVE):
             _check_used(name, spec, faults)
-    if spec.privacy.attack_limit < 1 and not spec.of_role(Role.SENSITIVE) and not faults.unread:
-        faults.add("privacy.attack_limit is of sensitive columns, and there is none: give a column that role.")
         for name, fault in unasked(spec).items():
             if f"columns.{name}" not in faults.open and not faults.within(f"columns.{name}:"):
                 faults.add(fault)
+    if spec.privacy.attack_limit < 1 and not spec.of_role(Role.SENSITIVE) and not faults.unread:
+        faults.add("privacy.attack_limit is of sensitive columns, and there is none: give a column that role.")
 
 
 def unasked(spec: Spec) -> dict[str, str]:

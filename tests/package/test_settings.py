@@ -154,6 +154,7 @@ CHANGES: dict[str, tuple[Mapping[str, Any], Any, Any]] = {
     "privacy.k": ({}, 6, 12),
     "privacy.suppression_limit": ({}, 0.0, 0.2),
     "privacy.max_confidence": (TARGET, 1.0, 0.7),
+    "privacy.attack_limit": ({}, 1.0, 0.0),
     "privacy.diversity": (DIVERSE, [{"column": "ill", "model": "distinct-l", "l": 2}], []),
     "privacy.quasi_identifiers": (TDR, None, SETS),
     "privacy.class_is_public": (TREE, False, True),

@@ -167,7 +167,7 @@ def test_why_a_row_is_withheld_changes_nothing(tmp_path: Path, seed: int) -> Non
     first, new = grouped(rng)
     few, small = int(rng.integers(1, K - 1)), int(rng.integers(3, K - 1))
     for place, (unknown, inside) in enumerate([(few, small), (few + 1, small - 1)]):
-        first.extend(with_small_regions(new, unknown, inside)).save(tmp_path / str(place))
+        first.extend(with_small_regions(new, unknown, inside), suppression_limit=1.0).save(tmp_path / str(place))
     same(files(tmp_path / "0"), files(tmp_path / "1"))
 
 
@@ -176,7 +176,7 @@ def test_one_more_of_few_withheld_rows_changes_nothing(tmp_path: Path) -> None:
     many = new.filter((pl.col("town") != "Bonn") | (pl.col("age") < 40))
     for place, values in enumerate([(2, 3), (3, 3), (2, 4)]):
         table = more(more(many, values[0], town="Ulm"), values[1], town="Bonn", age=50)
-        first.extend(table).save(tmp_path / str(place))
+        first.extend(table, suppression_limit=1.0).save(tmp_path / str(place))
     same(files(tmp_path / "0"), files(tmp_path / "1"))
     same(files(tmp_path / "0"), files(tmp_path / "2"))
 
@@ -351,7 +351,7 @@ def of_new_data(rng: np.random.Generator) -> Case:
     small = {"unknown": unknown, "in a small region": inside, "withheld in regions": inside + K - 1}
 
     def publish(table: pl.DataFrame, out: Path) -> None:
-        first.extend(table).save(out)
+        first.extend(table, suppression_limit=1.0).save(out)
 
     return Case(frame, small, publish)
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from anonfit.auditing.alignment import Align, aligned, aligned_texts
@@ -213,12 +214,13 @@ def _compared(tables: Tables, file: Tally, source: Tally) -> SourceCheck:
     assert tables.source is not None
     for batch, groups in tables.source_batches():
         source.add(batch, groups)
-    unmatched = absent_inside = 0
+    unmatched = absent_inside = excused = 0
     if not file.equals(source):
-        unmatched, absent_inside = _differences(tables, aligned)
-        if tables.released.table.is_text or tables.source.is_text:
-            # Texts of text files that differ may still be the same numbers.
-            unmatched, absent_inside = _differences(tables, aligned_texts)
+        # Texts of text files that differ may still be the same numbers.
+        align = aligned_texts if tables.released.table.is_text or tables.source.is_text else aligned
+        unmatched, absent_inside = _differences(tables, align)
+        if absent_inside and tables.boxes is not None and tables.boxes.shared is not None:
+            _, excused = _differences(tables, align, of=tables.boxes.shared)
     place = tables.place
     absent = absent_inside + place.outside
     return SourceCheck(
@@ -228,7 +230,7 @@ def _compared(tables: Tables, file: Tally, source: Tally) -> SourceCheck:
         rows=Figure(place.rows, place.rows, rest=absent),
         unmatched=Share(unmatched, tables.runs.rows),
         absent=Share(absent, place.rows),
-        absent_inside=Share(absent_inside, place.rows),
+        absent_inside=Share(absent_inside - excused, place.rows),
         in_several=Share(place.several, place.rows),
         beyond_domain=place.beyond,
         unknown_values=place.unknown,
@@ -236,14 +238,20 @@ def _compared(tables: Tables, file: Tally, source: Tally) -> SourceCheck:
     )
 
 
-def _differences(tables: Tables, align: Align) -> tuple[int, int]:
-    """Released rows that no source row explains, and source rows inside labels that are not released."""
+def _differences(tables: Tables, align: Align, of: npt.NDArray[np.bool_] | None = None) -> tuple[int, int]:
+    """Released rows that no source row explains, and source rows inside labels that are not released; of some groups
+    only, if these are given.
+    """
+
+    def asked(groups: IntArray) -> IntArray:
+        return groups if of is None else np.where((groups >= 0) & of[groups], groups, -1)
+
     tallies = _tally_of(tables, align, keep=True)
     assert tallies is not None
     for batch, groups in tables.file_batches():
-        tallies[0].add(batch, groups if tables.boxes is not None else np.zeros_like(groups))
+        tallies[0].add(batch, asked(groups) if tables.boxes is not None else np.zeros_like(groups))
     for batch, groups in tables.source_batches():
-        tallies[1].add(batch, groups)
+        tallies[1].add(batch, asked(groups))
     assert tallies[0].keys is not None
     assert tallies[1].keys is not None
     return differing(tallies[0].keys, tallies[1].keys)

@@ -35,6 +35,8 @@ class Boxes:
     nodes: Int32
     leaves: Int32
     halves: npt.NDArray[np.uint8]
+    shared: npt.NDArray[np.bool_] | None = None
+    """Groups that several regions have in common; of these some may be withheld and others not. None: there is none."""
 
 
 def box_space(axes: Sequence[Axis], sets: Sequence[Sequence[ValueSet | None]], label_of_group: IntArray) -> Boxes:

@@ -86,7 +86,10 @@ def run_audit(request: Request) -> Audit:
     if source is not None:
         hashes = raw_hashes(released, source, raw) if hashing is None else hashing.result()
         left_out = left_out_groups(released, request)
-        compared = check_source(released, source, located=space.located, raw=raw, hashes=hashes, suppressed=left_out)
+        shared = None if space.boxes is None else space.boxes.shared
+        compared = check_source(
+            released, source, located=space.located, raw=raw, hashes=hashes, suppressed=left_out, shared=shared
+        )
         if counting is None and (compared.unmatched.persons or compared.absent_inside.persons):
             # Persons were counted on rows of the source, and not all of these are in the file.
             evidence, raw_columns, diversity = count(None)

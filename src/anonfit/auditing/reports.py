@@ -25,7 +25,7 @@ Page = Callable[[Mapping[str, Any]], str]
 _SECTIONS = (
     *("format", "version", "asked", "attacker", "not_covered", "rows", "columns", "diversity", "selections", "attack"),
     *("group_sizes", "detail", "partition", "predictions", "initial_risk", "comparison", "curve", "columns_lost"),
-    *("clusters", "queries", "rules", "audit", "board", "engine"),
+    *("clusters", "queries", "rules", "audit", "board", "engine", "verdict", "formulas"),
 )
 _OF_PERSONS = ("k", "persons", "counted", "sizes", "sets", "prosecutor", "marketer")
 _OF_ROWS = ("rows", "quasi_identifiers", "suppressed_rows")
@@ -103,6 +103,7 @@ def _of_demands(folder: Folder, report: Mapping[str, Any], promise: Promise) -> 
     told = {
         "k": asked.get("k"),
         "max_confidence": asked.get("max_confidence"),
+        "attack_limit": asked.get("attack_limit", 1.0),
         "columns": _list(asked.get("quasi_identifiers")),
         "sets": [[one.get("columns"), one.get("k")] for one in _objects(asked.get("several_quasi_identifiers"))],
         "models": [[one.get("column"), one.get("model")] for one in _objects(asked.get("diversity"))],
@@ -111,6 +112,7 @@ def _of_demands(folder: Folder, report: Mapping[str, Any], promise: Promise) -> 
     claimed = {
         "k": promise.k,
         "max_confidence": promise.max_confidence,
+        "attack_limit": promise.attack_limit,
         "columns": list(promise.having("quasi-identifier")),
         "sets": [[list(one.columns), one.k] for one in promise.sets],
         "models": [[one.column, one.model] for one in promise.diversity],

@@ -65,13 +65,16 @@ def read_representatives(
         known = (groups >= 0).all(axis=1)
         boxes_at, group_of_region = regions[known], np.flatnonzero(known)
         strange = int(np.count_nonzero(~known))
+        several = [np.bincount(one.value_of_part, minlength=one.values) > 1 for one in columns.values()]
+        shared = known & np.any([some[place] for some, place in zip(several, groups.T, strict=True)], axis=0)
     else:
         values = np.stack([one.value_of_part[one.part_of_region] for one in columns.values()], axis=1)
         group_of_region = _group_of(values, groups, [one.values for one in columns.values()])
         boxes_at, strange = regions, released.grouping.count - len(np.unique(group_of_region[group_of_region >= 0]))
+        shared = np.bincount(group_of_region[group_of_region >= 0], minlength=released.grouping.count) > 1
     axes = [axis_of(meanings[name], some) for name, some in zip(columns, sets, strict=True)]
     boxes = box_space(axes, sets, boxes_at)
-    boxes = replace(boxes, group_of_box=group_of_region[boxes.group_of_box])
+    boxes = replace(boxes, group_of_box=group_of_region[boxes.group_of_box], shared=shared)
     unreadable = {name: column.strangers for name, column in columns.items()}
     return LabelCheck(unreadable, {}, overlapping=0, no_region=strange), boxes
 

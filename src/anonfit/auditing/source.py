@@ -85,9 +85,11 @@ def check_source(
     raw: Sequence[str],
     hashes: tuple[Hashes, Hashes],
     suppressed: npt.NDArray[np.bool_] | None = None,
+    shared: npt.NDArray[np.bool_] | None = None,
 ) -> SourceCheck:
     """Compare (group, raw values) of released and raw rows as multisets; raw values alone without labels. `hashes` are
-    those of `raw_hashes`. Rows of `suppressed` groups may be any that are in no other group.
+    those of `raw_hashes`. Rows of `suppressed` groups may be any that are in no other group; of groups that regions
+    have in common (`shared`), rows may be absent, since some of these regions may be withheld.
     """
     rows = source.height() if located is None else len(located.found.group)
     groups = np.zeros(released.rows, np.int64) if located is None else released.grouping.of_row
@@ -102,6 +104,10 @@ def check_source(
             inside = _with_suppressed((groups, hashes[0]), (located.found.group, hashes[1]), suppressed)
         unmatched, absent_inside = _differences((groups, hashes[0]), (inside, hashes[1]))
     absent = absent_inside + int(np.count_nonzero(inside < 0))
+    if absent_inside and shared is not None and located is not None:
+        sides = (groups, shared[groups]), (inside, (inside >= 0) & shared[inside])
+        kept = [(found[some], own[some]) for (found, some), own in zip(sides, hashes, strict=True)]
+        absent_inside -= _differences(kept[0], kept[1])[1]
     several = 0 if located is None else int(np.count_nonzero(located.found.others))
     return SourceCheck(
         by_labels=located is not None,
