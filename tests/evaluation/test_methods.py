@@ -111,7 +111,7 @@ def test_weights_are_enforced_in_every_way() -> None:
         assert method(name).recode(people(), asked, 20, seed=1).quasi_identifiers == ("age", "job")
     clustering = method("clustering").spec(asked, 5)
     assert clustering is not None
-    assert clustering.method.weight_rule == "first"
+    assert clustering.method.weight_rule is None
     assert method("weighted").spec(spec(SPEC + "weights_from = 'accuracy'\n"), 5) is not None
 
 

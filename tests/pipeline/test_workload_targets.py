@@ -175,7 +175,7 @@ def test_a_criterion_takes_the_targets_of_its_kind() -> None:
 
 def test_blind_on_demand_is_blind() -> None:
     frame = patients()
-    one = released(frame, targets=["outcome"], criterion="median", weights={"sex": 9.0})
+    one = released(frame, targets=["outcome"], criterion="median")
     assert one.recoding.to_json() == released(frame).recoding.to_json()
 
 

@@ -191,6 +191,16 @@ def _persons(rng: Random, case: Case, frame: pl.DataFrame, words: dict[str, Any]
     return frame
 
 
+def _leave_out(words: dict[str, Any]) -> None:
+    """What the criterion would refuse, since it could change nothing."""
+    out = {
+        "median": ("weights", "weights_from", "weight_rule", "alpha", "beta", "gamma", "features", "selected_by"),
+        "clustering": ("weight_rule", "weights_from", "alpha", "beta", "gamma", "selected_by"),
+    }.get(words["criterion"], ("features", "selected_by") if {"weights", "weights_from"} & set(words) else ())
+    for name in out:
+        words.pop(name, None)
+
+
 def _settings(rng: Random, case: Case, words: dict[str, Any]) -> dict[str, Any]:
     numeric = case["target"] in ("number", "mixed")
     fits = {"lsd": numeric, "infogain": case["target"] not in ("blind", "number"), "selection": words["selections"]}
@@ -212,8 +222,9 @@ def _settings(rng: Random, case: Case, words: dict[str, Any]) -> dict[str, Any]:
         words |= {"weight_rule": rule, "seed": int(rng.integers(100))}
         if rule == "combined":
             words |= {"alpha": 0.6, "beta": 0.3, "gamma": 0.1}
-    if words["criterion"] == "clustering":
-        words |= {"weight_rule": "first", "candidates": "boundary"}
+    if not guided or words["criterion"] == "lsd":
+        words["candidates"] = "boundary"
+    _leave_out(words)
     if case["more"] == "split-on":
         words["split_on"] = words["quasi_identifiers"][-2:]
     if case["more"] == "min-gain" and (guided or words["criterion"] == "clustering"):
