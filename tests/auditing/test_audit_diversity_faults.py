@@ -188,9 +188,12 @@ def test_too_few_rows_are_too_few_persons(tmp_path: Path) -> None:
     assert missed(audit_release(folder.write())) == {"k"}
     folder.spec["privacy"]["k"] = 5
     assert missed(audit_release(folder.write(), max_risk=0.1)) == {"prosecutor risk"}
-    folder.spec["privacy"]["quasi_identifiers"] = [{"columns": ["age", "rank"], "k": 6}, {"columns": ["age"], "k": 5}]
+    folder.spec["privacy"]["quasi_identifiers"] = [
+        {"columns": ["age", "country", "rank"], "k": 6},
+        {"columns": ["age"], "k": 5},
+    ]
     verdicts = [(one.where, one.met) for one in audit_release(folder.write()).findings if one.name == "k"]
-    assert verdicts == [("age, rank", False), ("age", None)]
+    assert verdicts == [("age, country, rank", False), ("age", None)]
 
 
 def test_a_person_of_the_source_has_a_value_once(tmp_path: Path) -> None:
