@@ -24,6 +24,7 @@ from anonfit.report.trees import TreeFacts, tree_content
 from anonfit.spec import PrivacySpec, Spec
 from anonfit.spec_writing import diversity_table, public_tables, spec_tables
 from anonfit.strict_json import Damaged, Part, parse_json, read_text
+from anonfit.tables.cuts import CutPoints
 from anonfit.tables.schema import Schema
 from anonfit.tree_outside import NOTHING_LEFT, grow_outside
 from anonfit.trees.classes import Classes, classes_of_target
@@ -91,7 +92,9 @@ def _refuse_of_tables(spec: Spec) -> None:
     """Refuse what is of a released table: of that, a tree that is published itself has none."""
     usual = Spec(spec.columns, PrivacySpec(spec.privacy.k))
     tables = {"privacy": ("suppression_limit",), "workload": ("rules", "query_log", "clusters")}
-    tables["output"] = ("format", "values", "regions", "order", "consent")
+    tables["output"] = ("format", "values", "regions", "order")
+    if spec.method.cut_points != CutPoints.VALUE:  # these need it
+        tables["output"] += ("consent",)
     faults = [
         f"{section}.{name} is of a released table, and a tree is published in place of one; remove it."
         for section, names in tables.items()

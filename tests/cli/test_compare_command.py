@@ -49,7 +49,6 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_tables_for_people_and_a_page(releases: Path) -> None:
     result = anonfit("k5", "k20", "--source", "people.csv", "--out", "page.html", folder=releases)
     assert result.returncode == 0, result.stderr
-    assert result.stdout == ""
     for text in ("What was asked", "Discernibility", "Two releases together", "k5 with k20", "read next: page.html"):
         assert text in result.stdout
     assert (releases / "page.html").read_text().startswith("<!doctype html>")

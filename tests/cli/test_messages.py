@@ -23,7 +23,7 @@ COLUMNS = {
     "town": "role = 'quasi-identifier'",
     "size": "role = 'quasi-identifier'",
     "born": "role = 'quasi-identifier'",
-    "ill": "role = 'sensitive'",
+    "ill": "role = 'sensitive'\ndiversity = 'none'\nreason = 'a test'",
     "outcome": "role = 'target'",
 }
 REST = "privacy.k = 5\n"

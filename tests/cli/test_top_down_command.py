@@ -116,7 +116,7 @@ def test_an_edited_recoding_makes_another_release(folder: Path) -> None:
     assert set(pl.read_csv(folder / "coarser" / "data.csv")["town"].unique()) == {"*"}
     refused = anonfit("apply", "release", "people.csv", "--recoding", "none.json", "--out", "other", folder=folder)
     assert refused.returncode == 2
-    assert "cannot be read as a recoding" in refused.stderr
+    assert "there is no such recoding" in refused.stderr
 
 
 def test_refining_begins_with_an_edited_recoding(folder: Path) -> None:

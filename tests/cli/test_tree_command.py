@@ -58,14 +58,13 @@ def anonfit(place: Path, *words: str) -> subprocess.CompletedProcess[str]:
 def test_a_spec_becomes_a_folder_and_predictions(place: Path) -> None:
     done = anonfit(place, "tree", "spec.toml")
     assert done.returncode == 0, done.stderr
-    assert done.stdout == ""
-    assert "3 leaves, 2 spans, the smallest of 3 persons (asked: 3)" in done.stderr
-    assert "└─ Unmarried → bad  (2: bad 1, good 1)" in done.stderr
+    assert "3 leaves, 2 spans, the smallest of 3 persons (asked: 3)" in done.stdout
+    assert "└─ Unmarried → bad  (2: bad 1, good 1)" in done.stdout
     assert (place / "spec-tree" / "tree.svg").is_file()
     audited = anonfit(place, "audit", "spec-tree", "--source", "mortgages.csv")
     assert (audited.returncode, "anonfit.audit_tree(folder, data) audits it" in audited.stderr) == (2, True)
     shown = anonfit(place, "tree", "--from", "spec-tree")
-    assert "car? (private)" in shown.stderr
+    assert "car? (private)" in shown.stdout
     done = anonfit(place, "tree", "--from", "spec-tree", "--predict", "mortgages.csv", "--json")
     assert json.loads(done.stdout) == {"predicted": "mortgages-predicted.csv", "rows": 6}
     found = pl.read_csv(place / "mortgages-predicted.csv")

@@ -234,7 +234,7 @@ def test_all_faults_are_reported_together_with_the_nearest_word() -> None:
         ("data.missing_policy = 'dropp' is not known", "did you mean 'drop'?"),
         ("data.missing must be a list of texts", ""),
         ("data.header must be true or false", ""),
-        ("data.delimiter must be one character", ""),
+        ("data.delimiter must be one ASCII character", ""),
         ("columns.age.role = 'quasi-identifer' is not known", "did you mean 'quasi-identifier'?"),
         ("columns.sex has no role", "identifier"),
         ("columns.zip.tipe is not a setting", "did you mean 'type'?"),

@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from anonfit.cli.evaluated_columns import columns_table, disagreements_line
 from anonfit.cli.showing import console, print_json, results, table
 from anonfit.errors import RequestError
@@ -74,7 +72,7 @@ def evaluate_spec(
     except KeyboardInterrupt:
         kept = f"what was found is kept in {out}; the same command goes on from there." if out else "nothing was kept."
         console().print(f"interrupted; {kept}", soft_wrap=True)
-        raise typer.Exit(130) from None
+        raise SystemExit(130) from None  # all was said
     if out is not None:
         found.save(out)
     if as_json:
