@@ -51,16 +51,20 @@ def measure(
     }
     found["average"] = len(groups) / everyone if everyone else 0.0
     found["raw"] = {}
+    # Rows with a star in every column were suppressed by somebody: they are no class, unless all are.
+    stars = {key for key in groups if key and all(value == "*" for value in key)}
+    classes = {key: members for key, members in groups.items() if key not in stars or stars == set(groups)}
+    kept = [row for members in classes.values() for row in members]
     for name in raw:
         certain = likely = 0
         smallest = l_value = None
-        for key, members in groups.items():
+        for key, members in classes.items():
             by_value = [persons(same, **whom) for same in groups_of(members, [name]).values()]
             most = max(by_value)
             certain += sizes[key] if most == sizes[key] else 0
             likely += sizes[key] if most * 10 >= sizes[key] * 9 else 0
             smallest = min(by_value) if smallest is None else min(smallest, *by_value)
             l_value = len(by_value) if l_value is None else min(l_value, len(by_value))
-        distinct = len(groups_of(rows, [name])) / len(rows) if rows else 0.0
+        distinct = len(groups_of(kept, [name])) / len(kept) if kept else 0.0
         found["raw"][name] = (certain, likely, smallest, l_value, distinct)
     return found

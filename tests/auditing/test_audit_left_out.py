@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from pathlib import Path
 from typing import Any
@@ -111,10 +110,7 @@ def applied(tmp_path: Path, new: pl.DataFrame) -> Path:
     words: Any = {"quasi_identifiers": ["age", "place"], "insensitive": ["ill"], "k": 150}
     made = af.anonymize(people(0, KNOWN), taxonomies={"place": COLUMNS[1]["taxonomy"]}, **words)
     assert set(made.data["place"]) == {"*"}
-    made.extend(new).save(tmp_path / "applied")
-    manifest = json.loads((tmp_path / "applied" / "manifest.json").read_text(encoding="utf-8"))
-    manifest["spec"]["privacy"]["suppression_limit"] = 1.0
-    (tmp_path / "applied" / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    made.extend(new, suppression_limit=1.0).save(tmp_path / "applied")
     return tmp_path / "applied"
 
 

@@ -129,7 +129,7 @@ def test_large_tables_are_read_some_columns_at_a_time(tmp_path: Path, monkeypatc
         )
         assert found.source is not None
         assert found.source.unmatched.persons == 0
-        kept = {"source", "findings", "notes", "passed"}
+        kept = {"source", "findings", "notes", "passed", "verdict"}
         assert {key: value for key, value in found.to_dict().items() if key not in kept} == {
             key: value for key, value in wanted.items() if key not in kept
         }

@@ -119,7 +119,7 @@ def test_what_is_asked_on_the_command_line_is_judged_and_not_ignored(tmp_path: P
     assert run(folder, "--k", "11").exit_code == run(folder, "--max-risk", "0.05").exit_code == 1
     assert run(folder, "--sensitive", "ill").exit_code != 0
     assert isinstance(run(folder, "--sampling-fraction", "0.1").exception, DataError)
-    spec = '[columns.age]\nrole = "quasi-identifier"\n[columns.ill]\nrole = "sensitive"\n[privacy]\nk = 7\n'
+    spec = '[columns.age]\nrole = "quasi-identifier"\n[columns.ill]\nrole = "insensitive"\n[privacy]\nk = 7\n'
     (tmp_path / "spec.toml").write_text(f"version = 1\n{spec}", encoding="utf-8")
     shown = run(folder, str(tmp_path / "spec.toml"))
     assert shown.exit_code == 1

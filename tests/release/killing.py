@@ -41,7 +41,6 @@ def lay_out(folder: Path) -> None:
         (folder / f"{k}.toml").write_text(
             'version = 1\ndata.source = "people.csv"\ncolumns.age.role = "quasi-identifier"\n'
             f'columns.size.role = "quasi-identifier"\ncolumns.ill.role = "target"\nprivacy.k = {k}\n'
-            'engine.spill = "spill"\nengine.hand_over = 100\n'
         )
     (folder / ".out.anonfit-notes").write_text("of somebody else")
 
@@ -49,7 +48,8 @@ def lay_out(folder: Path) -> None:
 def _run(folder: Path, engine: str = "memory", *, replace: bool = False) -> None:
     import anonfit as af
 
-    af.run(folder / f"{NEW}.toml", folder / "out", settings=[f'engine.name="{engine}"'], replace=replace)
+    settings = [f'engine.name="{engine}"', 'engine.spill="spill"', "engine.hand_over=100"] if engine != "memory" else []
+    af.run(folder / f"{NEW}.toml", folder / "out", settings=settings, replace=replace)
 
 
 def _apply(folder: Path) -> None:

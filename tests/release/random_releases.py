@@ -76,6 +76,7 @@ def random_release(seed: int) -> tuple[pl.DataFrame, dict[str, Any]]:
         "types": {"stage": "ordinal"} if "stage" in names else {},
         "orders": {"stage": ["low", "mid, or so", "high", "[top"]} if "stage" in names else {},
         "cut_points": str(rng.choice(["simplest", "value"])),
+        "consent": True,
         "missing": (),
         "values": str(rng.choice(["labels", "labels", "bounds", "representative"])),
         "missing_policy": "drop" if algorithm == "tree" else str(rng.choice(["category", "drop"])),

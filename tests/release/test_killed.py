@@ -83,12 +83,13 @@ def _check(folder: Path, scenario: str) -> None:
 
 
 def _next_run_works(folder: Path) -> None:
-    af.run(folder / f"{NEW}.toml", folder / "out", settings=['engine.name="duckdb"'], replace=True)
+    settings = ['engine.name="duckdb"', 'engine.spill="spill"', "engine.hand_over=100"]
+    af.run(folder / f"{NEW}.toml", folder / "out", settings=settings, replace=True)
     assert _k(folder) == NEW
     assert {path.name for path in folder.iterdir() if "out" in path.name} == {
         "out", "out.internal.json", "out.internal.html", ".out.anonfit-notes"
     }  # fmt: skip
-    assert list((folder / "spill").iterdir()) == []
+    assert list((folder / "spill").glob("*")) == []
 
 
 def _some_in_every_run() -> list[Any]:

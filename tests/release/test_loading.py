@@ -66,7 +66,11 @@ def test_a_declared_domain_whose_end_occurs_loads(kind: str, cut_points: str, tm
     days = [date(2024, 1, 1 + number % 10) for number in range(200)]
     values: list[Any] = days if kind == "day" else [day.day for day in days]
     frame = pl.DataFrame({"a": values})
-    words: dict[str, Any] = {"domains": {"a": [min(values), max(values)]}, "cut_points": cut_points}
+    words: dict[str, Any] = {
+        "domains": {"a": [min(values), max(values)]},
+        "cut_points": cut_points,
+        "consent": cut_points == "value",
+    }
     release = af.anonymize(frame, quasi_identifiers=["a"], k=2, **words)
     loaded = af.load(release.save(tmp_path / "out"))
     assert Counter(loaded.recoding.apply(frame)["a"]) == Counter(release.data["a"])
