@@ -31,30 +31,8 @@ CASES: list[Case] = [
     *verbs.LARGE,
 ]
 
-DEEP = "texts nested too deep, and numbers too long, are to be refused where they are read"
-INJECTED = "settings of the command line are to be read as values only"
-WEIGHTS = "sample weights are to be checked whether they are used or not"
-FORMULAS = "formulas in text tables are to be warned of, or written harmlessly"
 WAITS = {
-    "a taxonomy 5,000 deep, text": DEEP,
-    "a taxonomy 5,000 deep, ARX": DEEP,
-    "a spec of 5,000 arrays in each other": DEEP,
-    "a spec with a number of 5,000 digits": DEEP,
-    "a setting 5,000 deep": DEEP,
-    "applying a manifest 100,000 deep": DEEP,
-    "applying an edited recoding 100,000 deep": DEEP,
-    "a setting with a section in it": INJECTED,
-    "an engine with a setting in it": INJECTED,
-    "negative sample weights": WEIGHTS,
-    "sample weights of nought": WEIGHTS,
-    "infinite sample weights": WEIGHTS,
-    "missing sample weights": WEIGHTS,
-    "sample weights that are texts": WEIGHTS,
-    "sample weights near the largest": WEIGHTS,
-    "formulas in cells": FORMULAS,
-    "a million columns": "headers longer than a sample are to be read whole",
     "numbers that are none": "the audit is to take the text NaN in numbers for missing, as coding does",
-    "somebody takes the place meanwhile": "publishing is to fail where the place is taken meanwhile",
 }
 """Cases that are not mended yet, and what each waits for."""
 

@@ -296,6 +296,12 @@ def random_case(seed: int, engine: str | None = None) -> Case:
     later = rng.random() < 0.2
     if later:
         spec["privacy"]["suppression_limit"] = 1.0
+    asked = {demand["column"] for demand in spec["privacy"]["diversity"]}
+    for name, column in spec["columns"].items():
+        if column["role"] == "sensitive" and name not in asked and algorithm != "tree":
+            column |= {"diversity": "none", "reason": "made up"}
+    if method["cut_points"] == "value":
+        spec["output"]["consent"] = True
     shuffled = list(spec["columns"].items())
     rng.shuffle(shuffled)
     spec["columns"] = dict(shuffled)
