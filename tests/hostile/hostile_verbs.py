@@ -304,8 +304,8 @@ MEANWHILE = [
             engines=engines,
         )
         for number, says in (
-            (signal.SIGINT, "interrupted; nothing was published"),
-            (signal.SIGTERM, "terminated; nothing was published"),
+            (signal.SIGINT, "interrupted; a release that was not finished is not published"),
+            (signal.SIGTERM, "terminated; a release that was not finished is not published"),
         )
         for stage, doing, engines in (("Coding", "rows are coded", BOTH), ("Auditing", "the file is audited", BOTH))
     ),

@@ -298,7 +298,7 @@ def random_case(seed: int, engine: str | None = None) -> Case:
         spec["privacy"]["suppression_limit"] = 1.0
     asked = {demand["column"] for demand in spec["privacy"]["diversity"]}
     for name, column in spec["columns"].items():
-        if column["role"] == "sensitive" and name not in asked and algorithm != "tree":
+        if column["role"] == "sensitive" and name not in asked:
             column |= {"diversity": "none", "reason": "made up"}
     if method["cut_points"] == "value":
         spec["output"]["consent"] = True

@@ -45,6 +45,8 @@ def _screen(*, stderr: bool) -> Console:
             for segment in super().render(renderable, options):
                 yield segment if segment.control else Segment(printable(segment.text), segment.style)
 
+    if not stderr and isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # as standard error does with signs that it cannot show
     return Screen(stderr=stderr, highlight=False)
 
 
