@@ -28,7 +28,7 @@ SPECS = [
     Case("a folder as spec", {"spec.toml": folder}, "spec.toml", engines=ONCE),
     Case("a pipe as spec", {"spec.toml": pipe}, "not a (regular )?file", engines=ONCE),
     Case("a spec that is no TOML", {"spec.toml": "k 5"}, "spec.toml", engines=ONCE),
-    Case("a spec in UTF-16", {"spec.toml": "version = 1".encode("utf-16")}, "cannot be read as a spec", engines=ONCE),
+    Case("a spec in UTF-16", {"spec.toml": "version = 1".encode("utf-16")}, "byte 0 is not UTF-8", engines=ONCE),
     Case("a spec with NUL bytes", {"spec.toml": b"version = 1\0"}, "spec.toml", engines=ONCE),
     Case(
         "a spec without an end",
@@ -37,7 +37,9 @@ SPECS = [
         engines=ONCE,
     ),
     Case("a spec of 5,000 arrays in each other", {"spec.toml": "a = " + "[" * 5000 + "]" * 5000}, "deep", engines=ONCE),
-    Case("a spec with a number of 5,000 digits", spec(("k = 5", "k = " + "9" * 5000)), "k|digits", engines=ONCE),
+    Case(
+        "a spec with a number of 5,000 digits", spec(("k = 5", "k = " + "9" * 5000)), "beyond all bounds", engines=ONCE
+    ),
     _spec("a spec of another version", "version", ("version = 1", "version = 99")),
     _spec("a spec without a version", "version", ("version = 1\n", "")),
     _spec("k of nought", "privacy.k must be at least 1; found 0", ("k = 5", "k = 0")),
@@ -131,7 +133,7 @@ SETTINGS = [
     _set("an unknown setting", "did you mean 'format'", "output.fromat=csv"),
     _set("a setting of nothing", "--set", "=3"),
     _set("a setting within a number", "privacy", "privacy.k.more=3"),
-    _set("a setting 5,000 deep", "deep|--set", "a=" + "[" * 5000 + "]" * 5000),
+    _set("a setting 5,000 deep", "a is not a setting", "a=" + "[" * 5000 + "]" * 5000),
     _set("a setting with a section in it", "--set|k", 'privacy.k=5\n[output]\nformat="csv"'),
     _set("memory that is no size", "memory", "engine.memory=lots"),
     _set("negative memory", "memory", "engine.memory=-1GB"),

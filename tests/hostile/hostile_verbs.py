@@ -258,7 +258,7 @@ OUTPUTS = [
     Case(
         "a place that cannot be written",
         {},
-        "cannot be written|no such folder",
+        "(cannot|could not) be written|no such folder",
         words=("run", "spec.toml", "--out", "/proc/release"),
     ),
     Case("a place in a file", {}, "folder", words=("run", "spec.toml", "--out", "people.csv/release")),
