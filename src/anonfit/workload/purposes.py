@@ -35,6 +35,9 @@ RULES = {
 MASS_BITS = 10
 """The mean sample weight is a whole number of about so many bits."""
 
+LARGEST_WEIGHT = 1e150
+"""Of a sample weight: sums of larger ones may be more than a number can hold."""
+
 
 def unit_masses(
     weights: pl.Series, counts: NDArray[np.int64], times: NDArray[np.int64] | None = None
@@ -45,10 +48,10 @@ def unit_masses(
     import polars as pl
 
     numbers = weights.cast(pl.Float64, strict=False).fill_null(float("nan")).to_numpy()
-    if not (np.isfinite(numbers).all() and (numbers >= 0).all() and numbers.sum() > 0):
+    if not ((numbers >= 0).all() and (numbers <= LARGEST_WEIGHT).all() and (numbers > 0).any()):
         raise DataError(
-            f"sample-weight column '{weights.name}': weights must be numbers, none of them missing or negative, and "
-            "not all 0; mend them."
+            f"sample-weight column '{weights.name}': weights must be numbers of at most {LARGEST_WEIGHT:g}, none of "
+            "them missing or negative, and not all 0; mend them."
         )
     # Rounded once, so that the unit does not depend on the order of rows.
     often = np.ones(len(numbers), np.int64) if times is None else times
