@@ -29,7 +29,17 @@ def test_every_keyword_of_anonymize_has_its_like() -> None:
     is released, and rows are given.
     """
     of_releases = {"data", "identifiers", "insensitive", "default_role", "release", "threads"}
-    of_releases |= {"values", "order", "regions", "consent", "clusters", "query_log", "rules", "suppression_limit"}
+    of_releases |= {
+        "values",
+        "order",
+        "regions",
+        "consent",
+        "clusters",
+        "query_log",
+        "rules",
+        "suppression_limit",
+        "attack_limit",
+    }
     of_releases |= {"engine", "memory", "spill", "sample", "query", "table"}
     own = {*AS_IN_ANONYMIZE, "k", "quasi_identifiers", "targets"}
     assert own == set(inspect.signature(af.anonymize).parameters) - of_releases

@@ -111,7 +111,7 @@ TEXTS = [
     Case("columns of one name", _csv(PEOPLE.replace("sex", "age", 1)), "column names stand twice: 'age'"),
     Case("names that blanks tell apart", _csv(PEOPLE.replace("sex", " age ", 1)), "column names stand twice: 'age'"),
     Case("a column without a name", named(""), "line 1 looks like a header, and a name in it is empty"),
-    Case("no column has a name", _csv(PEOPLE.replace("age,sex,illness", ",,", 1)), "column"),
+    Case("no column has a name", _csv(PEOPLE.replace("age,sex,illness", ",,", 1)), "a name in it is empty"),
     Case("a name of 10,000 signs", named("n" * 10_000), DONE, status=0),
 ]
 
