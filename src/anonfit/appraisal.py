@@ -43,7 +43,7 @@ from anonfit.workload.features import feature_weights
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Appraisal", "appraise", "appraise_thoroughly", "risk_utility_curve"]
+__all__ = ["Appraisal", "appraise_thoroughly", "risk_utility_curve"]
 
 JUDGED = 200
 """Queries of a log by which a release is judged, those that are asked most."""
@@ -126,10 +126,8 @@ def _persons_of(made: Made, used: NDArray[np.int64], sizes: NDArray[np.int64]) -
     return persons_in(made.schema, _released(made)).of_groups(nodes, int(used.max(initial=0)) + 1)[used]
 
 
-def appraise(made: Made, *, large: LargeTable | None = None) -> Appraisal:
-    """Measure what costs little: what regions leave of the columns and tell of the targets."""
-    if large is not None:
-        return _of_all(made, large, appraise(large.drawn))
+def _of_regions(made: Made) -> Appraisal:
+    """What regions leave of the columns and tell of the targets."""
     assert made.source is not None
     assert made.nodes is not None
     used, sizes = _held(made, made.nodes)
@@ -215,7 +213,7 @@ def appraise_thoroughly(made: Made, *, ks: Sequence[int] = (), large: LargeTable
             entity=_column(made, Role.ENTITY),
             count=_column(made, Role.COUNT),
         )
-        found = appraise(made)
+        found = _of_regions(made)
         found = replace(found, initial=risk.result(), **_queries(made), rules=_rules(made), clusters=_clusters(made))
     if made.extends:
         return found

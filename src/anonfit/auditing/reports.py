@@ -4,7 +4,6 @@ told anew; of the others, which are of raw rows, only what is claimed can be: no
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from anonfit.auditing.folder import Folder
 from anonfit.auditing.promises import Promise
 from anonfit.auditing.result import UNKNOWN_PERSONS, Audit, Finding
 from anonfit.auditing.risk import THRESHOLDS
+from anonfit.auditing.settings import object_of, text_of
 
 __all__ = ["Page", "check_report"]
 
@@ -51,11 +51,10 @@ def check_report(folder: Folder, promise: Promise, audit: Audit, page: Page | No
 
 def _read(path: Path) -> dict[str, Any] | None:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        found = object_of(text_of(path))
+    except (OSError, ValueError):
         return None
-    is_report = isinstance(found, dict) and (found.get("format"), found.get("version")) == ("anonfit report", 1)
-    return found if is_report else None
+    return found if (found.get("format"), found.get("version")) == ("anonfit report", 1) else None
 
 
 def _finding(name: str, same: bool, good: str, bad: str) -> Finding:
