@@ -13,6 +13,7 @@ from anonfit.algorithms.demands import has_classes
 from anonfit.algorithms.refinements import redundant
 from anonfit.algorithms.top_down import requirements_of
 from anonfit.appraisal import Appraisal, appraise_thoroughly
+from anonfit.auditing.result import BYTES
 from anonfit.errors import AuditFailed, Infeasible
 from anonfit.large_tables import LargeTable, raw_columns, read_large, released_table
 from anonfit.pipeline import Made, demands_of, persons_in, refining_of, tree_of, workload_of
@@ -317,6 +318,7 @@ def both_reports(made: Made, audit: Audit, *, ks: Sequence[int] = ()) -> tuple[d
     """The report that anybody may read, and the same for the owner of the data, from whom nothing is hidden; `ks` asks
     for a curve over these k.
     """
+    audit = replace(audit, findings=tuple(one for one in audit.findings if one.name != BYTES))  # of the table, not a file
     large = read_large(made, audit.sizes.largest or 0) if made.is_large else None
     with ThreadPoolExecutor(1) as pool:
         attacking = pool.submit(_attack, made, large)

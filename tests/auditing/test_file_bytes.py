@@ -300,12 +300,11 @@ def people() -> pl.DataFrame:
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_releases_tell_that_their_bytes_were_audited(tmp_path: Path, people: pl.DataFrame, form: str) -> None:
+def test_the_bytes_of_releases_are_audited(tmp_path: Path, people: pl.DataFrame, form: str) -> None:
     release = af.anonymize(people, quasi_identifiers=["age"], sensitive=waived("ill"), k=5)
     folder = release.save(tmp_path / "release", format=form)
     found = {finding.name: finding for finding in af.audit_release(folder).findings}
     assert found["file content"].met is True
-    assert "file content" in (folder / "report.json").read_text()
 
 
 @pytest.mark.parametrize("at_once", [None, 50])

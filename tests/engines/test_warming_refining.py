@@ -13,6 +13,7 @@ import anonfit as af
 from anonfit import warming
 from anonfit.engines.memory import refining_kernels
 from anonfit.engines.memory import warming as engine
+from waivers import waived
 
 
 def compiled() -> dict[str, int]:
@@ -37,7 +38,7 @@ def test_a_run_compiles_nothing_more(models: bool) -> None:
         quasi_identifiers=["age", "pay", "town"],
         k=10,
         targets=["out"],
-        sensitive={"illness": {"model": "distinct-l", "l": 2}} if models else ["illness"],
+        sensitive={"illness": {"model": "distinct-l", "l": 2}} if models else waived("illness"),
         algorithm="tdr",
     )
     assert found.refinements is not None

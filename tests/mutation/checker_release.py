@@ -279,9 +279,9 @@ class Release:
         assert self.source is not None
         if self.spec["data"].get("missing_policy") != "drop":
             return False
-        private = self.having(*RAW) if self.spec["method"]["algorithm"] == "tree" else []
+        tested = ("sensitive", "insensitive", "target") if self.spec["method"]["algorithm"] == "tree" else ()
         gap = any(self.missing(column, number) for column in self.recoding.columns)
-        return gap or any(canon(self.source[name][number]) is None for name in private)
+        return gap or any(canon(self.source[name][number]) is None for name in self.having(*tested))
 
     def cell(self, column: Column, number: int) -> int | None:
         """The cell of a quasi-identifier of a source row; None where there is none."""

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from anonfit.auditing.alignment import Align, aligned, aligned_texts
@@ -31,6 +30,7 @@ from anonfit.auditing.result import UNKNOWN_PERSONS, Audit, Diversity, RawColumn
 from anonfit.auditing.risk import marketer_risk, prosecutor_risk
 from anonfit.auditing.shards import differing
 from anonfit.auditing.sizes import group_sizes
+from anonfit.auditing.withholding import Judged, withholding_of
 from anonfit.errors import DataError, refuse_fork
 
 __all__ = ["ROWS_AT_ONCE", "audit_request"]
@@ -78,7 +78,7 @@ def _run_in_batches(request: Request, rows_at_once: int) -> Audit:
     raw = tuple(name for name in table.names if name not in released.heads.columns)
     source = _open_source(released, request, raw)
     space = _read_space(released, request)
-    tables = Tables(request, released, runs, rows_at_once, raw, source, space.boxes)
+    tables = Tables(request, released, runs, rows_at_once, raw, source, space.boxes, space.seen)
     tally = _tally_of(tables)
     sizes, columns, is_sorted = _read_file(tables, None if tally is None else tally[0])
     evidence, left_out = _evidence(tables, sizes), left_out_groups(released, request)
@@ -123,7 +123,7 @@ def _read_space(released: Released, request: Request) -> Space:
     """The labels, as far as they have a meaning, as boxes."""
     if request.meanings is None or (request.regions == "any" and request.tree is None and request.source is None):
         return Space()
-    return Space(*read_groups(released, request, request.meanings))
+    return read_groups(released, request, request.meanings)
 
 
 def _tally_of(tables: Tables, align: Align = aligned, *, keep: bool = False) -> tuple[Tally, Tally] | None:
@@ -214,13 +214,13 @@ def _compared(tables: Tables, file: Tally, source: Tally) -> SourceCheck:
     assert tables.source is not None
     for batch, groups in tables.source_batches():
         source.add(batch, groups)
-    unmatched = absent_inside = excused = 0
-    if not file.equals(source):
+    tables.judged = _judged(tables)
+    not_observed, tables.seen = 0 if tables.seen is None else tables.seen.wrong(), None
+    unmatched = absent_inside = 0
+    if tables.judged is not None or not file.equals(source):
         # Texts of text files that differ may still be the same numbers.
         align = aligned_texts if tables.released.table.is_text or tables.source.is_text else aligned
         unmatched, absent_inside = _differences(tables, align)
-        if absent_inside and tables.boxes is not None and tables.boxes.shared is not None:
-            _, excused = _differences(tables, align, of=tables.boxes.shared)
     place = tables.place
     absent = absent_inside + place.outside
     return SourceCheck(
@@ -230,28 +230,37 @@ def _compared(tables: Tables, file: Tally, source: Tally) -> SourceCheck:
         rows=Figure(place.rows, place.rows, rest=absent),
         unmatched=Share(unmatched, tables.runs.rows),
         absent=Share(absent, place.rows),
-        absent_inside=Share(absent_inside - excused, place.rows),
+        absent_inside=Share(absent_inside, place.rows),
         in_several=Share(place.several, place.rows),
         beyond_domain=place.beyond,
         unknown_values=place.unknown,
         dropped=place.dropped,
+        in_vain=0 if tables.judged is None else tables.judged.missed,
+        not_observed=not_observed,
     )
 
 
-def _differences(tables: Tables, align: Align, of: npt.NDArray[np.bool_] | None = None) -> tuple[int, int]:
-    """Released rows that no source row explains, and source rows inside labels that are not released; of some groups
-    only, if these are given.
-    """
+def _judged(tables: Tables) -> Judged | None:
+    """Which rows of the source are to be released; None where all that are in no group were left out on purpose."""
+    shared = None if tables.boxes is None else tables.boxes.shared
+    if tables.source is None or not (tables.place.withheld or (shared is not None and shared.any())):
+        return None
+    withholding = withholding_of(tables.request, list(tables.released.columns), tables.source)
+    if withholding is None:
+        return None
+    for batch, groups in replace(tables, seen=None).source_batches():
+        withholding.add(batch, groups)
+    return withholding.judged()
 
-    def asked(groups: IntArray) -> IntArray:
-        return groups if of is None else np.where((groups >= 0) & of[groups], groups, -1)
 
+def _differences(tables: Tables, align: Align) -> tuple[int, int]:
+    """Released rows that no source row explains, and source rows inside labels that are not released."""
     tallies = _tally_of(tables, align, keep=True)
     assert tallies is not None
     for batch, groups in tables.file_batches():
-        tallies[0].add(batch, asked(groups) if tables.boxes is not None else np.zeros_like(groups))
+        tallies[0].add(batch, groups if tables.boxes is not None else np.zeros_like(groups))
     for batch, groups in tables.source_batches():
-        tallies[1].add(batch, asked(groups))
+        tallies[1].add(batch, groups)
     assert tallies[0].keys is not None
     assert tallies[1].keys is not None
     return differing(tallies[0].keys, tallies[1].keys)

@@ -11,10 +11,12 @@ import numpy as np
 from anonfit.auditing.batches import Runs, batches_of
 from anonfit.auditing.boxes import Boxes
 from anonfit.auditing.coding import IntArray
+from anonfit.auditing.observed import Seen
 from anonfit.auditing.reading import Table
 from anonfit.auditing.released import Released
 from anonfit.auditing.request import Request
 from anonfit.auditing.source import locate_source
+from anonfit.auditing.withholding import Judged
 
 __all__ = ["Place", "Tables"]
 
@@ -28,7 +30,8 @@ class Place:
     unknown: int = 0
     dropped: int = 0
     several: int = 0
-    outside: int = 0
+    outside: int = 0  # in no group
+    withheld: int = 0  # and not left out on purpose
 
 
 @dataclass(slots=True)
@@ -42,6 +45,8 @@ class Tables:
     raw: tuple[str, ...]
     source: Table | None
     boxes: Boxes | None = None
+    seen: Seen | None = None
+    judged: Judged | None = None
     place: Place = field(default_factory=Place)
 
     @property
@@ -68,9 +73,16 @@ class Tables:
             groups = np.zeros(rows, np.int64)
             if self.boxes is not None:
                 located = locate_source(
-                    self.boxes, batch, quasi_identifiers=list(self.released.columns), **self.request.left_out
+                    self.boxes,
+                    batch,
+                    quasi_identifiers=list(self.released.columns),
+                    seen=self.seen,
+                    **self.request.left_out,
                 )
                 groups = located.found.group
+                place.withheld += located.outside
+                if self.judged is not None:
+                    groups[~self.judged.mask(batch, self.request)] = -1
                 place.beyond += located.beyond
                 place.unknown += located.unknown
                 place.dropped += located.dropped

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from anonfit.auditing.coding import IntArray
 from anonfit.auditing.demands import DiversityDemand
 from anonfit.auditing.evidence import Evidence
 from anonfit.auditing.figures import Figure
@@ -17,7 +18,7 @@ from anonfit.auditing.result import Diversity
 from anonfit.auditing.spread import Spread, spread_of
 from anonfit.auditing.values import RawValues, Reading, Reads, Values, read_values, type_of
 
-__all__ = ["PERSONS_UNKNOWN", "generalized_target", "measure_demands"]
+__all__ = ["PERSONS_UNKNOWN", "generalized_target", "groups_that_miss", "measure_demands"]
 
 PERSONS_UNKNOWN = "Not checked: persons are told apart by their entities, which are only in the source."
 _NO_ROWS = "Not checked: there are no rows."
@@ -52,6 +53,16 @@ def measure_demands(
             shared[key] = _spread(key, raw, counts=counts, evidence=evidence)
         found.append(_measured(demand, *shared[key], evidence=evidence))
     return found
+
+
+def groups_that_miss(demand: DiversityDemand, raw: RawValues, *, evidence: Evidence) -> IntArray:
+    """The groups that are not as a demand on a column asks."""
+    if _reason(demand, raw, evidence) is not None:
+        return np.empty(0, np.int64)
+    counts = count_values(evidence.persons, evidence.grouping, raw.column, sizes=evidence.sizes)
+    spread, values = _spread((demand.measure.reads, demand.reading), raw, counts=counts, evidence=evidence)
+    _, met = demand.measure.measure(spread, values, demand.parameters)
+    return spread.groups[~met]
 
 
 def _reason(demand: DiversityDemand, raw: RawValues, evidence: Evidence) -> str | None:

@@ -15,6 +15,7 @@ from anonfit.auditing.coding import IntArray
 from anonfit.auditing.groups import Grouping, Persons, persons_in_groups, read_persons
 from anonfit.auditing.guessing import guess_meanings
 from anonfit.auditing.meanings import Meaning
+from anonfit.auditing.observed import Seen, observed_groups
 from anonfit.auditing.reading import Table, open_table, require_columns
 from anonfit.auditing.released import Released, boxes_of, check_labels, open_released, read_columns
 from anonfit.auditing.representatives import read_representatives
@@ -47,6 +48,8 @@ class Space:
     labels: LabelCheck | None = None
     boxes: Boxes | None = None
     located: Located | None = None
+    seen: Seen | None = None  # what records have, where labels are of these
+    in_vain: int = 0  # rows of the source that were withheld though their groups meet all demands
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,25 +85,28 @@ def read_space(released: Released, request: Request, *, source: Table | None) ->
     meanings = request.meanings
     if meanings is None:
         meanings = {} if source is None else guess_meanings(released, source)
-    labels, boxes = read_groups(released, request, meanings)
-    if source is None or boxes is None:
-        return Space(labels, boxes)
-    located = locate_source(boxes, source, quasi_identifiers=list(released.columns), **request.left_out)
-    return Space(labels, boxes, located)
+    space = read_groups(released, request, meanings)
+    if source is None or space.boxes is None:
+        return space
+    names = list(released.columns)
+    located = locate_source(space.boxes, source, quasi_identifiers=names, seen=space.seen, **request.left_out)
+    return replace(space, located=located)
 
 
-def read_groups(
-    released: Released, request: Request, meanings: Mapping[str, Meaning]
-) -> tuple[LabelCheck | None, Boxes | None]:
+def read_groups(released: Released, request: Request, meanings: Mapping[str, Meaning]) -> Space:
     """What is wrong with the labels, unless their meaning was only guessed, and the groups as boxes."""
-    if request.representatives and request.tree is not None:
-        return read_representatives(released, meanings, request.tree)
-    columns = read_columns(released, meanings)
+    tree, groups = request.tree, released.grouping.count
+    if request.representatives and tree is not None:
+        return Space(*read_representatives(released, meanings, tree))
+    columns = read_columns(released, meanings, None if request.meanings is None else request.regions)
+    if request.regions == "observed" and tree is not None:
+        strangers, regions, seen = observed_groups(columns, tree, groups)
+        labels = check_labels(columns, None, regions=request.regions, tree=None, groups=groups)
+        return Space(replace(labels, overlapping=0 if regions else None, no_region=strangers), regions, None, seen)
     boxes = boxes_of(released, columns, without=left_out_groups(released, request))
     if request.meanings is None:
-        return None, boxes
-    groups, tree = released.grouping.count, request.tree
-    return check_labels(columns, boxes, regions=request.regions, tree=tree, groups=groups), boxes
+        return Space(None, boxes)
+    return Space(check_labels(columns, boxes, regions=request.regions, tree=tree, groups=groups), boxes)
 
 
 def persons_in_file(released: Released, request: Request) -> bool:

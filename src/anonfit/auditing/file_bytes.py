@@ -14,7 +14,7 @@ from polars.exceptions import PanicException, PolarsError
 from anonfit.auditing.arrow_bytes import arrow_faults
 from anonfit.auditing.parquet_bytes import parquet_faults
 from anonfit.auditing.reading import unquoted
-from anonfit.auditing.result import Finding
+from anonfit.auditing.result import BYTES, Finding
 
 __all__ = ["check_bytes"]
 
@@ -33,7 +33,7 @@ def check_bytes(path: Path) -> Finding:
         faults.add("a structure that this audit does not know")
     good = "The file holds nothing but its rows and what its format needs."
     bad = f"The file holds more than its rows: {', '.join(sorted(faults))}."
-    return Finding("file content", [], sorted(faults), not faults, bad if faults else good)
+    return Finding(BYTES, [], sorted(faults), not faults, bad if faults else good)
 
 
 def _csv_faults(path: Path) -> set[str]:

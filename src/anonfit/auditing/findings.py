@@ -177,6 +177,12 @@ def _source(check: SourceCheck, request: Request) -> list[Finding]:
         good = "Every group holds all source rows inside its labels."
         bad = "Some source rows inside the labels of a released group are not in it."
         found.append(_no_rows("whole groups", check.absent_inside, (good, bad)))
+        good = "Every group that was withheld misses a demand."
+        bad = "Some source rows were withheld though their groups meet all demands."
+        found.append(_no_rows("withheld groups", Share(check.in_vain, check.rows.persons), (good, bad)))
+    if request.regions == "observed" and check.by_labels:
+        good, bad = "Every label is what the records have.", "Some labels are not what the records of their group have."
+        found.append(_no_labels("observed labels", check.not_observed, None, (good, bad)))
     return found
 
 

@@ -13,9 +13,9 @@ from functools import lru_cache
 from anonfit.auditing.meanings import Meaning
 from anonfit.auditing.scalars import moment, period
 
-__all__ = ["Interval", "ValueSet", "bare", "leaf_interval", "read_bounds", "read_label"]
+__all__ = ["INTERVAL_NAME", "Interval", "ValueSet", "bare", "leaf_interval", "read_bounds", "read_label"]
 
-_INTERVAL_NAME = re.compile(r'\[[^,"{}\x00-\x1f]+, [^,"{}\x00-\x1f]+[)\]]|[<≥] [^,"{}\x00-\x1f]*[^,"{}\s\x00-\x1f]')
+INTERVAL_NAME = re.compile(r'\[[^,"{}\x00-\x1f]+, [^,"{}\x00-\x1f]+[)\]]|[<≥] [^,"{}\x00-\x1f]*[^,"{}\s\x00-\x1f]')
 _SPECIAL = re.compile(r'[,"{}\x00-\x1f\x7f-\x9f]')
 
 
@@ -132,7 +132,7 @@ def _positions(order: tuple[str, ...]) -> dict[str, Decimal]:
 def _named(text: str, meaning: Meaning) -> ValueSet | None:
     """One name or a set of names; in an ordered column with a taxonomy, the intervals of the leaves below them."""
     tree = meaning.tree
-    if _INTERVAL_NAME.fullmatch(text) or (tree is not None and meaning.type != "nominal" and text in tree.below):
+    if INTERVAL_NAME.fullmatch(text) or (tree is not None and meaning.type != "nominal" and text in tree.below):
         names: list[str | None] = [text]  # a name that is an interval is written as it is
     elif text.startswith("{") and text.endswith("}"):
         names = [_name(part) for part in _parts(text[1:-1]) or ("",)]

@@ -43,6 +43,7 @@ from anonfit.auditing.row_order import rows_are_sorted
 from anonfit.auditing.sizes import group_sizes
 from anonfit.auditing.source import Located, check_source, raw_hashes
 from anonfit.auditing.values import RawValues
+from anonfit.auditing.withholding import withholding_of
 from anonfit.errors import DataError
 
 __all__ = [
@@ -79,16 +80,22 @@ def run_audit(request: Request) -> Audit:
         order = None if request.order is None else pool.submit(rows_are_sorted, released)
         if source is not None and released.rows <= _ROWS_SIDE_BY_SIDE:
             hashing = pool.submit(raw_hashes, released, source, raw)
-        space = read_space(released, request, source=source)
+        space = _judged(read_space(released, request, source=source), released, request, source)
         evidence, raw_columns, diversity = count(space.located) if counting is None else counting.result()
         is_sorted = None if order is None else order.result()
     compared = None
     if source is not None:
         hashes = raw_hashes(released, source, raw) if hashing is None else hashing.result()
         left_out = left_out_groups(released, request)
-        shared = None if space.boxes is None else space.boxes.shared
         compared = check_source(
-            released, source, located=space.located, raw=raw, hashes=hashes, suppressed=left_out, shared=shared
+            released,
+            source,
+            located=space.located,
+            raw=raw,
+            hashes=hashes,
+            suppressed=left_out,
+            not_observed=0 if space.seen is None else space.seen.wrong(),
+            in_vain=space.in_vain,
         )
         if counting is None and (compared.unmatched.persons or compared.absent_inside.persons):
             # Persons were counted on rows of the source, and not all of these are in the file.
@@ -119,6 +126,24 @@ def run_audit(request: Request) -> Audit:
         return found
     told = _rounded(audit, request, released, evidence=evidence)
     return replace(found, _rounded=replace(told, findings=tuple(all_findings(told, request, names=table.names))))
+
+
+def _judged(space: Space, released: Released, request: Request, source: Table | None) -> Space:
+    """The same without rows of the source that had to be withheld, though the label of a group may hold them; and how
+    many others are in no group.
+    """
+    located, boxes = space.located, space.boxes
+    if source is None or located is None or boxes is None:
+        return space
+    if not located.outside and (boxes.shared is None or not boxes.shared.any()):
+        return space
+    withholding = withholding_of(request, list(released.columns), source)
+    if withholding is None:
+        return space
+    withholding.add(source, located.found.group)
+    judged = withholding.judged()
+    located.found.group[~judged.mask(source, request)] = -1
+    return replace(space, in_vain=judged.missed)
 
 
 def _rounded(audit: Audit, request: Request, released: Released, *, evidence: Evidence) -> Audit:

@@ -37,6 +37,7 @@ class Promise:
     date_formats: Mapping[str, str | None]
     missing: tuple[str, ...]
     drops_missing: bool
+    tests_raw_columns: bool  # made by a tree, which may test them
     suppression_limit: float
     max_confidence: float
     attack_limit: float
@@ -52,6 +53,12 @@ class Promise:
     def having(self, role: str) -> tuple[str, ...]:
         """The columns of a role."""
         return tuple(name for name, its in self.roles.items() if its == role)
+
+    @property
+    def complete(self) -> tuple[str, ...]:
+        """The raw columns that rows with a missing value were left out for, if any were."""
+        tested = ("sensitive", "insensitive", "target") if self.tests_raw_columns else ()
+        return tuple(name for name, its in self.roles.items() if its in tested)
 
     @property
     def least(self) -> int:
@@ -88,7 +95,7 @@ def read_promise(spec: object) -> Promise:
         raise ReleaseError("The spec of the manifest is of a version this audit does not know: use a newer anonfit.")
     columns = _columns(found)
     found.part("engine", {}).plain(("name",), ())
-    found.part("method", {}).plain(_METHOD, columns)  # how the file was made, which is not for the audit to judge
+    method = found.part("method", {}).plain(_METHOD, columns)  # how it was made, which is not for the audit to judge
     privacy, workload = found.part("privacy"), found.part("workload", {}).known(_WORKLOAD)
     diversity, targets = _diversity(privacy), _targets(privacy, workload, columns)
     _check_workload(workload, columns)
@@ -100,6 +107,7 @@ def read_promise(spec: object) -> Promise:
         {name: column.get("date_format", str, None) for name, column in columns.items()},
         missing=data.texts("missing", ("",)),
         drops_missing=policy == "drop",
+        tests_raw_columns=method.entries.get("algorithm") == "tree",
         diversity=tuple(_declared(demand, columns) for demand in diversity),
         targets=tuple(_declared(demand, columns) for demand in targets),
         **_demands(privacy, [name for name, column in columns.items() if column.entries.get("role") == _QUASI]),

@@ -215,7 +215,6 @@ def _request(
     recoding does has no regions to be held against.
     """
     quasi_identifiers = promise.having("quasi-identifier")
-    domain = promise.regions == "domain" and set(quasi_identifiers) == set(recoded.meanings)
     return Request(
         data=data,
         quasi_identifiers=quasi_identifiers,
@@ -230,9 +229,10 @@ def _request(
         order="sorted" if promise.order == "sorted" else None,
         expected_columns=_expected(promise, recoded, columns),
         regions=promise.regions,
-        tree=recoded.tree if domain else None,
+        tree=recoded.tree if set(quasi_identifiers) == set(recoded.meanings) else None,
         representatives=promise.values == "representative",
         drops_missing=promise.drops_missing,
+        complete=promise.complete,
         leaves_out_unknown=True,
     )
 
@@ -242,7 +242,7 @@ def other_release(folder: Path) -> OtherRelease:
     opened = open_folder(folder)
     promise = read_promise(opened.spec)
     recoded = read_recoding(opened.recoding, promise.date_formats)
-    left_out = {"drops_missing": promise.drops_missing, "leaves_out_unknown": True}
+    left_out = {"drops_missing": promise.drops_missing, "complete": promise.complete, "leaves_out_unknown": True}
     meanings, tree = _meanings(promise, recoded), recoded.tree if promise.values == "representative" else None
     return OtherRelease(opened.data, promise.having("quasi-identifier"), meanings, left_out, tree)
 

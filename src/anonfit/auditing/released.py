@@ -23,6 +23,7 @@ from anonfit.auditing.region_grid import RegionGrid
 from anonfit.auditing.region_tree import RegionTree
 from anonfit.auditing.regions import GroupLabels, count_strangers
 from anonfit.auditing.result import LabelCheck
+from anonfit.auditing.spelling import speller
 
 __all__ = [
     "ColumnLabels",
@@ -95,12 +96,18 @@ def label_texts(released: Released, name: str) -> list[str]:
     return distinct_texts(released.heads[released.columns[name][0]])[1]
 
 
-def read_column(released: Released, name: str, meaning: Meaning) -> ColumnLabels:
-    """Read every different label of a quasi-identifier once."""
+def read_column(released: Released, name: str, meaning: Meaning, regions: Regions | None) -> ColumnLabels:
+    """Read every different label of a quasi-identifier once; in a release (`regions` are given), one that is not
+    written as labels are is none.
+    """
     columns = [distinct_texts(released.heads[column]) for column in released.columns[name]]
     if len(columns) == 1:
         codes, texts = columns[0]
-        return ColumnLabels(meaning, [read_label(text, meaning) for text in (None, *texts)], codes, empty=0)
+        found = [read_label(text, meaning) for text in texts]
+        if regions in ("domain", "observed") and meaning.missing is not None:
+            spelled = speller(meaning, observed=regions == "observed")
+            found = [one and (one if spelled(text, one) else None) for text, one in zip(texts, found, strict=True)]
+        return ColumnLabels(meaning, [read_label(None, meaning), *found], codes, empty=0)
     frame = pl.DataFrame({str(i): codes for i, (codes, _) in enumerate(columns)})
     grouping = group_rows(frame, frame.height)
     sets = []
@@ -110,9 +117,11 @@ def read_column(released: Released, name: str, meaning: Meaning) -> ColumnLabels
     return ColumnLabels(meaning, sets, grouping.of_row, empty=None)
 
 
-def read_columns(released: Released, meanings: Mapping[str, Meaning]) -> dict[str, ColumnLabels]:
+def read_columns(
+    released: Released, meanings: Mapping[str, Meaning], regions: Regions | None = None
+) -> dict[str, ColumnLabels]:
     """The labels of every quasi-identifier that has a meaning."""
-    return {name: read_column(released, name, meanings[name]) for name in released.columns if name in meanings}
+    return {name: read_column(released, name, meanings[name], regions) for name in released.columns if name in meanings}
 
 
 def boxes_of(

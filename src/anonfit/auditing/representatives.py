@@ -11,24 +11,24 @@ from decimal import Decimal
 
 import numpy as np
 
-from anonfit.auditing.axes import Run, axis_of, joined
+from anonfit.auditing.axes import axis_of
 from anonfit.auditing.boxes import Boxes, box_space
 from anonfit.auditing.coding import Coded, IntArray, join_codes
-from anonfit.auditing.labels import Interval, ValueSet, leaf_interval, read_label
+from anonfit.auditing.labels import ValueSet, read_label
 from anonfit.auditing.meanings import Meaning
 from anonfit.auditing.placing import distinct_texts
-from anonfit.auditing.region_cells import cell_count, cell_reader
+from anonfit.auditing.region_cells import cell_reader
 from anonfit.auditing.region_grid import RegionGrid
+from anonfit.auditing.region_parts import Part, ends_of, parts_of, value_set
 from anonfit.auditing.region_tree import RegionTree
 from anonfit.auditing.released import Released
 from anonfit.auditing.result import LabelCheck
 from anonfit.auditing.scalars import moment, number
+from anonfit.auditing.spelling import speller
 
 __all__ = ["read_representatives"]
 
-Part = tuple[Run, ...]
 _DAY = 86400
-_NONE = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def read_representatives(
     if not tree.fits or set(meanings) != set(released.columns):
         count = max(1, released.grouping.count)
         return LabelCheck(dict.fromkeys(released.columns, 0), {}, overlapping=None, no_region=count), None
-    columns = {name: _column(released, meanings[name], _parts_of(tree, name)) for name in released.columns}
+    columns = {name: _column(released, meanings[name], parts_of(tree, name)) for name in released.columns}
     by_grid = isinstance(tree, RegionGrid)
     regions, groups = (
         np.stack([getattr(column, name) for column in columns.values()], axis=1)
@@ -79,21 +79,6 @@ def read_representatives(
     return LabelCheck(unreadable, {}, overlapping=0, no_region=strange), boxes
 
 
-def _parts_of(tree: RegionTree | RegionGrid, name: str) -> tuple[list[Part], IntArray]:
-    """The different parts of a column, and the part of every region of a tree."""
-    if isinstance(tree, RegionGrid):
-        return sorted(tree.parts[name]), _NONE
-    place = tree.columns.index(name)
-    if place not in tree.sets:
-        ends, of_region = np.unique(
-            np.stack([tree.first[:, place], tree.last[:, place]], axis=1), axis=0, return_inverse=True
-        )
-        return [((int(low), int(high)),) for low, high in ends], of_region.reshape(-1)
-    rows, of_region = np.unique(tree.sets[place], axis=0, return_inverse=True)
-    cells = (np.flatnonzero(np.unpackbits(bits)).tolist() for bits in rows)
-    return [tuple(joined((cell, cell) for cell in some)) for some in cells], of_region.reshape(-1)
-
-
 def _column(released: Released, meaning: Meaning, found: tuple[list[Part], IntArray]) -> _Column:
     """A column of regions beside the released values of it."""
     parts, part_of_region = found
@@ -103,7 +88,7 @@ def _column(released: Released, meaning: Meaning, found: tuple[list[Part], IntAr
     numbers = np.array([number_of.get(_read(text, meaning), -1) for text in (None, *texts)], np.int64)
     used = numbers[np.unique(codes)]
     return _Column(
-        [_value_set(part, meaning) for part in parts],
+        [value_set(part, meaning) for part in parts],
         part_of_region,
         np.array([number_of[key] for key in keys], np.int64),
         numbers[codes],
@@ -149,7 +134,9 @@ def _read(text: str | None, meaning: Meaning) -> Hashable:
     """A released value as keys are compared; a text that is none equals no key."""
     if _keeps_labels(meaning):
         label = None if text is None else read_label(text, meaning)
-        cells = None if label is None else cell_reader(meaning)(label)
+        if text is None or label is None or not speller(meaning, observed=False)(text, label):
+            return "none"
+        cells = cell_reader(meaning)(label)
         return "none" if cells is None else tuple(cells)
     if text is None or meaning.type == "ordinal":
         return text
@@ -167,20 +154,11 @@ def _key(part: Part, meaning: Meaning) -> Hashable:
         return None
     if meaning.type == "ordinal":
         return meaning.order[(low + high) // 2 - shift]
-    first, last = _ends(low - shift, high - shift, meaning)
+    first, last = ends_of(low - shift, high - shift, meaning)
     if first is None or last is None:
         end = last if first is None else first
         return end if end is None or meaning.type == "date" else float(end)
     return _middle_moment(first, last, meaning) if meaning.type == "date" else _middle(float(first), float(last))
-
-
-def _ends(low: int, high: int, meaning: Meaning) -> tuple[Decimal | None, Decimal | None]:
-    """The ends of a run of cells between cuts."""
-    cuts = sorted(meaning.cuts or ())
-    return (
-        cuts[low - 1] if low else meaning.domain[0],
-        cuts[high] if high < len(cuts) else meaning.domain[1],
-    )
 
 
 def _middle(low: float, high: float) -> float:
@@ -193,29 +171,3 @@ def _middle_moment(low: Decimal, high: Decimal, meaning: Meaning) -> Decimal:
     if meaning.scale != "time":
         return low + (high - low) // (2 * _DAY) * _DAY
     return low + (((high - low) / 2 * 10**6).quantize(Decimal(1))) / 10**6
-
-
-def _value_set(part: Part, meaning: Meaning) -> ValueSet:
-    """The values of some cells of a recoding."""
-    shift = int(bool(meaning.missing))
-    missing = shift == 1 and part[0][0] == 0
-    runs = [(max(low, shift) - shift, high - shift) for low, high in part if high >= shift]
-    if runs == [(0, cell_count(meaning) - shift - 1)]:
-        return ValueSet(missing, everything=True)
-    if meaning.tree is not None:
-        leaves = [meaning.tree.leaves[cell] for low, high in runs for cell in range(low, high + 1)]
-        if meaning.type == "nominal":
-            return ValueSet(missing, names=tuple(leaves))
-        return ValueSet(missing, intervals=_known(leaf_interval(leaf, meaning) for leaf in leaves))
-    if meaning.type == "ordinal":
-        return ValueSet(missing, intervals=tuple(Interval(Decimal(low), Decimal(high), True) for low, high in runs))
-    return ValueSet(missing, intervals=_known(_interval(low, high, meaning) for low, high in runs))
-
-
-def _known(found: Iterable[Interval | None]) -> tuple[Interval, ...]:
-    return tuple(one for one in found if one is not None)
-
-
-def _interval(low: int, high: int, meaning: Meaning) -> Interval:
-    first, last = _ends(low, high, meaning)
-    return Interval(first, last, closed=high == len(meaning.cuts or ()) and last is not None)

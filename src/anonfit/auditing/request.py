@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
-from typing import Literal
+from typing import Any, Literal
 
 from anonfit.auditing.demands import DiversityDemand
 from anonfit.auditing.meanings import Meaning
@@ -29,7 +29,7 @@ class OtherRelease:
     data: object
     quasi_identifiers: tuple[str, ...]
     meanings: Mapping[str, Meaning] | None  # None: guessed from the source
-    left_out: Mapping[str, bool] = field(default_factory=dict)  # as of `Request`
+    left_out: Mapping[str, Any] = field(default_factory=dict)  # as of `Request`
     tree: RegionTree | RegionGrid | None = None  # that its representatives follow from; None: it has labels
 
 
@@ -71,15 +71,20 @@ class Request:
     tree: RegionTree | RegionGrid | None = None  # every group must be one of its regions
     representatives: bool = False  # they stand in place of labels, and follow from the regions of `tree`
     drops_missing: bool = False  # rows with a missing quasi-identifier were left out on purpose
+    complete: tuple[str, ...] = ()  # and then, beside quasi-identifiers, rows that lack a value of these
     leaves_out_unknown: bool = False  # and rows with a value that the recoding does not know: they lie in no region
     missing: tuple[str, ...] = ("",)
     rows_at_once: int | None = None  # read so many rows at a time; None: tables fit in memory
     findings: tuple[Finding, ...] = ()  # made before the audit proper, by the checks of a release folder
 
     @property
-    def left_out(self) -> dict[str, bool]:
+    def left_out(self) -> dict[str, Any]:
         """Which rows of the source are in no group on purpose, as `locate_source` is told."""
-        return {"drops_missing": self.drops_missing, "leaves_out_unknown": self.leaves_out_unknown}
+        return {
+            "drops_missing": self.drops_missing,
+            "complete": self.complete,
+            "leaves_out_unknown": self.leaves_out_unknown,
+        }
 
 
 def _is_whole(number: object) -> bool:

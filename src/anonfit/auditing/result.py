@@ -28,6 +28,7 @@ __all__ = [
 ]
 
 WITHHELD = "withheld rows"
+BYTES = "file content"
 """The finding on source rows that are not released."""
 PUBLIC_SOURCE = ("by_labels", "compared", "not_in_source", "unmatched", "absent_inside", "in_several")
 """What everybody may know of the comparison with the source."""
@@ -168,6 +169,8 @@ class SourceCheck:
     beyond_domain: int = field(metadata=PERSONS)
     unknown_values: int = field(metadata=PERSONS)
     dropped: int = field(default=0, metadata=APART)  # of the absent rows, those left out for a missing value
+    in_vain: int = field(default=0, metadata=APART)  # those withheld though their groups meet all demands
+    not_observed: int = field(default=0, metadata=APART)  # groups whose labels are not what their records have
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,21 +8,25 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from anonfit.auditing.alignment import Align, Hashes, add_hashes, aligned, aligned_texts, mixed, parts_of, side_of
+from anonfit.auditing.axes import Axis
 from anonfit.auditing.boxes import Boxes
 from anonfit.auditing.coding import IntArray
 from anonfit.auditing.descent import Found, locate_rows
 from anonfit.auditing.figures import Figure, Share
-from anonfit.auditing.placing import Placed
+from anonfit.auditing.observed import Seen
+from anonfit.auditing.placing import Cells, Placed
 from anonfit.auditing.reading import Table, require_columns
 from anonfit.auditing.released import Released
 from anonfit.auditing.result import SourceCheck
 
-__all__ = ["Located", "check_source", "locate_source", "raw_hashes", "row_keys"]
+__all__ = ["Located", "check_source", "locate_source", "place_rows", "raw_hashes", "row_keys"]
 
 Keys = tuple[IntArray, Hashes]
 """The group of every row (-1: none), and a hash of its values."""
@@ -37,36 +41,74 @@ class Located:
     beyond: int
     unknown: int
     dropped: int  # rows that were left out for a missing value
+    outside: int  # rows that are in no group, though they were not left out
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedRows:
+    """The cells of raw rows, column by column, and which rows were left out on purpose (None: none)."""
+
+    cells: list[Cells]
+    rows: int
+    lost: npt.NDArray[np.bool_] | None
+    beyond: int
+    unknown: int
+    dropped: int
 
 
 def locate_source(
-    boxes: Boxes,
+    boxes: Boxes, source: Table, *, quasi_identifiers: Sequence[str], seen: Seen | None = None, **left_out: Any
+) -> Located:
+    """Find the group of every raw row by the labels alone; rows that were left out (see `place_rows`) are in none,
+    though some labels would hold them. `seen` takes in what the rows of groups have.
+    """
+    placed = place_rows(boxes.axes, source, quasi_identifiers=quasi_identifiers, **left_out)
+    found = locate_rows(boxes, placed.cells, rows=placed.rows)
+    if placed.lost is not None:
+        found.group[placed.lost] = -1
+    if seen is not None:
+        seen.add(found.group, placed.cells)
+    lost = 0 if placed.lost is None else int(np.count_nonzero(placed.lost))
+    outside = int(np.count_nonzero(found.group < 0)) - lost
+    return Located(found, placed.beyond, placed.unknown, placed.dropped, outside)
+
+
+def place_rows(
+    axes: Sequence[Axis],
     source: Table,
     *,
     quasi_identifiers: Sequence[str],
     drops_missing: bool = False,
+    complete: Sequence[str] = (),
     leaves_out_unknown: bool = False,
-) -> Located:
-    """Find the group of every raw row by the labels alone. Rows with a missing value, or with one that the recoding
-    does not know (a category, or a number beyond the declared domain), are in no group if they were left out on
-    purpose, though some labels would hold them.
+) -> PlacedRows:
+    """The cells of every raw row. Rows with a missing value, or with one that the recoding
+    does not know (a category, or a number beyond the declared domain), may be left out on purpose; `complete` are columns beside the quasi-identifiers that a row with a
+    missing value was left out for, too.
     """
     require_columns(source, quasi_identifiers, purpose="a quasi-identifier")
     series = source.frame(quasi_identifiers).get_columns()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        jobs = [pool.submit(axis.place, column) for axis, column in zip(boxes.axes, series, strict=True)]
+        jobs = [pool.submit(axis.place, column) for axis, column in zip(axes, series, strict=True)]
         placed: list[Placed] = [job.result() for job in jobs]
     rows = len(series[0]) if series else source.height()
-    found = locate_rows(boxes, [one.cells for one in placed], rows=rows)
-    for one in placed if leaves_out_unknown else ():
-        if one.strangers is not None:
-            found.group[one.strangers] = -1
+    strange = [one.strangers for one in placed if one.strangers is not None] if leaves_out_unknown else []
+    lost = np.any(strange, axis=0) if strange else None
     dropped = 0
     if drops_missing and placed:
-        missing = np.any([one.cells == 0 for one in placed], axis=0)
-        found.group[missing] = -1
+        lacking = [one.cells == 0 for one in placed]
+        lacking += [is_missing(column) for column in source.frame(complete).get_columns()] if complete else []
+        missing = np.any(lacking, axis=0)
+        lost = missing if lost is None else lost | missing
         dropped = int(np.count_nonzero(missing))
-    return Located(found, sum(one.beyond for one in placed), sum(one.unknown for one in placed), dropped)
+    cells, beyond, unknown = [one.cells for one in placed], (one.beyond for one in placed), (one.unknown for one in placed)
+    return PlacedRows(cells, rows, lost, sum(beyond), sum(unknown), dropped)
+
+
+def is_missing(column: pl.Series) -> npt.NDArray[np.bool_]:
+    """Which rows have no value, NaN being none."""
+    found = column.is_null() | column.is_nan().fill_null(value=False) if column.dtype.is_float() else column.is_null()
+    return found.to_numpy()
 
 
 def raw_hashes(
@@ -85,11 +127,11 @@ def check_source(
     raw: Sequence[str],
     hashes: tuple[Hashes, Hashes],
     suppressed: npt.NDArray[np.bool_] | None = None,
-    shared: npt.NDArray[np.bool_] | None = None,
+    not_observed: int = 0,
+    in_vain: int = 0,
 ) -> SourceCheck:
     """Compare (group, raw values) of released and raw rows as multisets; raw values alone without labels. `hashes` are
-    those of `raw_hashes`. Rows of `suppressed` groups may be any that are in no other group; of groups that regions
-    have in common (`shared`), rows may be absent, since some of these regions may be withheld.
+    those of `raw_hashes`. Rows of `suppressed` groups may be any that are in no other group.
     """
     rows = source.height() if located is None else len(located.found.group)
     groups = np.zeros(released.rows, np.int64) if located is None else released.grouping.of_row
@@ -104,10 +146,6 @@ def check_source(
             inside = _with_suppressed((groups, hashes[0]), (located.found.group, hashes[1]), suppressed)
         unmatched, absent_inside = _differences((groups, hashes[0]), (inside, hashes[1]))
     absent = absent_inside + int(np.count_nonzero(inside < 0))
-    if absent_inside and shared is not None and located is not None:
-        sides = (groups, shared[groups]), (inside, (inside >= 0) & shared[inside])
-        kept = [(found[some], own[some]) for (found, some), own in zip(sides, hashes, strict=True)]
-        absent_inside -= _differences(kept[0], kept[1])[1]
     several = 0 if located is None else int(np.count_nonzero(located.found.others))
     return SourceCheck(
         by_labels=located is not None,
@@ -121,6 +159,8 @@ def check_source(
         beyond_domain=0 if located is None else located.beyond,
         unknown_values=0 if located is None else located.unknown,
         dropped=0 if located is None else located.dropped,
+        not_observed=not_observed,
+        in_vain=in_vain,
     )
 
 

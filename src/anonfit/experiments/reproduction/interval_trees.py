@@ -38,7 +38,6 @@ READINGS = (
     Reading("generalized, zero gain", options={"zero_gain": True}),
     Reading("generalized, information gain", options={"criterion": "infogain"}),
     Reading("generalized, information gain, zero gain", options={"criterion": "infogain", "zero_gain": True}),
-    Reading("generalized, loss over all quasi-identifiers", options={"average": "all"}),
     Reading("generalized, training records only", training_only=True),
     Reading("generalized, training records only, information gain", False, True, options={"criterion": "infogain"}),
     Reading("generalized, Top5 and hours", top=5),
