@@ -318,7 +318,9 @@ def both_reports(made: Made, audit: Audit, *, ks: Sequence[int] = ()) -> tuple[d
     """The report that anybody may read, and the same for the owner of the data, from whom nothing is hidden; `ks` asks
     for a curve over these k.
     """
-    audit = replace(audit, findings=tuple(one for one in audit.findings if one.name != BYTES))  # of the table, not a file
+    audit = replace(
+        audit, findings=tuple(one for one in audit.findings if one.name != BYTES)
+    )  # of the table, not a file
     large = read_large(made, audit.sizes.largest or 0) if made.is_large else None
     with ThreadPoolExecutor(1) as pool:
         attacking = pool.submit(_attack, made, large)

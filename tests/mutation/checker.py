@@ -87,10 +87,11 @@ def claims(release: Release) -> None:
 
 
 def told_range(release: Release, told: Any) -> range:
-    """The numbers that a told number of rows may be: itself, or `fewer than k`."""
+    """The numbers that a told number of rows may be: itself, or `fewer than k`, of persons who may have several rows."""
     if isinstance(told, str):
-        need(told == f"fewer than {max(k for _, k in release.sets)}", "a number of rows is none")
-        return range(1, max(k for _, k in release.sets))
+        least = max(k for _, k in release.sets)
+        need(told == f"fewer than {least}", "a number of rows is none")
+        return range(1, least if release.entity is None else 10**9)
     need(whole(told) and told >= 0, "a number of rows is none")
     return range(told, told + 1)
 
@@ -100,7 +101,9 @@ def regions(release: Release) -> None:
     form, columns, recoding = release.form, release.recoding.columns, release.recoding
     names = [column.name for column in columns]
     if release.observed:
-        within = [one_region(release, [text and text[1] for text in key]) for key in release.groups(names, release.members)]
+        within = [
+            one_region(release, [text and text[1] for text in key]) for key in release.groups(names, release.members)
+        ]
         need(len(set(within)) == len(within), "two groups are of one region")
         return
     if recoding.parts is not None:

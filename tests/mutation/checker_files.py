@@ -7,6 +7,7 @@ import csv
 from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +19,17 @@ Row = tuple[Any, ...]
 def read_csv(path: Path, texts: Sequence[str]) -> tuple[list[str], list[Row]]:
     """A CSV file: the columns in `texts` are texts, empty where missing; the others numbers, dates or truth values."""
     try:
-        with path.open(newline="", encoding="utf-8") as file:
-            lines = list(csv.reader(file, strict=True))
+        text = path.read_bytes().decode("utf-8")
+        lines = list(csv.reader(StringIO(text, newline=""), strict=True))
     except (OSError, UnicodeDecodeError, csv.Error):
         raise Wrong("the data file cannot be read") from None
-    need(lines, "the data file is empty")
+    need(lines and text.endswith("\n"), "the data file is empty, or cut short")
     header, *rows = lines
     if len(header) == 1:  # a missing value alone is an empty line
         rows = [row or [""] for row in rows]
     need(all(len(row) == len(header) for row in rows), "rows have more fields than there are columns, or fewer")
-    text = [name in texts for name in header]
-    return header, [tuple(plain(v, t) for v, t in zip(row, text, strict=True)) for row in rows]
+    named = [name in texts for name in header]
+    return header, [tuple(plain(v, t) for v, t in zip(row, named, strict=True)) for row in rows]
 
 
 def plain(text: str, is_text: bool) -> Any:

@@ -32,7 +32,7 @@ def need(condition: object, sentence: str) -> None:
 
 def number_text(number: float) -> str:
     """A number as labels have it: without a needless point."""
-    return repr(int(number)) if float(number).is_integer() and abs(number) < 1e16 else repr(number)
+    return repr(int(number)) if float(number).is_integer() and abs(number) < 1e15 else repr(number)
 
 
 def quoted(name: str) -> str:

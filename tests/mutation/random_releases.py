@@ -298,8 +298,10 @@ def random_case(seed: int, engine: str | None = None) -> Case:
         spec["privacy"]["suppression_limit"] = 1.0
     asked = {demand["column"] for demand in spec["privacy"]["diversity"]}
     for name, column in spec["columns"].items():
-        if column["role"] == "sensitive" and name not in asked:
-            column |= {"diversity": "none", "reason": "made up"}
+        if column["role"] == "sensitive":
+            column["release"] = True  # in a small table all values may differ
+            if name not in asked:
+                column |= {"diversity": "none", "reason": "made up"}
     if method["cut_points"] == "value":
         spec["output"]["consent"] = True
     shuffled = list(spec["columns"].items())

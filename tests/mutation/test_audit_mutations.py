@@ -291,7 +291,7 @@ def a_label_with_a_space_too_many(p: Planted) -> None:
     p.data = p.data.with_columns(pl.col("age").str.replace("≥ ", "≥  ", literal=True))
 
 
-@fault(*LABELS, by={"disjoint groups"}, alone=True)
+@fault(*LABELS, by={"labels"}, alone=True)
 def one_row_with_the_same_label_written_otherwise(p: Planted) -> None:
     row = p.first("age", lambda text: text == "≥ 41.5")
     p.edit(row, age="≥ 41.50")
@@ -675,7 +675,7 @@ def another_domain_in_the_recoding(p: Planted) -> None:
 # --- observed labels ----------------------------------------------------------------------------------------------
 
 
-@fault("observed", by=SOURCE)
+@fault("observed", by={"observed labels"})
 def an_observed_range_too_narrow(p: Planted) -> None:
     row = p.first("age", begins("["))
     low, _, high = p.data["age"][row].strip("[]").partition(", ")
@@ -846,7 +846,7 @@ def a_number_of_rows_too_large(p: Planted) -> None:
     p.counts = False
 
 
-@fault("dropped", "extended", by={"withheld rows"})
+@fault("dropped", "extended", by={"withheld rows", "dropped rows"})
 def rows_withheld_or_dropped_and_not_counted(p: Planted) -> None:
     p.manifest["rows"] |= {"withheld": 0, "dropped": 0}
 

@@ -30,6 +30,7 @@ BANK = (tampering_claims, tampering_files, tampering_labels, tampering_rows)  # 
 NAMES = sorted(KINDS)
 SEEDS, PART, PARTS = range(60), 100, 20
 
+
 def audited(folder: Path, source: Any) -> bool:
     """Whether the audit accepts a folder; an error in a sentence is a refusal."""
     try:

@@ -130,6 +130,19 @@ def _forked(scenario: str, folder: Path, at: int | None, seconds: float | None) 
     return {"killed": os.WIFSIGNALED(ended), "said": said, "seconds": time.monotonic() - begun}
 
 
+def spark_run(folder: Path, seconds: float | None = None) -> float:
+    """Run on Spark in a process of its own, killed after some seconds; how long it took. Forked children cannot."""
+    code = f"import sys; sys.path[:0] = {sys.path!r}; import killing; killing._run(killing.Path({str(folder)!r}), 'spark', replace=True)"
+    begun = time.monotonic()
+    with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL) as process:
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+    assert process.returncode in ((0,) if seconds is None else (0, -signal.SIGKILL))
+    return time.monotonic() - begun
+
+
 def _serve() -> None:
     """Load everything, and nothing that starts threads: a child of a process with threads would hang."""
     import polars  # noqa: F401

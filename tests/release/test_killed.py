@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from killing import NEW, NO_OLD, OLD, SCENARIOS, lay_out, runner
+from killing import NEW, NO_OLD, OLD, SCENARIOS, lay_out, runner, spark_run
 
 import anonfit as af
 from anonfit.files import workplace
@@ -82,8 +82,8 @@ def _check(folder: Path, scenario: str) -> None:
     assert [path.name for path in folder.glob(".out*")] == [".out.anonfit-notes"]
 
 
-def _next_run_works(folder: Path) -> None:
-    settings = ['engine.name="duckdb"', 'engine.spill="spill"', "engine.hand_over=100"]
+def _next_run_works(folder: Path, engine: str = "duckdb") -> None:
+    settings = [f'engine.name="{engine}"', 'engine.spill="spill"', "engine.hand_over=100"]
     af.run(folder / f"{NEW}.toml", folder / "out", settings=settings, replace=True)
     assert _k(folder) == NEW
     assert {path.name for path in folder.iterdir() if "out" in path.name} == {
@@ -129,6 +129,28 @@ def _killed_at_random(run: Runner, laid_out: Path, place: Path, scenario: str, t
 @pytest.mark.parametrize("scenario", ["apply", "duckdb"])
 def test_killed_at_some_moments(run: Runner, laid_out: Path, tmp_path: Path, scenario: str) -> None:
     _killed_at_random(run, laid_out, tmp_path, scenario, 3)
+
+
+@pytest.mark.spark
+def test_spark_is_killed(laid_out: Path, tmp_path: Path) -> None:
+    _spark_is_killed(laid_out, tmp_path, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_spark_is_killed_at_any_moment(laid_out: Path, tmp_path: Path) -> None:
+    _spark_is_killed(laid_out, tmp_path, 15)
+
+
+def _spark_is_killed(laid_out: Path, place: Path, times: int) -> None:
+    """Only after some seconds: most of what it writes is written by others than the process that is killed."""
+    seconds = spark_run(_begin(laid_out, place / "whole", "spark"))
+    chance = random.Random(times)
+    for turn in range(times):
+        folder = _begin(laid_out, place / str(turn), "spark")
+        spark_run(folder, chance.uniform(seconds / 4, seconds))
+        _check(folder, "spark")
+    _next_run_works(folder, "spark")
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from random_releases import TREE, random_release
+from requests_to_load import TREE, random_release
 
 import anonfit as af
 from anonfit.errors import ReleaseError, RequestError

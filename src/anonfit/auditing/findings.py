@@ -8,7 +8,17 @@ from collections.abc import Sequence
 from anonfit.auditing.diversity import PERSONS_UNKNOWN
 from anonfit.auditing.figures import Figure, Share
 from anonfit.auditing.request import Request, SetDemand
-from anonfit.auditing.result import WITHHELD, Audit, Diversity, Finding, GroupSizes, LabelCheck, SetSizes, SourceCheck
+from anonfit.auditing.result import (
+    DROPPED,
+    WITHHELD,
+    Audit,
+    Diversity,
+    Finding,
+    GroupSizes,
+    LabelCheck,
+    SetSizes,
+    SourceCheck,
+)
 
 __all__ = ["all_findings", "k_finding", "suppression"]
 
@@ -169,10 +179,13 @@ def _source(check: SourceCheck, request: Request) -> list[Finding]:
             )
         )
     if request.withheld is not None:
-        found.append(_withheld(check.absent, request.withheld))
+        withheld = check.absent.persons - (0 if request.dropped is None else check.dropped)
+        found.append(_rows_absent(WITHHELD, withheld, request.withheld))
+    if request.dropped is not None:
+        found.append(_rows_absent(DROPPED, check.dropped, request.dropped))
     if request.suppression_limit is not None:
-        withheld = Share(check.absent.persons - check.dropped, check.absent.of - check.dropped)
-        found.append(suppression(withheld, request.suppression_limit))
+        share = Share(check.absent.persons - check.dropped, check.absent.of - check.dropped)
+        found.append(suppression(share, request.suppression_limit))
     if request.regions != "any" and check.by_labels:
         good = "Every group holds all source rows inside its labels."
         bad = "Some source rows inside the labels of a released group are not in it."
@@ -191,13 +204,21 @@ def _no_rows(name: str, found: Share, sentences: tuple[str, str]) -> Finding:
     return Finding(name, 0, number, not number, sentences[1 if number else 0], persons=number)
 
 
-def _withheld(absent: Share, asked: int | range) -> Finding:
-    met = absent.persons in asked if isinstance(asked, range) else absent.persons == asked
+_ABSENT = {
+    WITHHELD: (
+        "Source rows are released or withheld.",
+        "The source rows that are not released are not those withheld.",
+    ),
+    DROPPED: ("Rows were left out for missing values.", "Other rows lack a value than were left out for one."),
+}
+
+
+def _rows_absent(name: str, number: int, asked: int | range) -> Finding:
+    """Rows of the source that are not released are as many as stated."""
+    met = number in asked if isinstance(asked, range) else number == asked
     words = f"fewer than {asked.stop}" if isinstance(asked, range) else asked
-    good, bad = "Source rows are released or withheld.", "The source rows that are not released are not those withheld."
-    number = absent.persons
     exact = None if isinstance(asked, range) else asked
-    return Finding(WITHHELD, words, number, met, good if met else bad, persons=number, asked_persons=exact)
+    return Finding(name, words, number, met, _ABSENT[name][not met], persons=number, asked_persons=exact)
 
 
 def suppression(withheld: Share, limit: float) -> Finding:

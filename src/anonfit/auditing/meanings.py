@@ -61,15 +61,18 @@ def read_meaning(name: str, entry: Mapping[str, Any]) -> Meaning:
     if kind == "ordinal" and (not order or len(set(order)) < len(order)):
         raise RecodingError(f"The meaning of ordinal column '{name}' needs an order of different words.")
     taxonomy, cuts = given.get("taxonomy", dict, None), given.get("cuts", list, None)
+    tree, other = None if taxonomy is None else _tree(name, taxonomy), given.get("other", str, None)
+    if tree is not None and other is not None and other not in tree.leaves:
+        raise RecodingError(f"The name of all others in column '{name}' is no leaf of its taxonomy.")
     ordered = kind in ("continuous", "date")
     return Meaning(
         name,
         shell.type,
         order=order,
         domain=_domain(shell, given.get("domain", list, None)) if ordered else (None, None),
-        tree=None if taxonomy is None else _tree(name, taxonomy),
+        tree=tree,
         cuts=_cuts(shell, cuts) if ordered and cuts is not None else None,
-        other=given.get("other", str, None),
+        other=other,
         date_format=given.get("date_format", str, None),
         missing=given.get("missing", bool, None),
         scale=given.word("scale", ("number", "date", "time"), None),

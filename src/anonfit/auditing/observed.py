@@ -46,7 +46,7 @@ def observed_groups(
         np.array([one[0][0] for one in some], np.int32)[codes] for some, codes in zip(runs, of_group.T, strict=True)
     ]
     parts = space.parts_at(corners, groups)
-    known = (parts >= 0).all(axis=1)
+    known: npt.NDArray[np.bool_] = np.all(parts >= 0, axis=1)
     for place, column in enumerate(columns.values()):
         unread = np.array([found is None or code == column.empty for code, found in enumerate(column.sets)], np.bool_)
         known &= ~unread[column.of_group] & _inside(runs[place], space, place, column.of_group, parts[:, place])
@@ -61,10 +61,21 @@ def observed_groups(
 
 
 def _said(found: ValueSet | None, meaning: Meaning) -> ValueSet:
-    """What a label says: of a column without missing values a star says nothing of these; no label is any."""
+    """What a label says: of a column without missing values a star says nothing of these, and an interval of words is
+    that of its first and last; no label is any.
+    """
     if found is None:
         return _MISSING
+    if meaning.type == "ordinal" and meaning.tree is None and found.intervals:
+        words = [_words(one, len(meaning.order)) for one in found.intervals]
+        return replace(found, intervals=tuple(words))
     return replace(found, missing=False) if found.everything and not meaning.missing else found
+
+
+def _words(one: Interval, count: int) -> Interval:
+    first = Decimal(0) if one.lower is None else one.lower
+    last = Decimal(count - 1) if one.upper is None else one.upper - (0 if one.closed else 1)
+    return Interval(first, last, closed=True)
 
 
 def _units(meaning: Meaning) -> list[ValueSet]:
@@ -165,7 +176,8 @@ class _Column:
             numbers = mixed((self.pairs % len(self.table)).astype(np.uint64) + np.uint64(1))
             np.add.at(signs, self.pairs // len(self.table), numbers)
             same &= signs == self.signs
-        return ~same
+        wrong: npt.NDArray[np.bool_] = ~same
+        return wrong
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,8 @@ def audit_release(
         columns=opened.columns,
         texts=opened.texts,
         released=opened.released,
-        withheld=_absent(opened, promise),
+        withheld=_stated_rows(opened.withheld, promise),
+        dropped=_stated_rows(opened.dropped, promise),
         source=source,
         other=other,
         population=population,
@@ -124,19 +125,18 @@ def _entries(recoding: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [entry for entry in columns if isinstance(entry, Mapping)] if isinstance(columns, list) else []
 
 
-def _absent(opened: Folder, promise: Promise) -> int | range:
-    """The rows of the source that may be absent, as far as the manifest tells: numbers of few persons are not told."""
-    low = high = 0
-    for stated in (opened.withheld, opened.dropped):
-        if isinstance(stated, range) and stated.stop != promise.least:
-            raise ReleaseError(
-                f"The manifest tells rows that are withheld or dropped as 'fewer than {stated.stop}': figures of few "
-                f"persons are told as 'fewer than {promise.least}'."
-            )
-        low += stated.start if isinstance(stated, range) else stated
-        # A person may have many rows.
-        high += stated if isinstance(stated, int) else stated.stop - 1 if promise.only("entity") is None else _MANY
-    return low if low == high else range(low, high + 1)
+def _stated_rows(stated: int | range, promise: Promise) -> int | range:
+    """The rows of the source that may be withheld or dropped, as the manifest tells: those of few persons are not told,
+    and a person may have many rows.
+    """
+    if isinstance(stated, int):
+        return stated
+    if stated.stop != promise.least:
+        raise ReleaseError(
+            f"The manifest tells rows that are withheld or dropped as 'fewer than {stated.stop}': figures of few "
+            f"persons are told as 'fewer than {promise.least}'."
+        )
+    return stated if promise.only("entity") is None else range(stated.start, _MANY)
 
 
 def _suppressed(opened: Folder, promise: Promise) -> Finding:
@@ -154,6 +154,7 @@ def audit_data(
     texts: Sequence[str] = (),
     released: Sequence[int] = (),
     withheld: int | range | None = None,
+    dropped: int | range | None = None,
     source: object = None,
     other: object = None,
     population: object = None,
@@ -189,6 +190,7 @@ def audit_data(
             thresholds=tuple(read_threshold(one) for one in thresholds),
             source=source,
             withheld=None if source is None else withheld,
+            dropped=None if source is None else dropped,
             suppression_limit=promise.suppression_limit if source is not None else None,
             other=None if other is None else read_other(other, asked.quasi_identifiers, meanings=asked.meanings),
             population=population,

@@ -32,7 +32,7 @@ _OF_ROWS = ("rows", "quasi_identifiers", "suppressed_rows")
 _MODEL = ("column", "model", "found", "asked", "met")
 _K = re.compile(r"\bk\s*(?:=|&#61;|is|of)\s*([0-9][0-9,]*)")
 _FIELDS = {"name", "asked", "found", "met", "sentence", "where", "persons", "asked_persons"}
-_REST = ("withheld rows",)  # of these the folder may tell more than the report
+_REST = ("withheld rows", "dropped rows")  # of these the folder may tell more than the report
 
 
 def check_report(folder: Folder, promise: Promise, audit: Audit, page: Page | None) -> list[Finding]:

@@ -61,6 +61,7 @@ class Request:
     thresholds: tuple[Threshold, ...] = ()
     source: object = None
     withheld: int | range | None = None
+    dropped: int | range | None = None  # of the rows that are absent, those left out for a missing value
     suppression_limit: float | None = None  # the share of the source's rows that may be withheld
     other: OtherRelease | None = None
     population: object = None

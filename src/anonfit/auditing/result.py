@@ -10,6 +10,7 @@ from anonfit.auditing.figures import APART, PERSONS, Figure, Share, few, plain
 from anonfit.auditing.verdict import verdict_of
 
 __all__ = [
+    "DROPPED",
     "UNKNOWN_PERSONS",
     "WITHHELD",
     "Audit",
@@ -28,6 +29,7 @@ __all__ = [
 ]
 
 WITHHELD = "withheld rows"
+DROPPED = "dropped rows"
 BYTES = "file content"
 """The finding on source rows that are not released."""
 PUBLIC_SOURCE = ("by_labels", "compared", "not_in_source", "unmatched", "absent_inside", "in_several")
@@ -278,7 +280,7 @@ class Audit:
 
 def _hidden(finding: Finding, k: int) -> Finding:
     """A finding without numbers of fewer than k persons, or of source rows that are not released."""
-    if finding.name == WITHHELD:
+    if finding.name in (WITHHELD, DROPPED):
         words = "as stated" if finding.met else "not as stated"
         return replace(finding, asked="as stated", found=words, persons=None, asked_persons=None)
     found = f"fewer than {k}" if few(finding.persons or 0, k) else finding.found

@@ -82,9 +82,9 @@ def place_rows(
     complete: Sequence[str] = (),
     leaves_out_unknown: bool = False,
 ) -> PlacedRows:
-    """The cells of every raw row. Rows with a missing value, or with one that the recoding
-    does not know (a category, or a number beyond the declared domain), may be left out on purpose; `complete` are columns beside the quasi-identifiers that a row with a
-    missing value was left out for, too.
+    """The cells of every raw row. Rows with a missing value, or with one that the recoding does not know (a category,
+    or a number beyond the declared domain), may be left out on purpose; `complete` are columns beside the
+    quasi-identifiers that a row with a missing value was left out for, too.
     """
     require_columns(source, quasi_identifiers, purpose="a quasi-identifier")
     series = source.frame(quasi_identifiers).get_columns()
@@ -101,7 +101,11 @@ def place_rows(
         missing = np.any(lacking, axis=0)
         lost = missing if lost is None else lost | missing
         dropped = int(np.count_nonzero(missing))
-    cells, beyond, unknown = [one.cells for one in placed], (one.beyond for one in placed), (one.unknown for one in placed)
+    cells, beyond, unknown = (
+        [one.cells for one in placed],
+        (one.beyond for one in placed),
+        (one.unknown for one in placed),
+    )
     return PlacedRows(cells, rows, lost, sum(beyond), sum(unknown), dropped)
 
 

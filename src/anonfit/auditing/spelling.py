@@ -20,7 +20,7 @@ __all__ = ["speller"]
 Tops = Mapping[int, Sequence[tuple[int, str]]]
 
 _EPOCH = datetime.datetime(1970, 1, 1)
-_WHOLE = 10**16  # whole numbers below are written without an exponent
+_WHOLE = 10**15  # whole numbers below are written without a point
 
 
 def speller(meaning: Meaning, *, observed: bool) -> Callable[[str, ValueSet], bool]:
@@ -128,7 +128,7 @@ def _names(runs: list[Run], tops: Tops) -> str:
 def _tops(tree: Tree) -> Tops:
     """For every leaf the nodes that begin with it, the largest first, each as its last leaf and its name."""
     found: dict[int, dict[int, str]] = {}
-    root = next(reversed(tree.below))
+    *_, root = tree.below
     for name, (first, last) in tree.below.items():  # a parent stands behind its children
         if name != root:
             found.setdefault(first, {})[last] = name

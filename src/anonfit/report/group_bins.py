@@ -24,7 +24,8 @@ def group_bins(sizes: NDArray[np.int64]) -> list[dict[str, int]]:
     """
     if not len(sizes):
         return []
-    starts = _starts(int(sizes.min()), int(sizes.max()))
+    smallest, largest = int(sizes.min()), int(sizes.max())
+    starts = [*([] if smallest else [0]), *_starts(max(1, smallest), max(1, largest))]  # rounded down, some may be 0
     place = np.searchsorted(starts, sizes, side="right") - 1
     groups = np.bincount(place, minlength=len(starts))
     persons = np.bincount(place, weights=sizes, minlength=len(starts))
