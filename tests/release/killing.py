@@ -48,7 +48,8 @@ def lay_out(folder: Path) -> None:
 def _run(folder: Path, engine: str = "memory", *, replace: bool = False) -> None:
     import anonfit as af
 
-    settings = [f'engine.name="{engine}"', 'engine.spill="spill"', "engine.hand_over=100"] if engine != "memory" else []
+    rows = 590 if engine == "spark" else 100
+    settings = [f'engine.name="{engine}"', 'engine.spill="spill"', f"engine.hand_over={rows}"] if engine != "memory" else []
     af.run(folder / f"{NEW}.toml", folder / "out", settings=settings, replace=replace)
 
 
@@ -134,13 +135,22 @@ def spark_run(folder: Path, seconds: float | None = None) -> float:
     """Run on Spark in a process of its own, killed after some seconds; how long it took. Forked children cannot."""
     code = f"import sys; sys.path[:0] = {sys.path!r}; import killing; killing._run(killing.Path({str(folder)!r}), 'spark', replace=True)"
     begun = time.monotonic()
-    with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL) as process:
+    words = os.environ | {"SPARK_CONF_DIR": str(_spark_settings(folder.parent))}
+    with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL, env=words) as process:
         try:
             process.wait(seconds)
         except subprocess.TimeoutExpired:
             process.kill()
     assert process.returncode in ((0,) if seconds is None else (0, -signal.SIGKILL))
     return time.monotonic() - begun
+
+
+def _spark_settings(place: Path) -> Path:
+    from spark_sessions import SETTINGS
+
+    some = {name: value for name, value in SETTINGS.items() if "eventLog" not in name}
+    (place / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in some.items()))
+    return place
 
 
 def _serve() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,8 @@ MOSTLY = 0.75
 """Columns of which a smaller share of values differs need no exact count."""
 GROUP_TIMES = 4
 """How often groups are held on the driver while they are counted and used."""
+LEVELS = 8
+"""After so many levels rows forget how they were made."""
 
 
 class SparkEngine:
@@ -74,6 +77,7 @@ class SparkEngine:
         self.persons_left_out = self.told.get(LEFT_OUT, 0)
         self.kept: list[str] = []
         self.active_nodes: set[int] = {0}
+        self.levels = 0
         self.tallies: list[Tally] = []
         self.whole: Any = None
         self.coded: Any = None
@@ -82,7 +86,8 @@ class SparkEngine:
     def close(self) -> None:
         """Let the rows go."""
         for frame in self.persisted:
-            frame.unpersist()
+            with suppress(OSError):  # Java may be gone, and the rows with it
+                frame.unpersist()
         self.persisted = []
 
     @property
@@ -249,8 +254,13 @@ class SparkEngine:
         if not moves:
             self.coded, self.active_nodes = rows, set()
             return {}
-        self.coded = rows.persist()
-        self.persisted.append(self.coded)
+        self.levels += 1
+        if self.levels % LEVELS:
+            self.coded = rows.persist()
+            self.persisted.append(self.coded)
+        else:  # what rows were made from level by level would grow too deep for Java's stack
+            self.coded = told(rows.localCheckpoint)
+            self._let_go(self.coded)
         found = sizes_of(moves, tallies)
         if found is None:
             work = Count((CountRequest((), (), ()),), (True,))
