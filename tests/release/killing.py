@@ -49,7 +49,9 @@ def _run(folder: Path, engine: str = "memory", *, replace: bool = False) -> None
     import anonfit as af
 
     rows = 590 if engine == "spark" else 100
-    settings = [f'engine.name="{engine}"', 'engine.spill="spill"', f"engine.hand_over={rows}"] if engine != "memory" else []
+    settings = (
+        [f'engine.name="{engine}"', 'engine.spill="spill"', f"engine.hand_over={rows}"] if engine != "memory" else []
+    )
     af.run(folder / f"{NEW}.toml", folder / "out", settings=settings, replace=replace)
 
 

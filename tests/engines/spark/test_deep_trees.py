@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 import pytest
 from spark_sessions import spark_frame
 
 import anonfit as af
+from anonfit.pipeline import make
+from anonfit.spec_keywords import spec_of_keywords
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -22,6 +26,6 @@ def test_many_levels() -> None:
         }
     )
     words = {"quasi_identifiers": ["age", "size"], "targets": ["ill"], "k": 2, "criterion": "infogain"}
-    here = af.anonymize(people, **words)
-    there = af.anonymize(spark_frame(people), **words, engine="spark", engine_options={"hand_over": 10})
-    assert there.recoding.to_json() == here.recoding.to_json()
+    spec = spec_of_keywords(spark_frame(people), words)
+    found = make(replace(spec, engine=replace(spec.engine, name="spark", hand_over=10)))
+    assert found.recoding.to_json() == af.anonymize(people, **words).recoding.to_json()
