@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import polars as pl
 import pytest
-from spark_sessions import spark_frame
 
 import anonfit as af
 from anonfit.pipeline import make
 from anonfit.spec_keywords import spec_of_keywords
+from spark_sessions import spark_frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
