@@ -183,6 +183,8 @@ class Column:
 
         def cover(node: dict[str, Any], root: bool) -> None:
             if not root and wanted.issuperset(walk_leaves(node, set())):
+                while len(node.get("children", ())) == 1:  # of nodes with the same leaves the deepest is named
+                    node = node["children"][0]
                 found.append(node["name"])
             else:
                 for child in node.get("children", ()):

@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from planted import COUNTRIES, GRADES
+from planted import COUNTRIES as CONTINENTS
+from planted import GRADES
 
 import anonfit as af
 
+COUNTRIES = {**CONTINENTS, "children": [*CONTINENTS["children"], {"name": "far", "children": [{"name": "US"}]}]}
 AGES = {"name": "*", "children": [
     {"name": "young", "children": [{"name": "[0, 18)"}, {"name": "[18, 30)"}]},
     {"name": "≥ 30", "children": [{"name": "[30, 50)"}, {"name": "[50, 65)"}, {"name": "≥ 65"}]},
@@ -34,7 +36,7 @@ TRIES = 12
 
 
 def countries(rng: random.Random) -> Any:
-    return rng.choice(["FR", "FR", "DE", "Côte, d", "JP", "IN", "KE"])
+    return rng.choice(["FR", "FR", "DE", "Côte, d", "JP", "IN", "KE", "US"])
 
 
 @dataclass

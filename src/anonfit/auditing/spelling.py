@@ -129,9 +129,9 @@ def _tops(tree: Tree) -> Tops:
     """For every leaf the nodes that begin with it, the largest first, each as its last leaf and its name."""
     found: dict[int, dict[int, str]] = {}
     *_, root = tree.below
-    for name, (first, last) in tree.below.items():  # a parent stands behind its children
+    for name, (first, last) in tree.below.items():  # a child, which is named where it is all of a node, comes first
         if name != root:
-            found.setdefault(first, {})[last] = name
+            found.setdefault(first, {}).setdefault(last, name)
     return {first: sorted(some.items(), reverse=True) for first, some in found.items()}
 
 
