@@ -124,7 +124,7 @@ class Settings:
         valid = set(columns)
         for name, value in self.known(names).entries.items():
             words = value if isinstance(value, (list, tuple)) else (value,)
-            if not all(word in valid if word is not value else _is_plain(word) for word in words):
+            if not all(_is_plain(word) if word is value else isinstance(word, str) and word in valid for word in words):
                 raise self.error(f"'{name}' in {self.label} is not a number or a word that a setting may be.")
         return self
 
