@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonfit.algorithms.demands import has_classes
@@ -71,31 +72,18 @@ def audit_made(made: Made, data: Any, *, rows_at_once: int | None = None) -> Aud
         quasi_identifier_sets=[quasi_identifier_table(one) for one in spec.privacy.quasi_identifiers],
         entity=next((column.name for column in schema.of_role(Role.ENTITY)), None),
         count=next((column.name for column in schema.of_role(Role.COUNT)), None),
-        columns=_meanings(made, written["columns"]),
-        **_shape(made, written),
+        columns={column["name"]: column for column in written["columns"]},
+        **{name: written[name] for name in ("nodes", "parts") if name in written},
         source=made.scan if made.is_large else _rows(made),
         withheld=made.rows.withheld - made.rows.unknown,
         order="sorted" if spec.output.order == "sorted" else None,
         expected_columns=list(made.dtypes),
         regions="observed" if spec.output.regions == "observed" else "domain",
         representatives=spec.output.values == Values.REPRESENTATIVE,
-        missing=spec.data.missing,
+        # The rows were read already, and only text files have no other way to say that a value is missing.
+        missing=("",) if str(data).endswith(".csv") and isinstance(data, str | Path) else (),
         rows_at_once=rows_at_once,
     )
-
-
-def _shape(made: Made, written: Mapping[str, Any]) -> dict[str, Any]:
-    """The regions that labels are held against, where these tell them in full."""
-    if made.spec.output.regions != "domain":
-        return {}
-    return {name: written[name] for name in ("nodes", "parts") if name in written}
-
-
-def _meanings(made: Made, columns: list[dict[str, Any]]) -> dict[str, Any]:
-    """What labels mean, as the columns of recoding.json say."""
-    if made.spec.output.regions == "observed":
-        columns = [{key: value for key, value in column.items() if key != "cuts"} for column in columns]
-    return {column["name"]: column for column in columns}
 
 
 def audited_demands(spec: Spec, schema: Schema, rows: RawColumns) -> list[dict[str, Any]]:

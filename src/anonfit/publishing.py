@@ -64,7 +64,7 @@ def _audit_file(made: Made, data: Path) -> Audit:
 
     try:
         with ThreadPoolExecutor(1) as pool:
-            content = pool.submit(check_bytes, data)
+            content = pool.submit(check_bytes, data, _texts(made))
             audit = audit_made(made, data)
             return replaced(audit, findings=(*audit.findings, content.result()))
     except AnonfitError as error:
@@ -105,12 +105,16 @@ def package_versions() -> dict[str, str]:
     return found
 
 
-def _manifest(made: Made, report: dict[str, Any], kind: str) -> dict[str, Any]:
+def _texts(made: Made) -> list[str]:
+    """The released columns that hold texts."""
     import polars as pl
 
-    rule, counts = public_rule(made), made.rows
     kinds = pl.String | pl.Categorical | pl.Enum
-    texts = [name for name, dtype in made.dtypes.items() if isinstance(dtype, kinds)]
+    return [name for name, dtype in made.dtypes.items() if isinstance(dtype, kinds)]
+
+
+def _manifest(made: Made, report: dict[str, Any], kind: str) -> dict[str, Any]:
+    rule, counts = public_rule(made), made.rows
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -123,7 +127,7 @@ def _manifest(made: Made, report: dict[str, Any], kind: str) -> dict[str, Any]:
             "file": data_name(kind),
             "rows": made.released,
             "columns": list(made.dtypes),
-            "texts": texts,
+            "texts": _texts(made),
         },
         "rows": {
             "released": made.released,

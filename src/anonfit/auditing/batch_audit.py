@@ -18,12 +18,12 @@ from anonfit.auditing.batch_values import HEAD, ColumnCounts
 from anonfit.auditing.batches import group_batches, persons_of
 from anonfit.auditing.coding import IntArray
 from anonfit.auditing.diversity import generalized_target
-from anonfit.auditing.evidence import Evidence, Space, left_out_groups, read_groups
+from anonfit.auditing.evidence import Evidence, Space, left_out_groups, open_data, open_raw_rows, read_groups
 from anonfit.auditing.figures import Figure, Share
 from anonfit.auditing.findings import all_findings
 from anonfit.auditing.groups import Persons
 from anonfit.auditing.measuring import journalist_figures, notes_of, run_audit, sensitive_demands, sizes_of_sets
-from anonfit.auditing.reading import Table, open_table, require_columns
+from anonfit.auditing.reading import Table, require_columns
 from anonfit.auditing.released import Released
 from anonfit.auditing.request import Request, check_request
 from anonfit.auditing.result import UNKNOWN_PERSONS, Audit, Diversity, RawColumn, SourceCheck
@@ -53,7 +53,7 @@ def _is_large(request: Request) -> bool:
     files = [data for data in (request.data, request.source) if data is not None]
     if not all(isinstance(data, (str, Path)) for data in files) or not _can_read_in_batches(request):
         return False
-    table = open_table(request.data, missing=request.missing)
+    table = open_data(request)
     return not table.is_text and table.width < len(table.schema) and table.height() > _MANY_ROWS
 
 
@@ -71,7 +71,7 @@ def _run_in_batches(request: Request, rows_at_once: int) -> Audit:
             "An audit that reads some rows at a time counts rows or a count column, knows what labels mean, and "
             "compares with no other release and no population."
         )
-    table = open_table(request.data, missing=request.missing, lazily=True)
+    table = open_data(request, lazily=True)
     require_columns(table, request.sensitive, purpose="a sensitive column")
     require_columns(table, [request.count] if request.count else [], purpose="the count column")
     released, runs = group_batches(table, request.quasi_identifiers, rows_at_once)
@@ -114,7 +114,7 @@ def _open_source(released: Released, request: Request, raw: tuple[str, ...]) -> 
     """The source, reduced to the columns the audit needs."""
     if request.source is None:
         return None
-    source = open_table(request.source, missing=request.missing, label="the source", lazily=True)
+    source = open_raw_rows(request, lazily=True)
     require_columns(source, released.columns, purpose="a quasi-identifier")
     return source.only([*released.columns, *raw])
 

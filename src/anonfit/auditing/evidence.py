@@ -10,13 +10,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from anonfit.auditing.alignment import aligned, aligned_texts
 from anonfit.auditing.boxes import Boxes
 from anonfit.auditing.coding import IntArray
 from anonfit.auditing.groups import Grouping, Persons, persons_in_groups, read_persons
 from anonfit.auditing.guessing import guess_meanings
 from anonfit.auditing.meanings import Meaning
 from anonfit.auditing.observed import Seen, observed_groups
-from anonfit.auditing.reading import Table, open_table, require_columns
+from anonfit.auditing.reading import Table, is_text_file, open_table, require_columns
 from anonfit.auditing.released import Released, boxes_of, check_labels, open_released, read_columns
 from anonfit.auditing.representatives import read_representatives
 from anonfit.auditing.request import OtherRelease, Request
@@ -30,6 +31,8 @@ __all__ = [
     "gather_evidence",
     "left_out_groups",
     "locate_in_other",
+    "open_data",
+    "open_raw_rows",
     "open_source",
     "persons_in_file",
     "read_groups",
@@ -65,11 +68,30 @@ class Evidence:
     persons_unknown: bool = False  # rows were counted though persons are entities
 
 
+def open_data(request: Request, *, lazily: bool = False) -> Table:
+    """The table that is audited; in a file of a release only an empty field means missing, in a typed one nothing."""
+    missing: tuple[str, ...] = request.missing
+    if request.is_release:
+        missing = ("",) if is_text_file(request.data) else ()
+    return open_table(request.data, missing=missing, lazily=lazily)
+
+
+def open_raw_rows(request: Request, *, lazily: bool = False) -> Table:
+    """The source, all of it, with missing values as they were taken for such when the release was made."""
+    found = open_table(
+        request.source, missing=request.missing, label="the source", lazily=lazily, stripped=request.stripped
+    )
+    if request.keys is None or found.is_text:
+        return found
+    # A text file of a release cannot tell an empty text from a missing one.
+    return replace(found, keys=frozenset(request.keys), rest=("",) if is_text_file(request.data) else ())
+
+
 def open_source(released: Released, request: Request, *, raw: Sequence[str]) -> Table | None:
     """The source, reduced to the columns the audit needs."""
     if request.source is None:
         return None
-    source = open_table(request.source, missing=request.missing, label="the source")
+    source = open_raw_rows(request)
     require_columns(source, released.columns, purpose="a quasi-identifier")
     others = request.other.quasi_identifiers if request.other else ()
     persons = [name for name in (request.entity, request.count) if name]
@@ -136,11 +158,20 @@ def gather_evidence(
 
     def columns(names: Sequence[str]) -> Iterator[list[pl.Series]]:
         for chunk in rows.columns(names):
-            yield [series.filter(kept) for series in chunk]
+            yield [_like(table, series).filter(kept) for series in chunk]
 
     sizes = persons_in_groups(persons, grouping.of_row, grouping.count)
     raw = tuple(name for name in raw if name in source.schema)
-    return Evidence(grouping, persons, sizes, raw, columns, rows.is_text)
+    return Evidence(grouping, persons, sizes, raw, columns, table.is_text)
+
+
+def _like(table: Table, series: pl.Series) -> pl.Series:
+    """A column of the source with its values as the file has them: texts of numbers may be spelled in several ways."""
+    if series.name not in table.schema:
+        return series
+    column = table.frame([series.name]).to_series()
+    align = aligned_texts if table.is_text and series.dtype == pl.String else aligned
+    return align(column, series)[1].alias(series.name)
 
 
 def left_out_groups(released: Released, request: Request) -> BoolArray | None:

@@ -21,6 +21,7 @@ from anonfit.auditing.evidence import (
     gather_evidence,
     left_out_groups,
     locate_in_other,
+    open_data,
     open_source,
     persons_in_file,
     read_space,
@@ -62,7 +63,7 @@ _ROWS_SIDE_BY_SIDE = 1 << 22  # of more, what is computed side by side would nee
 def run_audit(request: Request) -> Audit:
     """Audit one table."""
     check_request(request)
-    table = open_table(request.data, missing=request.missing)
+    table = open_data(request)
     require_columns(table, request.sensitive, purpose="a sensitive column")
     require_columns(table, [request.count] if request.count else [], purpose="the count column")
     released = open_released(table, request.quasi_identifiers)

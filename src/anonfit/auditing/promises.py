@@ -55,6 +55,12 @@ class Promise:
         return tuple(name for name, its in self.roles.items() if its == role)
 
     @property
+    def tested(self) -> tuple[str, ...]:
+        """The raw columns that a tree may have tested, whose missing values it had to know."""
+        roles = ("sensitive", "insensitive") if self.tests_raw_columns else ()
+        return tuple(name for name, its in self.roles.items() if its in roles)
+
+    @property
     def complete(self) -> tuple[str, ...]:
         """The raw columns that rows with a missing value were left out for, if any were."""
         tested = ("sensitive", "insensitive", "target") if self.tests_raw_columns else ()
@@ -69,14 +75,20 @@ class Promise:
     def claims(self) -> tuple[str, ...]:
         """What is promised of the groups, in words."""
         sets = self.sets or (SetDemand(self.having("quasi-identifier"), self.k),)
-        found = [f"k = {demand.k} of {', '.join(demand.columns)}" for demand in sets]
+        count, entity = self.only("count"), self.only("entity")
+        persons = (
+            f" (persons as '{count}' counts them)"
+            if count
+            else f" (persons told apart by '{entity}')"
+            if entity
+            else ""
+        )
+        found = [f"k = {demand.k} of {', '.join(demand.columns)}{persons}" for demand in sets]
         for demand in self.diversity:
             parameters = ", ".join(f"{name} = {value:g}" for name, value in demand.parameters.items())
             found.append(f"{demand.model} ({parameters}) of {demand.column}")
         if self.targets:
             found.append(f"max_confidence {self.max_confidence:g} of {', '.join(one.column for one in self.targets)}")
-        if self.attack_limit < 1:
-            found.append(f"at most {self.attack_limit:.4g} of the persons told by a model across groups")
         if self.suppression_limit:
             found.append(f"at most {self.suppression_limit:.4g} of the rows withheld")
         return tuple(found)

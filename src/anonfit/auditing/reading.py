@@ -18,7 +18,7 @@ from polars.exceptions import PolarsError
 from anonfit.auditing.numbering import as_pointers, few_texts
 from anonfit.errors import DataError, did_you_mean
 
-__all__ = ["Table", "open_table", "reading_options", "require_columns", "unquoted", "unreadable"]
+__all__ = ["Table", "is_text_file", "open_table", "reading_options", "require_columns", "unquoted", "unreadable"]
 
 _DELIMITERS = (",", ";", "\t", "|")
 _PACKED = (".gz", ".zst")
@@ -44,6 +44,8 @@ class Table:
     missing: tuple[str, ...]
     kind: Literal["text", "typed", "clean"]  # a text file; a typed file or frame; a frame already as it comes out
     scan: TextScan | None = None  # a text file anew, some columns as dictionaries
+    keys: frozenset[str] | None = None  # of a typed table, the columns in which `missing` means missing; None: all
+    rest: tuple[str, ...] = ()  # and what means missing in the others
     whole_lines: bool = False  # a text file whose lines are read to their ends, whichever columns are wanted
 
     @property
@@ -62,7 +64,10 @@ class Table:
         if self.kind != "typed":
             return frame
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            return frame.with_columns(pool.map(lambda column: _clean(column, self.missing), frame.get_columns()))
+            return frame.with_columns(pool.map(self._cleaned, frame.get_columns()))
+
+    def _cleaned(self, column: pl.Series) -> pl.Series:
+        return _clean(column, self.missing if self.keys is None or column.name in self.keys else self.rest)
 
     def columns(self, names: Sequence[str]) -> Iterator[list[pl.Series]]:
         """Some columns, as many at a time as fit."""
@@ -107,14 +112,21 @@ def require_columns(table: Table, names: Iterable[str], *, purpose: str) -> None
             raise DataError(f"{_begin(table.label)} has no column '{name}' ({purpose}): {hint}")
 
 
-def open_table(data: object, *, missing: Sequence[str] = ("",), label: str = "the data", lazily: bool = False) -> Table:
+def open_table(
+    data: object,
+    *,
+    missing: Sequence[str] = ("",),
+    label: str = "the data",
+    lazily: bool = False,
+    stripped: bool = False,
+) -> Table:
     """A path (csv, parquet, arrow; csv also packed) or a polars, pandas or Arrow frame as a `Table`; a lazy frame is
-    collected, unless it is to be read `lazily`.
+    collected, unless it is to be read `lazily`; texts of a text file are `stripped` of blanks around them if asked.
     """
     kind: Literal["text", "typed"] = "typed"
     scan = None
     if isinstance(data, (str, Path)):
-        lazy, cells, scan, label = _scan(Path(data), missing)
+        lazy, cells, scan, label = _scan(Path(data), missing, stripped=stripped)
         kind = "text" if scan else "typed"
     elif lazily and isinstance(data, pl.LazyFrame):
         lazy, cells = data, 0
@@ -127,6 +139,11 @@ def open_table(data: object, *, missing: Sequence[str] = ("",), label: str = "th
     width = len(schema) if cells <= _CELLS[kind] else len(schema) * _CELLS[kind] // cells
     clean = {name: _clean_type(dtype) for name, dtype in schema.items()}
     return Table(lazy, clean, label, max(1, width), tuple(missing), kind, scan, whole_lines=scan is not None)
+
+
+def is_text_file(data: object) -> bool:
+    """Whether this is a path of a text file."""
+    return isinstance(data, (str, Path)) and any(suffix.lower() in _TEXT for suffix in Path(data).suffixes)
 
 
 def _begin(label: str) -> str:
@@ -204,7 +221,7 @@ def unreadable(label: str) -> DataError:
     )
 
 
-def _scan(path: Path, missing: Sequence[str]) -> tuple[pl.LazyFrame, int, TextScan | None, str]:
+def _scan(path: Path, missing: Sequence[str], *, stripped: bool) -> tuple[pl.LazyFrame, int, TextScan | None, str]:
     """A file, or the files of a pattern, as a lazy frame, the number of cells, how to scan a text file with
     dictionaries, and the name for messages.
     """
@@ -220,16 +237,21 @@ def _scan(path: Path, missing: Sequence[str]) -> tuple[pl.LazyFrame, int, TextSc
         sign = _delimiter(paths[0], label)
 
         def scan(texts: Iterable[str]) -> pl.LazyFrame:
-            types = dict.fromkeys(texts, pl.Categorical())
-            return pl.scan_csv(
+            types: dict[Any, Any] = dict.fromkeys(texts, pl.Categorical())
+            found = pl.scan_csv(
                 paths,
                 separator=sign,
                 infer_schema=False,
-                schema_overrides=types,
+                schema_overrides={} if stripped else types,
                 null_values=list(missing),
                 glob=False,
                 with_column_names=unquoted,
             )
+            if not stripped:
+                return found
+            bare = pl.all().str.strip_chars(" ")
+            bare = pl.when(~bare.is_in(list(missing))).then(bare).name.keep()
+            return found.select(bare).cast(types)
 
         return scan(()), size // _BYTES_PER_CELL, scan, label
     if packed or kind not in _PARQUET + _ARROW:

@@ -17,7 +17,7 @@ from anonfit.auditing.findings import k_finding, suppression
 from anonfit.auditing.folder import Folder, check_files, open_folder
 from anonfit.auditing.meanings import Meaning
 from anonfit.auditing.promises import RAW_ROLES, Promise, read_promise
-from anonfit.auditing.reading import open_table
+from anonfit.auditing.reading import is_text_file, open_table
 from anonfit.auditing.recoded import Recoded, read_recoding
 from anonfit.auditing.reports import Page, check_report
 from anonfit.auditing.request import Attacker, OtherRelease, Request
@@ -93,7 +93,7 @@ def audit_release(
         rows_at_once=rows_at_once,
         findings=[
             *check_files(opened),
-            check_bytes(opened.data),
+            check_bytes(opened.data, opened.texts),
             *([_suppressed(opened, promise)] if source is None else []),
         ],
     )
@@ -176,30 +176,34 @@ def audit_data(
     recoded = read_recoding(recoding, promise.date_formats)
     promise = replace(promise, **_with_texts(promise, texts))
     lost = promise.missing if missing is None else tuple(missing)
-    names = open_table(data, missing=lost).names
+    names = open_table(data, missing=("",)).names
     asked = _request(data, promise, recoded, names=names, columns=columns)
     noticed = [*findings, *_stated(data, names, columns=columns, released=released)]
     noticed += [*_roles(promise, recoded), *_consent(promise), *_beyond(promise, source)]
-    return audit_request(
-        replace(
-            asked,
-            entity=None if source is None else asked.entity,
-            entities_lost=source is None and asked.entity is not None,
-            max_risk=None if max_risk is None else read_threshold(max_risk),
-            attacker=attacker,
-            thresholds=tuple(read_threshold(one) for one in thresholds),
-            source=source,
-            withheld=None if source is None else withheld,
-            dropped=None if source is None else dropped,
-            suppression_limit=promise.suppression_limit if source is not None else None,
-            other=None if other is None else read_other(other, asked.quasi_identifiers, meanings=asked.meanings),
-            population=population,
-            sampling_fraction=sampling_fraction,
-            missing=lost,
-            rows_at_once=rows_at_once,
-            findings=tuple(noticed),
-        )
+    request = replace(
+        asked,
+        entity=None if source is None else asked.entity,
+        entities_lost=source is None and asked.entity is not None,
+        max_risk=None if max_risk is None else read_threshold(max_risk),
+        attacker=attacker,
+        thresholds=tuple(read_threshold(one) for one in thresholds),
+        source=source,
+        withheld=None if source is None else withheld,
+        dropped=None if source is None else dropped,
+        suppression_limit=promise.suppression_limit if source is not None else None,
+        other=None if other is None else read_other(other, asked.quasi_identifiers, meanings=asked.meanings),
+        population=population,
+        sampling_fraction=sampling_fraction,
+        missing=lost,
+        rows_at_once=rows_at_once,
+        findings=tuple(noticed),
     )
+    found = audit_request(request)
+    if found.passed or not is_text_file(source):
+        return found
+    # Blanks around the texts of a text file may have been taken for a part of them, or not.
+    stripped = audit_request(replace(request, stripped=True))
+    return stripped if stripped.passed else found
 
 
 def _with_texts(promise: Promise, texts: Sequence[str]) -> dict[str, Any]:
@@ -236,6 +240,8 @@ def _request(
         drops_missing=promise.drops_missing,
         complete=promise.complete,
         leaves_out_unknown=True,
+        keys=(*quasi_identifiers, *promise.tested),
+        is_release=True,
     )
 
 

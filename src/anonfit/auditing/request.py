@@ -74,7 +74,10 @@ class Request:
     drops_missing: bool = False  # rows with a missing quasi-identifier were left out on purpose
     complete: tuple[str, ...] = ()  # and then, beside quasi-identifiers, rows that lack a value of these
     leaves_out_unknown: bool = False  # and rows with a value that the recoding does not know: they lie in no region
-    missing: tuple[str, ...] = ("",)
+    missing: tuple[str, ...] = ("",)  # texts that mean missing
+    keys: tuple[str, ...] | None = None  # and in which columns of the source, where it has types; None: in all
+    is_release: bool = False  # the data is a file of a release, in which nothing but an empty field means missing
+    stripped: bool = False  # texts of a text file that is the source are without the blanks around them
     rows_at_once: int | None = None  # read so many rows at a time; None: tables fit in memory
     findings: tuple[Finding, ...] = ()  # made before the audit proper, by the checks of a release folder
 

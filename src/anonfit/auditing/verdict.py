@@ -49,6 +49,7 @@ def _of_claims(audit: Audit) -> Iterator[str]:
     else:
         names = _several(_words(one, audit) for one in faults)
         yield f"Whether the release holds what it claims ({claims}) was not checked in full: {names}."
+    yield from (one.sentence for one in audit.findings if one.name == "attack_limit")
 
 
 def _of_nobody(audit: Audit) -> Iterator[str]:
