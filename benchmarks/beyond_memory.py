@@ -50,9 +50,9 @@ def measured(source: Path, engine: str, out: Path, asked: argparse.Namespace) ->
     """One run from file to release; what it took."""
     import resource
 
-    from anonfit.pipeline import make
-    from anonfit.publishing import publish_made
-    from anonfit.spec_keywords import spec_of_keywords
+    from anonfit.release.publish import publish_made
+    from anonfit.release.run import make
+    from anonfit.spec.keywords import spec_of_keywords
 
     words = {"quasi_identifiers": [f"q{place}" for place in range(len(SIZES))], "targets": ["y"], "k": asked.k}
     words |= {"engine": engine, "spill": str(out.parent)}

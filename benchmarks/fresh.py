@@ -13,7 +13,7 @@ __all__ = ["fresh_run"]
 MEASURED = """
 import json, resource, sys, time
 from anonfit.api import run
-from anonfit.spec_reading import spec_of
+from anonfit.spec.parse import spec_of
 start = time.perf_counter()
 run(spec_of(json.loads(sys.argv[1])), sys.argv[2])
 print(json.dumps([time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20]))

@@ -86,7 +86,7 @@ def file_to_release(
 ) -> dict[str, float]:
     """File to release in a warm process, against polars reading the same input and writing the same output."""
     from anonfit.api import run
-    from anonfit.spec_reading import spec_of
+    from anonfit.spec.parse import spec_of
 
     source, out = folder / f"input.{kind}", folder / "release"
     getattr(frame, f"write_{kind}")(source)

@@ -7,9 +7,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from anonfit.algorithms.trees.nearest import nearest_safe_tree
     from anonfit.api import Release, anonymize, load, run
     from anonfit.auditing import Audit, TreeAudit, audit, audit_release, audit_tree
-    from anonfit.comparing import compare
     from anonfit.errors import (
         AnonfitError,
         AuditFailed,
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from anonfit.estimators.anonymizer import Anonymizer
     from anonfit.estimators.k_anonymous_tree import KAnonymousTreeClassifier
     from anonfit.estimators.region_encoder import RegionEncoder
+    from anonfit.evaluation.comparing import compare
     from anonfit.evaluation.grid import evaluate
     from anonfit.evaluation.result import Evaluation
     from anonfit.recoding.recoding import Recoding
-    from anonfit.spec import Spec
-    from anonfit.spec_reading import parse_spec, read_spec
+    from anonfit.spec.model import Spec
+    from anonfit.spec.parse import parse_spec, read_spec
     from anonfit.tables.taxonomy import Taxonomy
     from anonfit.tables.taxonomy_files import read_taxonomy, write_taxonomy
     from anonfit.tree_api import load_tree, run_tree
-    from anonfit.trees.nearest import nearest_safe_tree
 
 __all__ = [
     "AnonfitError",
@@ -98,7 +98,7 @@ _HOMES = {
     "Release": "anonfit.api",
     "ReleaseError": "anonfit.errors",
     "RequestError": "anonfit.errors",
-    "Spec": "anonfit.spec",
+    "Spec": "anonfit.spec.model",
     "SpecError": "anonfit.errors",
     "Taxonomy": "anonfit.tables.taxonomy",
     "TaxonomyError": "anonfit.errors",
@@ -108,13 +108,13 @@ _HOMES = {
     "audit": "anonfit.auditing",
     "audit_release": "anonfit.auditing",
     "audit_tree": "anonfit.auditing",
-    "compare": "anonfit.comparing",
+    "compare": "anonfit.evaluation.comparing",
     "evaluate": "anonfit.evaluation.grid",
     "load": "anonfit.api",
     "load_tree": "anonfit.tree_api",
-    "nearest_safe_tree": "anonfit.trees.nearest",
-    "parse_spec": "anonfit.spec_reading",
-    "read_spec": "anonfit.spec_reading",
+    "nearest_safe_tree": "anonfit.algorithms.trees.nearest",
+    "parse_spec": "anonfit.spec.parse",
+    "read_spec": "anonfit.spec.parse",
     "read_taxonomy": "anonfit.tables.taxonomy_files",
     "run": "anonfit.api",
     "run_tree": "anonfit.tree_api",

@@ -11,20 +11,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonfit.errors import RequestError, did_you_mean
-from anonfit.interrupting import stoppable
-from anonfit.large_tables import released_table
-from anonfit.made import Later
-from anonfit.pipeline import Made, RowCounts, demands_of, extend, make, schema_of
-from anonfit.progress import Stage, silent
-from anonfit.publishing import audit_made, loaded_spec, public_report, publish_made, require_passed
 from anonfit.recoding.recoding import Recoding, Unseen
 from anonfit.release.folder import check_free, copy_release
+from anonfit.release.large_tables import released_table
 from anonfit.release.loading import load_folder
+from anonfit.release.publish import audit_made, loaded_spec, public_report, publish_made, require_passed
+from anonfit.release.result import Later
+from anonfit.release.run import Made, RowCounts, demands_of, extend, make, schema_of
 from anonfit.report.curve import read_ks
-from anonfit.spec import SelectionSpec, Spec, TargetSpec
-from anonfit.spec_faults import FRACTION
-from anonfit.spec_keywords import refuse_keywords, spec_of_keywords
-from anonfit.spec_reading import read_spec
+from anonfit.runtime.interrupting import stoppable
+from anonfit.runtime.progress import Stage, silent
+from anonfit.spec.faults import FRACTION
+from anonfit.spec.keywords import refuse_keywords, spec_of_keywords
+from anonfit.spec.model import SelectionSpec, Spec, TargetSpec
+from anonfit.spec.parse import read_spec
 from anonfit.tables.frames import like
 
 if TYPE_CHECKING:

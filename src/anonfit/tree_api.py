@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from anonfit.algorithms.trees.released import ReleasedTree
 from anonfit.engines.sinking import write_table
 from anonfit.errors import RequestError
-from anonfit.files import whole_file
-from anonfit.progress import Stage, silent
 from anonfit.release.folder import check_free
-from anonfit.spec import Spec
-from anonfit.spec_reading import read_tables, spec_of, with_settings
+from anonfit.release.trees import load_tree_folder, make_tree_of, publish_tree
+from anonfit.runtime.files import whole_file
+from anonfit.runtime.progress import Stage, silent
+from anonfit.spec.model import Spec
+from anonfit.spec.parse import read_tables, spec_of, with_settings
 from anonfit.tables.reading import ReadOptions, read_table
 from anonfit.tables.schema import ColumnType
-from anonfit.tree_publishing import load_tree_folder, make_tree_of, publish_tree
-from anonfit.trees.released import ReleasedTree
 
 __all__ = ["TreeRelease", "load_tree", "predict_file", "read_tree_spec", "run_tree"]
 

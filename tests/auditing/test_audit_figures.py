@@ -204,7 +204,7 @@ def test_the_audit_shares_no_code_with_the_package() -> None:
     lines = [line.strip() for path in folder.glob("*.py") for line in path.read_text(encoding="utf-8").splitlines()]
     imported = {line.split()[1] for line in lines if line.startswith(("from anonfit", "import anonfit"))}
     assert {name for name in imported if not name.startswith("anonfit.auditing")} == {
-        "anonfit.compiling",
+        "anonfit.runtime.compiling",
         "anonfit.errors",
     }
 

@@ -268,7 +268,7 @@ def test_errors_nobody_foresaw_do_not_tell_values(folder: Path) -> None:
 
 COMPILED = """
 import anonfit.auditing.kernels
-from anonfit.compiling import cache_folder
+from anonfit.runtime.compiling import cache_folder
 folder = cache_folder("auditing")
 print(folder, len(list(folder.rglob("*.nbc"))))
 """

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from anonfit.spec_reading import read_spec
+from anonfit.spec.parse import read_spec
 
 SPEC = """version = 1
 [data]

@@ -14,10 +14,10 @@ import polars as pl
 import pytest
 
 import anonfit as af
-from anonfit.comparing.chart import COLOURS, detail_chart, detail_lines, mark
-from anonfit.comparing.sections import sections
 from anonfit.errors import ReleaseError, RequestError
-from anonfit.utility.extents import stated_extents
+from anonfit.evaluation.comparing.chart import COLOURS, detail_chart, detail_lines, mark
+from anonfit.evaluation.comparing.sections import sections
+from anonfit.metrics.extents import stated_extents
 from waivers import waived
 
 PLACES = {

@@ -12,11 +12,11 @@ import numpy as np
 from guarded import as_diverse
 
 from anonfit.criteria.purpose import BLIND, Purpose
-from anonfit.engines import reference
 from anonfit.engines.memory import engine
 from anonfit.engines.memory.engine import Growth, Guarded
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.tables.coded import CodedTable
+from anonfit.testing import reference
 from strategies import persons
 
 Rows = np.ndarray[Any, np.dtype[np.int64]]

@@ -11,7 +11,6 @@ import numpy as np
 import polars as pl
 
 from anonfit.engines.memory.engine import Guarded
-from anonfit.engines.reference import Diverse
 from anonfit.privacy.catalogue import make_model
 from anonfit.privacy.coding import sensitive_column
 from anonfit.privacy.confidence import confidence_limit
@@ -20,6 +19,7 @@ from anonfit.privacy.sensitive import SensitiveColumn
 from anonfit.tables.coded import CodedTable
 from anonfit.tables.schema import ColumnType
 from anonfit.tables.taxonomy import Taxonomy
+from anonfit.testing.reference import Diverse
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Random = np.random.Generator

@@ -11,10 +11,10 @@ import numpy as np
 from anonfit.counts.fixed_point import fixed_point
 from anonfit.criteria.purpose import Purpose
 from anonfit.criteria.targets import ClassTarget, NumberTarget
-from anonfit.engines.reference.choosing import Guided
-from anonfit.engines.reference.records import Node, Records
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.tables.coded import CodedColumn, CodedTable, SplitMode, code_dtype
+from anonfit.testing.reference.choosing import Guided
+from anonfit.testing.reference.records import Node, Records
 from strategies import taxonomy_of
 
 

@@ -14,8 +14,8 @@ from anonfit.counts.fixed_point import fixed_point
 from anonfit.criteria.purpose import Purpose, WeightRule
 from anonfit.criteria.selections import CodedSelections
 from anonfit.criteria.targets import SHARE_BITS, ClassTarget, NameTarget, NumberTarget, ShareTarget, Target
-from anonfit.engines.reference import Diverse
 from anonfit.tables.coded import CodedColumn, CodedTable, SplitMode
+from anonfit.testing.reference import Diverse
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Random = np.random.Generator

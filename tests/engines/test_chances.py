@@ -13,7 +13,7 @@ from anonfit.criteria.purpose import Purpose, WeightRule
 from anonfit.engines.memory.chances import draw, part_key
 from anonfit.engines.memory.engine import signed_key
 from anonfit.engines.memory.scratch import CHANCE, FOUND
-from anonfit.engines.reference import grow
+from anonfit.testing.reference import grow
 
 
 @njit

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hand_tables import nominal, ordered, table
 
-from anonfit.engines import reference
 from anonfit.engines.memory import engine
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.tables.coded import CodedTable, SplitMode
+from anonfit.testing import reference
 
 Split = tuple[int, list[int]]
 """The column of a split and the first code of each part."""

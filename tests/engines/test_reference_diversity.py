@@ -12,9 +12,9 @@ from purposes import DistinctValues, LargestShare, ValueEntropy
 
 from anonfit.criteria.purpose import Purpose
 from anonfit.criteria.targets import ClassTarget
-from anonfit.engines.reference import Diverse, grow
-from anonfit.engines.reference.records import Records
 from anonfit.tables.coded import CodedTable, SplitMode
+from anonfit.testing.reference import Diverse, grow
+from anonfit.testing.reference.records import Records
 
 Demand = DistinctValues | ValueEntropy | LargestShare
 

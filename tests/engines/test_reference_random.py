@@ -16,9 +16,9 @@ from purposes import random_diversity, random_purpose, random_selections, reorde
 from anonfit.criteria.purpose import Purpose, WeightRule
 from anonfit.criteria.selections import CodedSelections
 from anonfit.criteria.targets import ClassTarget
-from anonfit.engines.reference import Diverse, grow
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.tables.coded import CodedTable, SplitMode
+from anonfit.testing.reference import Diverse, grow
 from strategies import persons, random_column, random_table, reordered, rows_by_region, table_of
 
 FIELDS = ("column", "children", "start", "before", "set_of")

@@ -13,10 +13,10 @@ from hand_tables import divisions, nominal, ordered, table
 from anonfit.criteria.purpose import Purpose, WeightRule
 from anonfit.criteria.selections import CodedSelections
 from anonfit.criteria.targets import ClassTarget
-from anonfit.engines.reference import grow
-from anonfit.engines.reference.records import Node, Records
-from anonfit.engines.reference.selecting import Selecting
 from anonfit.tables.coded import CodedTable, SplitMode
+from anonfit.testing.reference import grow
+from anonfit.testing.reference.records import Node, Records
+from anonfit.testing.reference.selecting import Selecting
 
 Sides = dict[int, Sequence[int]]
 """The codes of a rectangle, for the columns that it limits."""

@@ -11,8 +11,8 @@ from hand_tables import classes, divisions, guided, nominal, numbers, ordered, t
 
 from anonfit.criteria.purpose import Purpose
 from anonfit.criteria.targets import ShareTarget
-from anonfit.engines.reference import grow
 from anonfit.tables.coded import SplitMode
+from anonfit.testing.reference import grow
 from strategies import route
 
 HALF = 0.5 * math.log(2)

@@ -24,9 +24,9 @@ from anonfit import api
 from anonfit.engines.duckdb import connection as connections
 from anonfit.engines.spilling import spill_folder, sweep_spill
 from anonfit.errors import AuditFailed, EngineError, Infeasible, RequestError
-from anonfit.files import workplace
-from anonfit.pipeline import make
-from anonfit.spec_keywords import spec_of_keywords
+from anonfit.release.run import make
+from anonfit.runtime.files import workplace
+from anonfit.spec.keywords import spec_of_keywords
 
 
 def _table(rows: int) -> pl.DataFrame:

@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 import anonfit as af
-from anonfit import warming
 from anonfit.engines.memory import refining_kernels
 from anonfit.engines.memory import warming as engine
+from anonfit.release import warmup as warming
 from waivers import waived
 
 

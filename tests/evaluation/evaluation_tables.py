@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 import anonfit as af
-from anonfit.spec import Spec
+from anonfit.spec.model import Spec
 
 SPEC = """
 version = 1

@@ -17,9 +17,9 @@ from anonfit.errors import DataError, Infeasible, RequestError
 from anonfit.evaluation.jobs import fold_of_rows
 from anonfit.evaluation.methods import method
 from anonfit.evaluation.result import Evaluation
-from anonfit.pipeline import schema_of
 from anonfit.recoding.recoding import Recoding
-from anonfit.spec import PrivacySpec, Spec
+from anonfit.release.run import schema_of
+from anonfit.spec.model import PrivacySpec, Spec
 
 ROWS = 300
 

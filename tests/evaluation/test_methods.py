@@ -11,7 +11,7 @@ from evaluation_tables import SPEC, people, spec
 import anonfit as af
 from anonfit.errors import RequestError
 from anonfit.evaluation.methods import METHODS, method
-from anonfit.spec import SelectionSpec, WorkloadSpec
+from anonfit.spec.model import SelectionSpec, WorkloadSpec
 from anonfit.tables.schema import Split
 
 

@@ -13,8 +13,8 @@ from anonfit.errors import SpecError
 from anonfit.evaluation.features import nodes_of
 from anonfit.evaluation.methods import method
 from anonfit.evaluation.selecting import Learned, answered, imprecision, satisfied
-from anonfit.pipeline import persons_in, schema_of
-from anonfit.spec import SelectionSpec
+from anonfit.release.run import persons_in, schema_of
+from anonfit.spec.model import SelectionSpec
 
 pytest.importorskip("sqlglot", reason="the extra sql is not installed")
 

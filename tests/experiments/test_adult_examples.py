@@ -13,7 +13,7 @@ from real_data import folder_with
 import anonfit as af
 from anonfit.experiments.datasets import ADULT
 from anonfit.experiments.datasets_adult import ADULT_TAXONOMIES, complete_adult
-from anonfit.spec_reading import read_spec
+from anonfit.spec.parse import read_spec
 from anonfit.tables.taxonomy import Taxonomy
 from anonfit.tables.taxonomy_files import read_taxonomy
 

@@ -14,9 +14,9 @@ from real_data import folder_with
 
 from anonfit.algorithms.mondrian import Anonymized, answer_selections
 from anonfit.experiments.datasets_adult import complete_adult
-from anonfit.pipeline import Made, make, persons_in
-from anonfit.spec import SelectionSpec, Spec
-from anonfit.spec_reading import parse_spec
+from anonfit.release.run import Made, make, persons_in
+from anonfit.spec.model import SelectionSpec, Spec
+from anonfit.spec.parse import parse_spec
 
 NAMES = ("age", "workclass", "education-num", "marital-status", "occupation", "race", "sex", "hours-per-week")
 JOBS = ("Sales", "Exec-managerial", "Prof-specialty", "Craft-repair", "Adm-clerical", "Other-service")

@@ -51,7 +51,7 @@ RUNS = [
 @pytest.fixture(scope="module", autouse=True)
 def compiled() -> None:
     """Machine code is there before seconds are counted."""
-    from anonfit.warming import prepare
+    from anonfit.release.warmup import prepare
 
     for models in (False, True):
         prepare(print, models=models, refining=False, ahead=False)

@@ -25,8 +25,8 @@ import pytest
 from planted import KINDS, PEOPLE, SHAPES, Planted, Shape, allow_withheld, missed, people, planted
 
 import anonfit as af
-from anonfit import publishing
 from anonfit.errors import AnonfitError, AuditFailed, DataError, RecodingError, ReleaseError
+from anonfit.release import publish as publishing
 
 LABELS = ("labels-parquet", "labels-csv")
 BOUNDS = ("bounds-parquet", "bounds-csv")

@@ -26,13 +26,13 @@ import pytest
 from mutating import mutate_json, mutate_text
 
 import anonfit as af
-from anonfit.binding import schema_of
 from anonfit.cli.workload import learn_workload
 from anonfit.engines.tree import LEAF
 from anonfit.errors import AnonfitError
 from anonfit.recoding.recoding import Recoding
+from anonfit.release.bind import schema_of
 from anonfit.release.folder import file_hash
-from anonfit.spec_reading import read_spec
+from anonfit.spec.parse import read_spec
 from anonfit.tables.taxonomy_files import read_taxonomy
 from anonfit.workload.parsing import parse_predicate
 from anonfit.workload.predicates import kinds_of

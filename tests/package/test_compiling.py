@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from anonfit import compiling
+from anonfit.runtime import compiling
 
 
 def _add(a: int, b: int) -> int:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from anonfit import spec
 from anonfit.cli.reference import reference
+from anonfit.spec.model import model as spec
 
 ROOT = Path(__file__).resolve().parents[2]
 

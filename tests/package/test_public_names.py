@@ -73,7 +73,9 @@ def test_every_error_can_be_caught_by_its_name() -> None:
 
 
 def test_audit_is_a_function_whatever_was_imported_before() -> None:
-    code = "import anonfit, anonfit.publishing, anonfit.auditing.api; assert callable(anonfit.audit), anonfit.audit"
+    code = (
+        "import anonfit, anonfit.release.publish, anonfit.auditing.api; assert callable(anonfit.audit), anonfit.audit"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -18,11 +18,11 @@ import pytest
 from typer.testing import CliRunner
 
 import anonfit as af
-from anonfit import spec
 from anonfit.cli.main import app
 from anonfit.errors import AnonfitError, RequestError, SpecError
-from anonfit.spec_keywords import COLUMNS, ROLES, SECTIONS
-from anonfit.spec_reading import spec_of
+from anonfit.spec.keywords import COLUMNS, ROLES, SECTIONS
+from anonfit.spec.model import model as spec
+from anonfit.spec.parse import spec_of
 
 ROWS = 240
 

@@ -27,7 +27,7 @@ from anonfit.algorithms.support import (
     supports,
 )
 from anonfit.errors import AnonfitError, DataError, SpecError
-from anonfit.spec_reading import CRITERIA as WORDS
+from anonfit.spec.parse import CRITERIA as WORDS
 from waivers import waived
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,7 +9,7 @@ from datetime import date, datetime
 
 from hypothesis import strategies as st
 
-from anonfit.spec import (
+from anonfit.spec.model import (
     ColumnSpec,
     DataSpec,
     DiversitySpec,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from anonfit.errors import SpecError
-from anonfit.spec_reading import spec_of
+from anonfit.spec.parse import spec_of
 
 SMALL = """
 version = 1

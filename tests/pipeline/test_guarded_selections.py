@@ -10,7 +10,7 @@ import pytest
 
 import anonfit as af
 from anonfit.errors import SpecError
-from anonfit.pipeline import make
+from anonfit.release.run import make
 from waivers import waived
 
 FRAME = pl.DataFrame(

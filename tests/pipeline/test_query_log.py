@@ -13,12 +13,12 @@ import pytest
 
 import anonfit as af
 from anonfit.errors import RequestError, SpecError
-from anonfit.pipeline import Made, make, persons_in, read_source
-from anonfit.query_logs.raw_rows import rows_of_frame
-from anonfit.spec import QueryLogSpec, Spec
-from anonfit.spec_learning import learn_from_log, learned_text, with_learned
-from anonfit.spec_reading import parse_spec, read_spec
-from anonfit.spec_writing import public_tables, to_toml
+from anonfit.release.run import Made, make, persons_in, read_source
+from anonfit.spec.learning import learn_from_log, learned_text, with_learned
+from anonfit.spec.model import QueryLogSpec, Spec
+from anonfit.spec.parse import parse_spec, read_spec
+from anonfit.spec.write import public_tables, to_toml
+from anonfit.workload.logs.raw_rows import rows_of_frame
 
 TOML = """\
 # Mine.

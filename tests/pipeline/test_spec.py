@@ -10,7 +10,7 @@ from spec_tables import SMALL, column, fault, tables
 
 from anonfit.api import anonymize
 from anonfit.errors import SpecError
-from anonfit.spec import (
+from anonfit.spec.model import (
     ColumnSpec,
     DataSpec,
     DiversitySpec,
@@ -23,8 +23,8 @@ from anonfit.spec import (
     TargetSpec,
     WorkloadSpec,
 )
-from anonfit.spec_reading import parse_spec, spec_of
-from anonfit.spec_writing import spec_tables
+from anonfit.spec.parse import parse_spec, spec_of
+from anonfit.spec.write import spec_tables
 from anonfit.tables.cuts import CutPoints
 from anonfit.tables.schema import ColumnType, Role, Split
 

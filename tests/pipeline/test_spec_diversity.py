@@ -9,9 +9,9 @@ import pytest
 from spec_tables import demanded, fault, faults, people
 
 from anonfit.privacy.catalogue import MODELS
-from anonfit.spec import DiversitySpec
-from anonfit.spec_diversity import distance_of
-from anonfit.spec_reading import parse_spec, spec_of
+from anonfit.spec.diversity import distance_of
+from anonfit.spec.model import DiversitySpec
+from anonfit.spec.parse import parse_spec, spec_of
 from anonfit.tables.schema import ColumnType
 
 GOOD: list[dict[str, Any]] = [

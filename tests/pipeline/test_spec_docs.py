@@ -12,11 +12,12 @@ from typing import Any
 import polars as pl
 import pytest
 
-from anonfit import api, spec
+from anonfit import api
 from anonfit.errors import SpecError
 from anonfit.experiments.population import hospital
 from anonfit.privacy.catalogue import MODELS
-from anonfit.spec_reading import CRITERIA, parse_spec, spec_of
+from anonfit.spec.model import model as spec
+from anonfit.spec.parse import CRITERIA, parse_spec, spec_of
 from anonfit.tables.profile import proposal_toml, propose
 
 REFERENCE = (Path(__file__).resolve().parents[2] / "docs" / "spec.md").read_text(encoding="utf-8")

@@ -15,9 +15,9 @@ from sklearn.linear_model import LinearRegression
 
 from anonfit import api
 from anonfit.errors import RequestError, SpecError
-from anonfit.spec import ColumnSpec, DiversitySpec, MethodSpec, SelectionSpec, Spec, TargetSpec, WorkloadSpec
-from anonfit.spec_keywords import COLUMNS, SECTIONS, spec_of_keywords
-from anonfit.spec_reading import parse_spec, spec_of
+from anonfit.spec.keywords import COLUMNS, SECTIONS, spec_of_keywords
+from anonfit.spec.model import ColumnSpec, DiversitySpec, MethodSpec, SelectionSpec, Spec, TargetSpec, WorkloadSpec
+from anonfit.spec.parse import parse_spec, spec_of
 from anonfit.tables.schema import ColumnType, Role
 from anonfit.tables.taxonomy import Taxonomy
 from waivers import WAIVED, waived

@@ -13,10 +13,10 @@ import pytest
 from spec_tables import demanded, people
 
 from anonfit.errors import SpecError
-from anonfit.pipeline import schema_of
-from anonfit.spec import DiversitySpec, SelectionSpec, Spec, TargetSpec
-from anonfit.spec_reading import public_spec, spec_of
-from anonfit.spec_writing import public_tables
+from anonfit.release.run import schema_of
+from anonfit.spec.model import DiversitySpec, SelectionSpec, Spec, TargetSpec
+from anonfit.spec.parse import public_spec, spec_of
+from anonfit.spec.write import public_tables
 from anonfit.tables.schema import ColumnType
 from anonfit.tables.taxonomy import Taxonomy
 

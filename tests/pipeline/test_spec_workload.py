@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from spec_tables import PEOPLE, demanded, fault, faults, people
 
-from anonfit.spec import SelectionSpec, Spec, TargetSpec, WorkloadSpec
-from anonfit.spec_reading import parse_spec, spec_of
+from anonfit.spec.model import SelectionSpec, Spec, TargetSpec, WorkloadSpec
+from anonfit.spec.parse import parse_spec, spec_of
 
 
 def workload(**settings: Any) -> dict[str, Any]:

@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 import anonfit as af
 from anonfit.cli.main import app
 from anonfit.errors import AnonfitError, Infeasible, RequestError
-from anonfit.made import RowCounts, within_limit
-from anonfit.spec_reading import spec_of
+from anonfit.release.result import RowCounts, within_limit
+from anonfit.spec.parse import spec_of
 
 K = 5
 WAYS: dict[str, dict[str, Any]] = {

@@ -22,11 +22,11 @@ import anonfit as af
 from anonfit.algorithms import top_down
 from anonfit.auditing import audit_release
 from anonfit.errors import AnonfitError, AuditFailed, DataError, Infeasible, RequestError, SpecError
-from anonfit.evidence import audit_made, require_passed
-from anonfit.pipeline import make
 from anonfit.recoding.recoding import Recoding
-from anonfit.spec_reading import parse_spec, spec_of
-from anonfit.spec_writing import to_toml
+from anonfit.release.evidence import audit_made, require_passed
+from anonfit.release.run import make
+from anonfit.spec.parse import parse_spec, spec_of
+from anonfit.spec.write import to_toml
 from strategies import tries
 from waivers import waived
 

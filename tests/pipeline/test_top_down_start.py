@@ -17,8 +17,8 @@ from test_top_down import NAMES, SCHOOLS, people, released, smallest, tables
 import anonfit as af
 from anonfit.errors import AnonfitError, Infeasible, RequestError, SpecError
 from anonfit.recoding.recoding import Recoding
-from anonfit.spec_reading import parse_spec, spec_of
-from anonfit.spec_writing import to_toml
+from anonfit.spec.parse import parse_spec, spec_of
+from anonfit.spec.write import to_toml
 from strategies import tries
 
 

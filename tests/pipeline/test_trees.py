@@ -14,12 +14,12 @@ import polars as pl
 import pytest
 
 import anonfit as af
-from anonfit import tree_publishing
+from anonfit.algorithms.trees.released import ReleasedTree
 from anonfit.errors import AuditFailed, DataError, Infeasible, ReleaseError, RequestError, SpecError
-from anonfit.spec_reading import public_spec, spec_of
-from anonfit.spec_writing import to_toml
-from anonfit.tree_publishing import make_tree_of, publish_tree
-from anonfit.trees.released import ReleasedTree
+from anonfit.release import trees as tree_publishing
+from anonfit.release.trees import make_tree_of, publish_tree
+from anonfit.spec.parse import public_spec, spec_of
+from anonfit.spec.write import to_toml
 
 REGIONS = {
     "name": "*",

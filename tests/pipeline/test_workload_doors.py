@@ -13,7 +13,7 @@ from patients_table import QUASI_IDENTIFIERS, REGIONS, patients
 from releases import said
 
 from anonfit.api import anonymize, load, run
-from anonfit.spec_reading import read_spec
+from anonfit.spec.parse import read_spec
 from anonfit.tables.taxonomy import Taxonomy
 
 TEXT = """

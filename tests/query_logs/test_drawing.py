@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from anonfit.query_logs import drawing
-from anonfit.query_logs.drawing import drawn_rows
-from anonfit.query_logs.raw_rows import Batch, RawRows
+from anonfit.workload.logs import drawing
+from anonfit.workload.logs.drawing import drawn_rows
+from anonfit.workload.logs.raw_rows import Batch, RawRows
 
 NAMES = ["day", "hours", "pay", "sure", "town"]
 

@@ -10,12 +10,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from anonfit.query_logs import merging
-from anonfit.query_logs.learning import Learned, LogRequest, learn
-from anonfit.query_logs.merging import merge, rectangles
-from anonfit.query_logs.minterms import minterms
-from anonfit.query_logs.raw_rows import Batch, RawRows, rows_of_frame
 from anonfit.tables.schema import Column, Role
+from anonfit.workload.logs import merging
+from anonfit.workload.logs.learning import Learned, LogRequest, learn
+from anonfit.workload.logs.merging import merge, rectangles
+from anonfit.workload.logs.minterms import minterms
+from anonfit.workload.logs.raw_rows import Batch, RawRows, rows_of_frame
 from anonfit.workload.parsing import parse_predicate
 from anonfit.workload.predicates import Predicate, kinds_of
 from anonfit.workload.truth import holds

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from anonfit.errors import RequestError
-from anonfit.query_logs import reading
-from anonfit.query_logs.parsing import dialect_quoting
-from anonfit.query_logs.reading import LONGEST, read_statements
+from anonfit.workload.logs import reading
+from anonfit.workload.logs.parsing import dialect_quoting
+from anonfit.workload.logs.reading import LONGEST, read_statements
 
 
 def statements(folder: Path, text: str, dialect: str | None = None) -> list[tuple[str | None, int]]:

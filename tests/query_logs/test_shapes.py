@@ -8,8 +8,8 @@ from contextlib import suppress
 
 import pytest
 
-from anonfit.query_logs.parsing import dialect_quoting, parse_statements
-from anonfit.query_logs.shapes import DEEPEST, Shape, TooLarge, shaper, slot_of
+from anonfit.workload.logs.parsing import dialect_quoting, parse_statements
+from anonfit.workload.logs.shapes import DEEPEST, Shape, TooLarge, shaper, slot_of
 
 
 def shape(text: str, dialect: str | None = None) -> Shape:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from anonfit.query_logs.syntax import read_statement
+from anonfit.workload.logs.syntax import read_statement
 
 AGE = ["age", ["people"]]
 

@@ -12,11 +12,11 @@ import pytest
 from random_predicates import columns, random_frame, random_tree, truth, written
 
 from anonfit.errors import RequestError
-from anonfit.query_logs import parsing, tallies
-from anonfit.query_logs.filling import Columns
-from anonfit.query_logs.learning import columns_of
-from anonfit.query_logs.tallies import Tally, read_log
 from anonfit.tables.schema import Column, Role
+from anonfit.workload.logs import parsing, tallies
+from anonfit.workload.logs.filling import Columns
+from anonfit.workload.logs.learning import columns_of
+from anonfit.workload.logs.tallies import Tally, read_log
 from anonfit.workload.predicates import kinds_of
 from anonfit.workload.truth import holds
 from anonfit.workload.wording import predicate_text
@@ -222,7 +222,7 @@ def test_a_hostile_statement_over_lines_costs_little_more_than_itself(tmp_path: 
 
 def test_a_statement_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     program = (
-        "import time, anonfit.query_logs.syntax as syntax\n"
+        "import time, anonfit.workload.logs.syntax as syntax\n"
         "read = syntax.read_statement\n"
         "syntax.read_statement = lambda text, dialect: time.sleep(60) if 'slow' in text else read(text, dialect)\n"
         + parsing.PROGRAM
@@ -237,7 +237,7 @@ def test_a_statement_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyP
 
 def test_a_parser_that_breaks_down_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
     program = (
-        "import os, anonfit.query_logs.syntax as syntax\n"
+        "import os, anonfit.workload.logs.syntax as syntax\n"
         "read = syntax.read_statement\n"
         "syntax.read_statement = lambda text, dialect: os._exit(3) if 'bad' in text else read(text, dialect)\n"
         + parsing.PROGRAM

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonfit.errors import RecodingError
+from anonfit.metrics.locating import released_nodes
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
 from anonfit.recoding.grid import Grid, GridColumn, grid_column
 from anonfit.recoding.recoding import Recoding
@@ -23,7 +24,6 @@ from anonfit.recoding.values import Values
 from anonfit.tables.scales import Scale
 from anonfit.tables.schema import ColumnType
 from anonfit.tables.taxonomy import Taxonomy
-from anonfit.utility.locating import released_nodes
 from strategies import tries
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 
 import anonfit as af
-from anonfit.pipeline import Made
-from anonfit.spec import DiversitySpec
+from anonfit.release.run import Made
+from anonfit.spec.model import DiversitySpec
 from waivers import waived
 
 ROWS, K = 200, 4

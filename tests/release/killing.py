@@ -75,7 +75,7 @@ def _tree(folder: Path) -> None:
 
 def _fallback(folder: Path) -> None:
     """Where the system cannot exchange names."""
-    from anonfit import files
+    from anonfit.runtime import files
 
     files._renameat2 = lambda: None
     _run(folder, replace=True)

@@ -16,7 +16,7 @@ import anonfit as af
 from anonfit.auditing.models import MAX_CONFIDENCE, MODELS
 from anonfit.errors import AuditFailed, SpecError
 from anonfit.privacy.catalogue import MODELS as CATALOGUE
-from anonfit.publishing import publish_made
+from anonfit.release.publish import publish_made
 
 
 def test_every_model_is_planted() -> None:

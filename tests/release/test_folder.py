@@ -20,8 +20,8 @@ import polars as pl
 import pytest
 
 import anonfit as af
-from anonfit import files
 from anonfit.errors import AuditFailed, ReleaseError
+from anonfit.runtime import files
 from waivers import waived
 
 
@@ -110,7 +110,7 @@ def test_an_unknown_version_is_refused(release: af.Release, tmp_path: Path) -> N
 
 
 def test_a_failed_audit_publishes_nothing(release: af.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from anonfit import publishing
+    from anonfit.release import publish as publishing
 
     def write_too_little(table: pl.DataFrame, path: Path, kind: str) -> None:
         table.head(len(table) - 1).write_parquet(path)
@@ -134,7 +134,7 @@ def test_what_a_killed_run_left_is_swept_and_does_not_load(release: af.Release, 
 def test_what_appears_at_the_place_meanwhile_stays(
     release: af.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from anonfit import publishing
+    from anonfit.release import publish as publishing
 
     write = publishing.write_table
 
@@ -245,7 +245,7 @@ def test_a_failure_while_names_are_given_leaves_all_as_it_was(
 def test_a_release_that_others_could_not_load_is_not_published(
     release: af.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from anonfit import publishing
+    from anonfit.release import publish as publishing
 
     def write(path: Path, text: str) -> None:
         path.write_text("{}" if path.name == "recoding.json" else text, encoding="utf-8")

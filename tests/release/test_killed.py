@@ -16,7 +16,7 @@ import pytest
 from killing import NEW, NO_OLD, OLD, SCENARIOS, lay_out, runner, spark_run
 
 import anonfit as af
-from anonfit.files import workplace
+from anonfit.runtime.files import workplace
 
 Runner = Callable[..., dict[str, Any]]
 

@@ -17,7 +17,7 @@ import pytest
 from reported import KINDS, WORDS, K, people, released
 
 import anonfit as af
-from anonfit.appraisal import appraise_thoroughly
+from anonfit.release.measure import appraise_thoroughly
 from anonfit.report.disclosure import EVERYTHING, Disclosure
 
 # --- the rule ----------------------------------------------------------------------------------------------------

@@ -12,8 +12,8 @@ import pytest
 from reported import K, people, released
 
 import anonfit as af
-from anonfit.appraisal import appraise_thoroughly, risk_utility_curve
 from anonfit.errors import RequestError
+from anonfit.release.measure import appraise_thoroughly, risk_utility_curve
 from anonfit.report.comparison import comparison_content
 from anonfit.report.curve import curve_content, read_ks
 from anonfit.report.disclosure import EVERYTHING, Disclosure
@@ -178,7 +178,7 @@ def test_the_same_release_gives_the_same_figures() -> None:
 
 
 def test_a_persons_rows_are_not_parted() -> None:
-    from anonfit.appraisal import _setting
+    from anonfit.release.measure import _setting
     from anonfit.report.trial import trial_of
 
     frame = people(300).with_columns(who=pl.int_range(300) // 3)
@@ -216,7 +216,7 @@ def test_the_curve_has_a_point_for_each_k(thorough: Any) -> None:
 
 @pytest.mark.parametrize("words", [{"entity": "who"}, {"count": "many"}])
 def test_the_average_risk_of_a_curve_is_that_of_the_persons_of_groups(words: dict[str, Any]) -> None:
-    from anonfit.appraisal import _setting
+    from anonfit.release.measure import _setting
     from anonfit.report.trial import trial_of
 
     frame = people(600).with_columns(who=pl.int_range(600) // 3, many=1 + pl.int_range(600) % 4)

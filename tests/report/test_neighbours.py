@@ -21,7 +21,7 @@ import polars as pl
 import pytest
 
 import anonfit as af
-from anonfit.spec_keywords import spec_of_keywords
+from anonfit.spec.keywords import spec_of_keywords
 
 K = 10
 ROWS = 240

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from anonfit.query_logs.tallies import Ask
+from anonfit.metrics.queries import Measure, QueryAnswer
 from anonfit.report.application_sections import queries_part, rules_section
 from anonfit.report.disclosure import Disclosure
 from anonfit.report.queries import internal_queries, public_queries, query_figures
-from anonfit.utility.queries import Measure, QueryAnswer
+from anonfit.workload.logs.tallies import Ask
 
 
 def query(true: int, answered: int, expected: float, *, kept: int | None = None, times: int = 1) -> QueryAnswer:

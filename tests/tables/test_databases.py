@@ -17,7 +17,7 @@ from postgresql_server import PASSWORD, programs, server
 
 import anonfit as af
 from anonfit.errors import AnonfitError, DataError, ReleaseError, SpecError
-from anonfit.spec_reading import spec_of
+from anonfit.spec.parse import spec_of
 from anonfit.tables.databases import database_source
 
 ROWS = 300

@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 from tree_reference import Table
 
+from anonfit.algorithms.trees.attributes import Attributes, breaks_of
 from anonfit.tables.taxonomy import Taxonomy
-from anonfit.trees.attributes import Attributes, breaks_of
 
 
 def random_paths(rng: np.random.Generator, size: int) -> list[tuple[str, ...]]:

@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 
 from anonfit import Infeasible, KAnonymousTreeClassifier, RequestError
-from anonfit.trees.attributes import attributes_of
-from anonfit.trees.demand import Demand
-from anonfit.trees.forms import GAIN
-from anonfit.trees.growing import Variant, _Grower
-from anonfit.trees.tree import DecisionTree
+from anonfit.algorithms.trees.attributes import attributes_of
+from anonfit.algorithms.trees.demand import Demand
+from anonfit.algorithms.trees.forms import GAIN
+from anonfit.algorithms.trees.growing import Variant, _Grower
+from anonfit.algorithms.trees.tree import DecisionTree
 
 NAMES = ["Lisa", "John", "Ben", "Laura", "Robert", "Anna"]
 TABLE = pl.DataFrame(
@@ -67,7 +67,7 @@ def test_tree_of_figure_1() -> None:
 
 
 def test_who_has_which_span() -> None:
-    from anonfit.trees.spans import find_spans
+    from anonfit.algorithms.trees.spans import find_spans
 
     tree = grown(3)
     found = find_spans(

@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from anonfit.algorithms.trees.growing import GrownTree
+from anonfit.algorithms.trees.pruning import expected_errors, prune, pruned_at
 from anonfit.engines.tree import Tree
-from anonfit.trees.growing import GrownTree
-from anonfit.trees.pruning import expected_errors, prune, pruned_at
 
 
 @pytest.mark.parametrize(("persons", "bound"), [(6, 0.206), (9, 0.143), (1, 0.750)])

@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 import anonfit as af
+from anonfit.algorithms.trees.released import ReleasedTree, release_tree
 from anonfit.report.tree_text import drawn_text
-from anonfit.trees.released import ReleasedTree, release_tree
 
 MORTGAGES = pl.DataFrame(
     {

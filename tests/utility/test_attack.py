@@ -15,11 +15,11 @@ import polars as pl
 import pytest
 
 import anonfit as af
+from anonfit.metrics.attack import Attack, Sample, attack, draw_persons, link
+from anonfit.metrics.guessing import Guesses, Records, Secret
 from anonfit.report.attack import attack_content
 from anonfit.report.disclosure import Disclosure
 from anonfit.tables.schema import Role
-from anonfit.utility.attack import Attack, Sample, attack, draw_persons, link
-from anonfit.utility.guessing import Guesses, Records, Secret
 from waivers import waived
 
 # --- by hand ----------------------------------------------------------------------------------------------------

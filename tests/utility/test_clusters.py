@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import anonfit as af
-from anonfit.utility.clusters import _points, _scaled, _within, cluster_figures
+from anonfit.metrics.clusters import _points, _scaled, _within, cluster_figures
 
 pytest.importorskip("sklearn")
 

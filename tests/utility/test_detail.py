@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 import anonfit as af
+from anonfit.metrics import detail
+from anonfit.metrics.detail import ROUNDS, SPANS, details
 from anonfit.recoding.recoding import Recoding
-from anonfit.utility import detail
-from anonfit.utility.detail import ROUNDS, SPANS, details
 
 
 def held(recoding: Recoding, frame: pl.DataFrame) -> tuple[np.ndarray, np.ndarray]:

@@ -11,14 +11,14 @@ import polars as pl
 import pytest
 
 import anonfit as af
-from anonfit.utility.discernibility import (
+from anonfit.metrics.discernibility import (
     Disagreement,
     Discernibility,
     column_discernibility,
     disagreements,
     weighted_discernibility,
 )
-from anonfit.utility.losses import ColumnLoss, Losses
+from anonfit.metrics.losses import ColumnLoss, Losses
 
 PEOPLE = pl.DataFrame({"first": ["a", "a", "a", "b"], "second": ["x", "x", "y", "y"]})
 

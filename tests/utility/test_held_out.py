@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 import anonfit as af
+from anonfit.metrics.held_out import LEAN, RegionLearner, paired_gain
 from anonfit.recoding.recoding import Recoding
-from anonfit.utility.held_out import LEAN, RegionLearner, paired_gain
 
 
 def recoding(ages: list[int], k: int) -> Recoding:

@@ -19,18 +19,18 @@ from hypothesis import strategies as st
 import anonfit as af
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.errors import DataError
+from anonfit.metrics.extents import Extent, common_extents, observed_extents, places, stated_extents, unnamed_values
+from anonfit.metrics.group_sizes import group_figures, sizes_of
+from anonfit.metrics.locating import released_nodes
+from anonfit.metrics.losses import losses
+from anonfit.metrics.mixture import mixture
+from anonfit.metrics.neutral import neutral_figures
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Values
 from anonfit.tables.scales import Scale
 from anonfit.tables.schema import ColumnType
 from anonfit.tables.taxonomy import Taxonomy
-from anonfit.utility.extents import Extent, common_extents, observed_extents, places, stated_extents, unnamed_values
-from anonfit.utility.group_sizes import group_figures, sizes_of
-from anonfit.utility.locating import released_nodes
-from anonfit.utility.losses import losses
-from anonfit.utility.mixture import mixture
-from anonfit.utility.neutral import neutral_figures
 
 # --- sizes of groups --------------------------------------------------------------------------------------------
 

@@ -12,11 +12,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from anonfit.pipeline import Made, make, persons_in
-from anonfit.query_logs.tallies import Ask
-from anonfit.spec import Spec
-from anonfit.spec_reading import parse_spec
-from anonfit.utility.queries import QueryAnswer, judge_queries, query_table
+from anonfit.metrics.queries import QueryAnswer, judge_queries, query_table
+from anonfit.release.run import Made, make, persons_in
+from anonfit.spec.model import Spec
+from anonfit.spec.parse import parse_spec
+from anonfit.workload.logs.tallies import Ask
 from anonfit.workload.parsing import parse_predicate
 from anonfit.workload.predicates import Predicate, kinds_of
 from anonfit.workload.truth import holds

@@ -10,12 +10,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from anonfit.pipeline import make
+from anonfit.metrics.rule_items import Item, items_of
+from anonfit.metrics.rules import CONFIDENCE, LIFT, SUPPORT, Rule, find_rules
+from anonfit.release.run import make
 from anonfit.report.disclosure import Disclosure
 from anonfit.report.rules import rules_content
-from anonfit.spec_reading import parse_spec
-from anonfit.utility.rule_items import Item, items_of
-from anonfit.utility.rules import CONFIDENCE, LIFT, SUPPORT, Rule, find_rules
+from anonfit.spec.parse import parse_spec
 
 pytest.importorskip("mlxtend", reason="rules are mined by mlxtend: pip install 'anonfit[rules]'")
 

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from anonfit.spec import SelectionSpec
+from anonfit.spec.model import SelectionSpec
 from anonfit.tables.codebook import code_column
 from anonfit.tables.domains import Domain, OrderedDomain
 from anonfit.tables.schema import Column, Role

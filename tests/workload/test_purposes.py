@@ -14,7 +14,7 @@ from anonfit.criteria.purpose import BLIND, Purpose, WeightRule
 from anonfit.criteria.selections import CodedSelections
 from anonfit.criteria.targets import SHARE_BITS, ClassTarget, NumberTarget, ShareTarget
 from anonfit.errors import DataError, SpecError
-from anonfit.spec import SelectionSpec
+from anonfit.spec.model import SelectionSpec
 from anonfit.tables.coded import CodedColumn, CodedTable, SplitMode
 from anonfit.tables.schema import Column, Role
 from anonfit.workload.purposes import make_purpose

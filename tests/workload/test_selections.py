@@ -15,7 +15,7 @@ from random_predicates import KINDS, random_frame, random_tree, truth, written
 from random_predicates import columns as random_columns
 
 from anonfit.errors import SpecError
-from anonfit.spec import SelectionSpec
+from anonfit.spec.model import SelectionSpec
 from anonfit.tables.domains import Domain, OrderedDomain
 from anonfit.tables.schema import Column, ColumnType, Role
 from anonfit.tables.taxonomy import Taxonomy

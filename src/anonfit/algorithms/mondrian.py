@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 from anonfit.algorithms.demands import Demands, guard, refuse_infeasible
 from anonfit.criteria.targets import NumberTarget
 from anonfit.errors import DataError
-from anonfit.progress import Stage, silent
 from anonfit.recoding.building import build_recoding, cells_of_codes
 from anonfit.recoding.recoding import Recoding
+from anonfit.runtime.progress import Stage, silent
+from anonfit.runtime.threads import thread_count
 from anonfit.tables.codebook import CodedValues, code_column
 from anonfit.tables.coded import CodedTable
 from anonfit.tables.cuts import CutPoints
 from anonfit.tables.domains import OrderedDomain
 from anonfit.tables.schema import Column, Schema
-from anonfit.threads import thread_count
 from anonfit.workload.accuracy import LearnedWeights, learn_weights
 from anonfit.workload.purposes import make_purpose
 from anonfit.workload.request import NOTHING, Workload
@@ -30,7 +30,7 @@ from anonfit.workload.request import NOTHING, Workload
 if TYPE_CHECKING:
     import polars as pl
 
-    from anonfit.utility.imprecision import Answers
+    from anonfit.metrics.imprecision import Answers
     from anonfit.workload.predicates import Predicate
     from anonfit.workload.selections import SelectionRequest, Selections
 
@@ -237,7 +237,7 @@ def _answers(
     nodes: NDArray[np.int32],
 ) -> SelectionAnswers:
     """How well the selections can be answered from the regions."""
-    from anonfit.utility.imprecision import answer
+    from anonfit.metrics.imprecision import answer
     from anonfit.workload.truth import Rows
 
     of_row = np.empty(persons.rows, np.int32)

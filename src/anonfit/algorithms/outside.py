@@ -28,10 +28,10 @@ from anonfit.engines.levels.shape import MASS, PERSONS, Shape, code_name, sensit
 from anonfit.engines.memory.guard import Guarded
 from anonfit.engines.memory.refining import RowsToRefine
 from anonfit.errors import TooManyGroups
-from anonfit.interrupting import Stopping, unstoppable
-from anonfit.progress import Stage, silent
 from anonfit.recoding.building import build_recoding
 from anonfit.recoding.recoding import Recoding
+from anonfit.runtime.interrupting import Stopping, unstoppable
+from anonfit.runtime.progress import Stage, silent
 from anonfit.tables.coded import CodedColumn, CodedTable, code_dtype
 from anonfit.tables.cuts import CutPoints
 from anonfit.tables.domains import Domain

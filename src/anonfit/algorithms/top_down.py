@@ -20,11 +20,11 @@ from anonfit.algorithms.told_refinements import told_refinements
 from anonfit.criteria.refinement import Average, Criterion
 from anonfit.engines.memory.refining import RowsToRefine
 from anonfit.errors import DataError, SpecError
-from anonfit.interrupting import Stopping, unstoppable
-from anonfit.progress import Stage, silent
 from anonfit.recoding.building import build_grid, cells_of_codes
 from anonfit.recoding.grid import Grid
 from anonfit.recoding.recoding import Recoding
+from anonfit.runtime.interrupting import Stopping, unstoppable
+from anonfit.runtime.progress import Stage, silent
 from anonfit.tables.codebook import CodedValues, code_column
 from anonfit.tables.coded import CodedColumn, CodedTable
 from anonfit.tables.cuts import CutPoints

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.compiling import inner, kernel
+from anonfit.runtime.compiling import inner, kernel
 
 __all__ = ["grow", "locate", "overlapping"]
 

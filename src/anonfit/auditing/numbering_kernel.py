@@ -12,7 +12,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from anonfit.compiling import kernel
+from anonfit.runtime.compiling import kernel
 
 __all__ = ["number"]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from anonfit.auditing import Audit
     from anonfit.auditing.result import Finding
-    from anonfit.spec import Spec
+    from anonfit.spec.model import Spec
 
 __all__ = ["audit_data"]
 
@@ -28,8 +28,8 @@ NOT_CHECKED = "Not checked: "
 
 def _of_spec(path: Path, data: Path, given: Mapping[str, Any]) -> dict[str, Any]:
     """What a spec says of the file's columns and asks of them, under what the command line says."""
-    from anonfit.spec_reading import read_spec
-    from anonfit.spec_writing import quasi_identifier_table
+    from anonfit.spec.parse import read_spec
+    from anonfit.spec.write import quasi_identifier_table
     from anonfit.tables.schema import Role
 
     spec = read_spec(path)
@@ -50,8 +50,8 @@ def _of_spec(path: Path, data: Path, given: Mapping[str, Any]) -> dict[str, Any]
 
 def _demands(spec: Spec, data: Path) -> dict[str, Any]:
     """What a spec asks of sensitive columns and targets, with what the file's own values say of these."""
-    from anonfit.evidence import audited_demands, audited_targets
-    from anonfit.pipeline import read_source
+    from anonfit.release.evidence import audited_demands, audited_targets
+    from anonfit.release.run import read_source
     from anonfit.tables.schema import Role
 
     is_capped = spec.privacy.max_confidence < 1

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 from anonfit.cli.releasing import summary
 from anonfit.cli.showing import print_json, results, stages, table
 from anonfit.errors import Infeasible, ReleaseError
-from anonfit.files import write_file
+from anonfit.runtime.files import write_file
 
 if TYPE_CHECKING:
     import polars as pl
 
     from anonfit.api import Release
-    from anonfit.spec import Spec
-    from anonfit.utility.held_out import Gain
+    from anonfit.metrics.held_out import Gain
+    from anonfit.spec.model import Spec
 
 __all__ = ["demonstrate"]
 
@@ -127,8 +127,8 @@ def _measure(spec: Spec, patients: pl.DataFrame) -> Measured | None:
     """Make regions of two thirds of the patients, blind and for the purpose, and predict the others; None if two
     thirds are too few to make any.
     """
-    from anonfit.pipeline import make
-    from anonfit.utility.held_out import RegionLearner, paired_gain
+    from anonfit.metrics.held_out import RegionLearner, paired_gain
+    from anonfit.release.run import make
 
     known = patients[: 2 * len(patients) // 3]
     others = patients[len(known) :]
@@ -159,7 +159,7 @@ def demonstrate(rows: int, out: Path, *, seed: int, k: int, as_json: bool) -> No
         stage("Making up patients")
         patients = _make(out, rows, seed, k)
         from anonfit.api import run
-        from anonfit.spec_reading import read_spec
+        from anonfit.spec.parse import read_spec
 
         folder = out / "release"
         spec = read_spec(out / "spec.toml")

@@ -17,7 +17,7 @@ from anonfit.errors import RequestError
 if TYPE_CHECKING:
     from anonfit.evaluation.result import Evaluation
     from anonfit.evaluation.working import Progress
-    from anonfit.spec import Spec
+    from anonfit.spec.model import Spec
 
 __all__ = ["evaluate_spec"]
 
@@ -61,7 +61,7 @@ def evaluate_spec(
     as_json: bool,
 ) -> None:
     """Evaluate the releases of a spec."""
-    from anonfit.spec_reading import read_spec
+    from anonfit.spec.parse import read_spec
 
     spec = read_spec(path, settings)
     try:

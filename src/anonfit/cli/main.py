@@ -104,7 +104,7 @@ def run(
 ) -> None:
     """Make a release and publish it once audited."""
     from anonfit.cli.releasing import run_spec
-    from anonfit.spec_writing import toml_value
+    from anonfit.spec.write import toml_value
 
     given = {"engine.name": engine, "engine.memory": memory}
     chosen = [*(settings or []), *(f"{name}={toml_value(word)}" for name, word in given.items() if word)]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from anonfit.cli.showing import print_json, results, stages, table
 from anonfit.errors import RequestError
-from anonfit.files import write_file
+from anonfit.runtime.files import write_file
 
 if TYPE_CHECKING:
     import polars as pl

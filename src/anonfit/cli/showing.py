@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from anonfit.errors import AnonfitError, RequestError, SpecError, printable
-from anonfit.progress import Stage
+from anonfit.runtime.progress import Stage
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from anonfit.cli.showing import print_json, results, stages, table
 from anonfit.errors import RequestError
-from anonfit.files import write_file
+from anonfit.runtime.files import write_file
 
 if TYPE_CHECKING:
-    from anonfit.query_logs.learning import Learned
-    from anonfit.query_logs.tallies import Unread
-    from anonfit.spec import Spec
+    from anonfit.spec.model import Spec
+    from anonfit.workload.logs.learning import Learned
+    from anonfit.workload.logs.tallies import Unread
 
 __all__ = ["learn_workload"]
 
@@ -34,11 +34,11 @@ def learn_workload(
     as_json: bool,
 ) -> None:
     """Learn from logs and write the spec."""
-    from anonfit.pipeline import persons_in, read_source, source_of
-    from anonfit.query_logs.raw_rows import rows_of_frame
-    from anonfit.spec import QueryLogSpec
-    from anonfit.spec_learning import learn_from_log, learned_text
-    from anonfit.spec_reading import read_spec
+    from anonfit.release.run import persons_in, read_source, source_of
+    from anonfit.spec.learning import learn_from_log, learned_text
+    from anonfit.spec.model import QueryLogSpec
+    from anonfit.spec.parse import read_spec
+    from anonfit.workload.logs.raw_rows import rows_of_frame
 
     target = out or path.with_name("learned.toml")
     if target.exists() and not replace:
@@ -89,7 +89,7 @@ def _unread(one: Unread) -> dict[str, Any]:
 def _show(learned: Learned, target: Path, spec: Spec, dialect: str | None) -> None:
     from rich.text import Text
 
-    from anonfit.spec_learning import as_clause, queries
+    from anonfit.spec.learning import as_clause, queries
 
     screen, tally = results(), learned.tally
     screen.print(

@@ -14,8 +14,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from anonfit.errors import RequestError
-from anonfit.files import is_used, locked
-from anonfit.interrupting import ending
+from anonfit.runtime.files import is_used, locked
+from anonfit.runtime.interrupting import ending
 
 __all__ = ["spill_folder", "sweep_spill"]
 

@@ -24,7 +24,7 @@ from anonfit.estimators.targets import targets_of
 from anonfit.recoding.applying import recoded_columns
 from anonfit.recoding.recoding import Recoding, Unseen
 from anonfit.recoding.values import Values, region_values
-from anonfit.spec_faults import is_whole
+from anonfit.spec.faults import is_whole
 from anonfit.tables.frames import like
 from anonfit.tables.reading import ReadOptions, read_table
 from anonfit.tables.taxonomy import Taxonomy

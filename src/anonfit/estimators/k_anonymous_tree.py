@@ -12,20 +12,20 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
+from anonfit.algorithms.trees.building import Growing, build_tree
+from anonfit.algorithms.trees.demand import demand_of
+from anonfit.algorithms.trees.exposure import CONFIDENCES, Exposure, exposure_of
+from anonfit.algorithms.trees.growing import Variant
+from anonfit.algorithms.trees.tree import DecisionTree
 from anonfit.errors import DataError, RequestError, did_you_mean, listed
 from anonfit.estimators.inputs import require_known, table_of
-from anonfit.pipeline import schema_of
-from anonfit.spec_faults import FRACTION, is_whole
-from anonfit.spec_keywords import spec_of_keywords
+from anonfit.release.run import schema_of
+from anonfit.spec.faults import FRACTION, is_whole
+from anonfit.spec.keywords import spec_of_keywords
 from anonfit.tables.cuts import CutPoints
 from anonfit.tables.reading import ReadOptions, read_table
 from anonfit.tables.schema import Schema
 from anonfit.tables.taxonomy import Taxonomy
-from anonfit.trees.building import Growing, build_tree
-from anonfit.trees.demand import demand_of
-from anonfit.trees.exposure import CONFIDENCES, Exposure, exposure_of
-from anonfit.trees.growing import Variant
-from anonfit.trees.tree import DecisionTree
 
 if TYPE_CHECKING:
     import polars as pl

@@ -9,20 +9,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.appraisal import JUDGED
 from anonfit.evaluation.features import nodes_of
 from anonfit.evaluation.models import Task
 from anonfit.evaluation.selecting import Learned, imprecision
-from anonfit.pipeline import workload_of
+from anonfit.metrics.clusters import cluster_figures
+from anonfit.metrics.discernibility import weighted_discernibility
+from anonfit.metrics.extents import observed_extents
+from anonfit.metrics.neutral import neutral_figures
+from anonfit.metrics.queries import judge_queries, query_table
+from anonfit.metrics.spreading import observed_ends
+from anonfit.release.measure import JUDGED
+from anonfit.release.run import workload_of
 from anonfit.report.queries import query_figures
-from anonfit.spec import Spec
-from anonfit.spec_learning import Asked
-from anonfit.utility.clusters import cluster_figures
-from anonfit.utility.discernibility import weighted_discernibility
-from anonfit.utility.extents import observed_extents
-from anonfit.utility.neutral import neutral_figures
-from anonfit.utility.queries import judge_queries, query_table
-from anonfit.utility.spreading import observed_ends
+from anonfit.spec.learning import Asked
+from anonfit.spec.model import Spec
 from anonfit.workload.features import feature_weights
 
 __all__ = ["Figure", "release_figures"]

@@ -19,13 +19,13 @@ from anonfit.evaluation.result import COLUMNS, FIGURE_COLUMNS, Evaluation, frame
 from anonfit.evaluation.selecting import satisfied
 from anonfit.evaluation.store import Keys, Store
 from anonfit.evaluation.working import Progress, collected, pairs_of, work
-from anonfit.pipeline import persons_in, read_source, source_of
-from anonfit.query_logs.raw_rows import rows_of_frame
-from anonfit.spec import ColumnSpec, Spec
-from anonfit.spec_faults import is_whole
-from anonfit.spec_learning import with_query_log
+from anonfit.release.run import persons_in, read_source, source_of
+from anonfit.runtime.threads import thread_count
+from anonfit.spec.faults import is_whole
+from anonfit.spec.learning import with_query_log
+from anonfit.spec.model import ColumnSpec, Spec
 from anonfit.tables.schema import Role, Schema
-from anonfit.threads import thread_count
+from anonfit.workload.logs.raw_rows import rows_of_frame
 
 if TYPE_CHECKING:
     import polars as pl
@@ -157,7 +157,7 @@ def _setting(
 
 
 def _spec_and_source(data: Any, spec: Spec | str | Path | None) -> tuple[Spec, Any]:
-    from anonfit.spec_reading import read_spec
+    from anonfit.spec.parse import read_spec
 
     if spec is not None:
         found = spec if isinstance(spec, Spec) else read_spec(spec)

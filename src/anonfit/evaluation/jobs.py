@@ -17,8 +17,8 @@ from anonfit.evaluation.learners import Learner
 from anonfit.evaluation.methods import BASELINES, ORIGINAL, REMOVED, Method
 from anonfit.evaluation.models import Task
 from anonfit.evaluation.selecting import Learned
-from anonfit.spec import Spec
-from anonfit.spec_learning import Asked
+from anonfit.spec.learning import Asked
+from anonfit.spec.model import Spec
 from anonfit.tables.schema import Role, Schema
 
 if TYPE_CHECKING:

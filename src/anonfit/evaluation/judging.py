@@ -16,9 +16,9 @@ from anonfit.evaluation.learners import Learner
 from anonfit.evaluation.methods import ORIGINAL, REMOVED, Method, method
 from anonfit.evaluation.models import Task
 from anonfit.evaluation.selecting import Learned, answered, satisfied
-from anonfit.pipeline import persons_in
 from anonfit.recoding.recoding import Recoding
-from anonfit.spec import Spec
+from anonfit.release.run import persons_in
+from anonfit.spec.model import Spec
 from anonfit.tables.schema import Role, Schema
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from anonfit.errors import RequestError, did_you_mean
-from anonfit.pipeline import make
 from anonfit.recoding.recoding import Recoding
-from anonfit.spec import ColumnSpec, MethodSpec, Spec, WorkloadSpec
+from anonfit.release.run import make
+from anonfit.spec.model import ColumnSpec, MethodSpec, Spec, WorkloadSpec
 from anonfit.tables.schema import ColumnType, Role, Split
 
 if TYPE_CHECKING:

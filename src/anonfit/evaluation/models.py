@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from anonfit.errors import RequestError, did_you_mean, listed
 from anonfit.evaluation.labels import Labels, labels_of
-from anonfit.pipeline import workload_of
-from anonfit.spec import Spec
+from anonfit.release.run import workload_of
+from anonfit.spec.model import Spec
 from anonfit.tables.schema import Column, Role, Schema
 from anonfit.workload.request import TargetRequest
 

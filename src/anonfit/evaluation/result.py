@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from anonfit.errors import RequestError, did_you_mean
 from anonfit.evaluation.methods import BASELINES, ORIGINAL, REMOVED
 from anonfit.evaluation.statistics import paired_test
-from anonfit.files import write_file
+from anonfit.runtime.files import write_file
 
 if TYPE_CHECKING:
     import polars as pl

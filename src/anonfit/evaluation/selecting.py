@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.errors import SpecError
+from anonfit.metrics.imprecision import answer, overlapping
 from anonfit.recoding.building import cells_of_codes
 from anonfit.recoding.recoding import Recoding
-from anonfit.spec import SelectionSpec
+from anonfit.spec.model import SelectionSpec
 from anonfit.tables.codebook import code_column
 from anonfit.tables.domains import Domain, OrderedDomain
 from anonfit.tables.schema import Schema
-from anonfit.utility.imprecision import answer, overlapping
 
 if TYPE_CHECKING:
     import polars as pl

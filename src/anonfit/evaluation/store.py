@@ -20,7 +20,7 @@ from anonfit.errors import RequestError
 from anonfit.evaluation.jobs import Setting, name_of
 from anonfit.evaluation.methods import Method
 from anonfit.evaluation.models import Task
-from anonfit.spec_writing import spec_tables
+from anonfit.spec.write import spec_tables
 
 if TYPE_CHECKING:
     import polars as pl

@@ -15,8 +15,8 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 from anonfit.errors import DataError, RequestError
-from anonfit.files import whole_file
-from anonfit.progress import Stage, silent
+from anonfit.runtime.files import whole_file
+from anonfit.runtime.progress import Stage, silent
 
 __all__ = ["ACS", "ADULT", "ARCHIVE", "CMC", "CRX", "FETCHED", "GERMAN", "Source", "fetch", "is_there", "require"]
 

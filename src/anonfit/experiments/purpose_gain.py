@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from anonfit.errors import AnonfitError, MissingPackage, RequestError
 from anonfit.experiments.purpose_tables import TASKS, VARIABLE, Task, data_folder
-from anonfit.progress import Stage, silent
+from anonfit.runtime.progress import Stage, silent
 
 if TYPE_CHECKING:
     import polars as pl

@@ -18,7 +18,7 @@ from anonfit.errors import AnonfitError, RecodingError, RequestError
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
 from anonfit.recoding.grid import Grid, GridColumn, grid_column
 from anonfit.recoding.recoding import Recoding
-from anonfit.strict_json import Damaged, Part, parse_json, read_text
+from anonfit.runtime.strict_json import Damaged, Part, parse_json, read_text
 from anonfit.tables.scales import Cut, Scale, parse_cut
 from anonfit.tables.schema import ColumnType
 from anonfit.tables.taxonomy import Taxonomy

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from anonfit.errors import ReleaseError, refuse_fork
-from anonfit.files import file_hash, give_names, sync, taken, workplace, write_new
-from anonfit.strict_json import Damaged, Part, parse_json, read_text
+from anonfit.runtime.files import file_hash, give_names, sync, taken, workplace, write_new
+from anonfit.runtime.strict_json import Damaged, Part, parse_json, read_text
 
 __all__ = [
     "FORMAT",

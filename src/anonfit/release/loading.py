@@ -12,7 +12,7 @@ from anonfit.errors import ReleaseError
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.storage import read_recoding
 from anonfit.release.folder import read_manifest
-from anonfit.strict_json import Damaged, Part, parse_json, read_text
+from anonfit.runtime.strict_json import Damaged, Part, parse_json, read_text
 
 if TYPE_CHECKING:
     import polars as pl

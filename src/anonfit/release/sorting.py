@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.errors import DataError
+from anonfit.runtime.threads import thread_count
 from anonfit.tables.frames import categorized
-from anonfit.threads import thread_count
 
 if TYPE_CHECKING:
     import polars as pl

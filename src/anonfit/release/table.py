@@ -16,8 +16,8 @@ from anonfit.algorithms.mondrian import Anonymized
 from anonfit.recoding.values import Values, region_values
 from anonfit.release.observed import observed_labels
 from anonfit.release.sorting import sort_keys
+from anonfit.runtime.threads import thread_count
 from anonfit.tables.frames import rebuilt
-from anonfit.threads import thread_count
 
 if TYPE_CHECKING:
     import polars as pl

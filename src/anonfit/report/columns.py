@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.algorithms.mondrian import Anonymized
+from anonfit.metrics.clusters import ClusterFigures
+from anonfit.metrics.discernibility import Discernibility, disagreements, weighted_discernibility
+from anonfit.metrics.extents import Extents, common_extents, unnamed_values
+from anonfit.metrics.losses import Losses, losses
 from anonfit.recoding.recoding import Recoding
 from anonfit.report.disclosure import Disclosure
-from anonfit.utility.clusters import ClusterFigures
-from anonfit.utility.discernibility import Discernibility, disagreements, weighted_discernibility
-from anonfit.utility.extents import Extents, common_extents, unnamed_values
-from anonfit.utility.losses import Losses, losses
 from anonfit.workload.features import feature_weights
 from anonfit.workload.request import Workload
 

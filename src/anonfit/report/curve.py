@@ -11,11 +11,11 @@ import numpy as np
 
 from anonfit.algorithms.mondrian import SelectionAnswers
 from anonfit.errors import RequestError
+from anonfit.metrics.detail import details
 from anonfit.report.comparison import judged_content
 from anonfit.report.disclosure import Disclosure
 from anonfit.report.selections import told_together
 from anonfit.report.trial import Judged, Trial
-from anonfit.utility.detail import details
 
 __all__ = ["Curve", "curve", "curve_content", "read_ks"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from anonfit.utility.detail import SPANS, Detail
+from anonfit.metrics.detail import SPANS, Detail
 
 __all__ = ["detail_content"]
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anonfit.metrics.leaving_out import Predicted, predicted_classes, predicted_numbers
 from anonfit.report.aiming import CodedTarget
 from anonfit.report.disclosure import Disclosure
-from anonfit.utility.leaving_out import Predicted, predicted_classes, predicted_numbers
 
 __all__ = ["TargetFigures", "predictions", "predictions_content", "told_classes"]
 

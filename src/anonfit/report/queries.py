@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from anonfit.query_logs.tallies import Ask
+from anonfit.metrics.queries import Measure, QueryAnswer
 from anonfit.report.disclosure import Disclosure
-from anonfit.utility.queries import Measure, QueryAnswer
+from anonfit.workload.logs.tallies import Ask
 from anonfit.workload.wording import predicate_text
 
 __all__ = ["internal_queries", "mean_error", "public_queries", "query_figures"]

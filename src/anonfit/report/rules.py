@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from anonfit.metrics.rules import Rule
 from anonfit.report.disclosure import Disclosure
-from anonfit.utility.rules import Rule
 
 __all__ = ["rules_content"]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from anonfit.algorithms.trees.released import Populations, ReleasedTree
 from anonfit.engines.tree import LEAF
-from anonfit.trees.released import Populations, ReleasedTree
 
 __all__ = ["DrawnNode", "drawn_nodes", "number"]
 

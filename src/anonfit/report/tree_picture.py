@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from anonfit.algorithms.trees.released import ReleasedTree
 from anonfit.report.charts import TEXT, shape, text
 from anonfit.report.markup import Markup, element, together
 from anonfit.report.tree_layout import DrawnNode, drawn_nodes
-from anonfit.trees.released import ReleasedTree
 
 __all__ = ["MOST_LEAVES", "drawn_svg"]
 

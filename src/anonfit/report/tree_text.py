@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
+from anonfit.algorithms.trees.released import Populations, ReleasedTree
 from anonfit.errors import listed, printable
 from anonfit.report.tree_layout import DrawnNode, drawn_nodes
-from anonfit.trees.released import Populations, ReleasedTree
 
 __all__ = ["drawn_text"]
 

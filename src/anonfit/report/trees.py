@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from anonfit.algorithms.trees.released import Populations, ReleasedTree
 from anonfit.report.content import CONSENTED, SEVERAL_RELEASES, read_content
 from anonfit.report.disclosure import Disclosed
-from anonfit.trees.released import Populations, ReleasedTree
 
 __all__ = ["TreeFacts", "tree_content"]
 

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from anonfit.algorithms.demands import Demands
 from anonfit.algorithms.mondrian import Anonymized, Persons, SelectionAnswers, anonymize, answer_selections
 from anonfit.algorithms.top_down import Refining, anonymize_top_down
+from anonfit.algorithms.trees.making import TreeRequest, anonymize_by_tree
 from anonfit.errors import AnonfitError
+from anonfit.metrics.held_out import leaned
 from anonfit.recoding.recoding import Unseen
 from anonfit.report.aiming import CodedTarget, coded_targets
 from anonfit.tables.cuts import CutPoints
 from anonfit.tables.schema import Role, Schema
-from anonfit.trees.making import TreeRequest, anonymize_by_tree
-from anonfit.utility.held_out import leaned
 from anonfit.workload.request import Workload
 
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonfit.errors import DataError, listed, refuse_fork
-from anonfit.strict_json import refuse_endless
+from anonfit.runtime.strict_json import refuse_endless
+from anonfit.runtime.threads import available_memory
 from anonfit.tables.databases import DatabaseSource
 from anonfit.tables.frames import categorized, from_frame
 from anonfit.tables.sniffing import CsvShape, sniff, uneven_line, unpacked_size, without_empty_lines
 from anonfit.tables.spark_frames import is_spark, spark_names
-from anonfit.threads import available_memory
 
 if TYPE_CHECKING:
     import polars as pl

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from anonfit.errors import DataError, ReleaseError, TaxonomyError
-from anonfit.files import whole_file
-from anonfit.strict_json import Damaged, Part, parse_json, read_text
+from anonfit.runtime.files import whole_file
+from anonfit.runtime.strict_json import Damaged, Part, parse_json, read_text
 from anonfit.tables.taxonomy import ROOT, Taxonomy, taxonomy_error
 
 __all__ = ["read_taxonomy", "write_taxonomy"]

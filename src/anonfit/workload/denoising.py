@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.errors import MissingPackage
+from anonfit.runtime.threads import thread_count
 from anonfit.tables.coded import CodedColumn, Codes
-from anonfit.threads import thread_count
 from anonfit.workload.denoising_features import Features, make_features
 from anonfit.workload.denoising_folds import Folds, divide, first_of_runs
 from anonfit.workload.denoising_models import Model, Training, learn_classes, learn_numbers

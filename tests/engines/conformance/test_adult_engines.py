@@ -15,8 +15,8 @@ from polars.testing import assert_frame_equal
 
 from anonfit.errors import DataError
 from anonfit.experiments.purpose_tables import data_folder
-from anonfit.pipeline import make
-from anonfit.spec_keywords import spec_of_keywords
+from anonfit.release.run import make
+from anonfit.spec.keywords import spec_of_keywords
 from engines import ENGINES, FAST_ENGINES
 
 NAMES = [

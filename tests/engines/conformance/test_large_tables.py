@@ -16,14 +16,15 @@ from pairwise_cases import cases
 from random_requests import FACTORS
 from test_same_release import _made, _spec
 
-from anonfit import large_tables, made
 from anonfit.api import run
 from anonfit.auditing import batch_audit
 from anonfit.errors import AnonfitError, AuditFailed
-from anonfit.evidence import audit_made, both_reports
-from anonfit.large_tables import drawn_regions
-from anonfit.publishing import publish_made
-from anonfit.spec_keywords import spec_of_keywords
+from anonfit.release import large_tables
+from anonfit.release import result as made
+from anonfit.release.evidence import audit_made, both_reports
+from anonfit.release.large_tables import drawn_regions
+from anonfit.release.publish import publish_made
+from anonfit.spec.keywords import spec_of_keywords
 
 CASES = cases(FACTORS, 200)
 

@@ -9,12 +9,12 @@ import polars as pl
 import pytest
 
 import anonfit as af
-from anonfit import pipeline_outside
 from anonfit.algorithms.support import ONLY_MEMORY
 from anonfit.errors import SpecError
-from anonfit.pipeline import make
-from anonfit.spec import Spec
-from anonfit.spec_keywords import spec_of_keywords
+from anonfit.release import run_outside as pipeline_outside
+from anonfit.release.run import make
+from anonfit.spec.keywords import spec_of_keywords
+from anonfit.spec.model import Spec
 from engines import ENGINES
 
 

@@ -14,14 +14,16 @@ import pytest
 from polars.testing import assert_frame_equal
 from test_same_release import _answered, _made
 
-from anonfit import large_tables, made, pipeline_outside
 from anonfit.auditing import batch_audit
 from anonfit.errors import DataError
-from anonfit.evidence import audit_made, both_reports
-from anonfit.made import Made
-from anonfit.query_logs import merging
-from anonfit.spec import QueryLogSpec, Spec
-from anonfit.spec_keywords import spec_of_keywords
+from anonfit.release import large_tables
+from anonfit.release import result as made
+from anonfit.release import run_outside as pipeline_outside
+from anonfit.release.evidence import audit_made, both_reports
+from anonfit.release.result import Made
+from anonfit.spec.keywords import spec_of_keywords
+from anonfit.spec.model import QueryLogSpec, Spec
+from anonfit.workload.logs import merging
 from engines import FAST_ENGINES
 from spark_sessions import spark_frame
 from waivers import waived

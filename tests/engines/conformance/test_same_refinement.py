@@ -20,9 +20,9 @@ from anonfit.algorithms import outside
 from anonfit.engines.duckdb import engine as duckdb_engine
 from anonfit.engines.duckdb.engine import DuckDBEngine
 from anonfit.errors import AnonfitError, TooManyGroups
-from anonfit.interrupting import Stopping
-from anonfit.pipeline import make
-from anonfit.spec_keywords import spec_of_keywords
+from anonfit.release.run import make
+from anonfit.runtime.interrupting import Stopping
+from anonfit.spec.keywords import spec_of_keywords
 from engines import ENGINES, FAST_ENGINES
 
 FIXED = {

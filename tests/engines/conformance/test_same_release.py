@@ -17,9 +17,9 @@ from polars.testing import assert_frame_equal
 from random_requests import FACTORS, random_request
 
 from anonfit.errors import AnonfitError
-from anonfit.pipeline import make
-from anonfit.spec import Spec
-from anonfit.spec_keywords import spec_of_keywords
+from anonfit.release.run import make
+from anonfit.spec.keywords import spec_of_keywords
+from anonfit.spec.model import Spec
 from engines import ENGINES, FAST_ENGINES
 from spark_sessions import spark_frame
 

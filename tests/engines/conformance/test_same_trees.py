@@ -16,16 +16,16 @@ import pytest
 from polars.testing import assert_frame_equal
 from random_requests import FACTORS, random_request
 
-from anonfit import made as held
-from anonfit import pipeline_outside
 from anonfit.auditing import batch_audit
 from anonfit.engines.duckdb import engine as duckdb_engine
 from anonfit.errors import AnonfitError, AuditFailed, EngineError
-from anonfit.evidence import audit_made, both_reports
-from anonfit.pipeline import make
-from anonfit.spec import DiversitySpec, OutputSpec, Spec
-from anonfit.spec_keywords import spec_of_keywords
-from anonfit.tree_publishing import make_tree_of, publish_tree
+from anonfit.release import result as held
+from anonfit.release import run_outside as pipeline_outside
+from anonfit.release.evidence import audit_made, both_reports
+from anonfit.release.run import make
+from anonfit.release.trees import make_tree_of, publish_tree
+from anonfit.spec.keywords import spec_of_keywords
+from anonfit.spec.model import DiversitySpec, OutputSpec, Spec
 from engines import ENGINES, FAST_ENGINES
 from spark_sessions import spark_frame
 

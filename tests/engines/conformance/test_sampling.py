@@ -17,10 +17,10 @@ from anonfit.engines.contract import CountRequest, Draw, Move
 from anonfit.engines.levels import planning
 from anonfit.engines.levels.sampling import SampledRows, draw_of, least_sampled
 from anonfit.errors import AnonfitError, SpecError
-from anonfit.pipeline import make
-from anonfit.spec import Spec
-from anonfit.spec_keywords import spec_of_keywords
-from anonfit.spec_reading import spec_of
+from anonfit.release.run import make
+from anonfit.spec.keywords import spec_of_keywords
+from anonfit.spec.model import Spec
+from anonfit.spec.parse import spec_of
 from engines import ENGINES, engine_of
 
 CASES = [case for case in cases(FACTORS | {"hand_over": ["nothing", "some"]}, 40, seed=5) if case["source"] != "frame"]

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 import anonfit as af
-from anonfit.pipeline import make
-from anonfit.spec_keywords import spec_of_keywords
+from anonfit.release.run import make
+from anonfit.spec.keywords import spec_of_keywords
 from spark_sessions import spark_frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

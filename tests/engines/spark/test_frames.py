@@ -15,9 +15,10 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import anonfit as af
-from anonfit import made, pipeline_outside
 from anonfit.engines.spark import session, sources, writing
 from anonfit.errors import DataError, EngineError, SpecError
+from anonfit.release import result as made
+from anonfit.release import run_outside as pipeline_outside
 from anonfit.tables.spark_frames import spark_types
 from spark_sessions import spark_frame, spark_session
 

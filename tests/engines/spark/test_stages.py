@@ -16,8 +16,8 @@ import polars as pl
 import pytest
 
 from anonfit.engines.spark import engine, writing
-from anonfit.pipeline import make
-from anonfit.spec_keywords import spec_of_keywords
+from anonfit.release.run import make
+from anonfit.spec.keywords import spec_of_keywords
 from spark_sessions import event_folder, spark_frame, spark_session
 
 pytestmark = pytest.mark.spark

@@ -20,7 +20,7 @@ from anonfit.engines.levels.splitting import LevelSplitter, Node
 from anonfit.engines.memory.engine import join_subtrees
 from anonfit.engines.memory.trees import breadth_first, region_sizes
 from anonfit.engines.tree import Tree
-from anonfit.threads import thread_count
+from anonfit.runtime.threads import thread_count
 
 __all__ = ["HAND_OVER", "Grown", "LevelGrower", "Start", "grow_by_levels"]
 

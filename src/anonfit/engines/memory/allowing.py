@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.compiling import inner
 from anonfit.engines.memory.guard import (
     ALPHA,
     BEGIN,
@@ -30,6 +29,7 @@ from anonfit.engines.memory.guard import (
 )
 from anonfit.engines.memory.layout import Int
 from anonfit.engines.memory.scratch import Scratch
+from anonfit.runtime.compiling import inner
 
 __all__ = ["add", "allowed", "clear", "sum_up"]
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.compiling import inner
 from anonfit.engines.memory.layout import Int
 from anonfit.engines.memory.scratch import CHANCE
+from anonfit.runtime.compiling import inner
 
 __all__ = ["draw", "part_key"]
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.compiling import inner, kernel
 from anonfit.engines.memory.guide import BIT as TARGET_BIT
 from anonfit.engines.memory.guide import (
     CLASSES,
@@ -32,6 +31,7 @@ from anonfit.engines.memory.scratch import (
     STARTS,
     Scratch,
 )
+from anonfit.runtime.compiling import inner, kernel
 
 __all__ = ["at", "count_rows", "persons_beside", "persons_of", "persons_within", "present", "read", "run_of"]
 

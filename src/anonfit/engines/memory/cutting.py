@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.compiling import inner
 from anonfit.engines.memory.counting import at, persons_within
 from anonfit.engines.memory.guard import Guard
 from anonfit.engines.memory.guide import (
@@ -40,6 +39,7 @@ from anonfit.engines.memory.scratch import (
     Scratch,
 )
 from anonfit.engines.memory.weighing import cost_of, is_boundary, x_log_x
+from anonfit.runtime.compiling import inner
 from anonfit.tables.coded import SplitMode
 
 __all__ = ["HOPED", "TIE", "sum_whole", "together_after", "weigh_multiway", "weigh_two_way"]

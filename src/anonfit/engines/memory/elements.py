@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.compiling import inner, kernel
 from anonfit.engines.memory.counting import persons_of, present, read
 from anonfit.engines.memory.guide import LEAN, SLOTS, Guide
 from anonfit.engines.memory.layout import (
@@ -35,6 +34,7 @@ from anonfit.engines.memory.layout import (
     Rows,
 )
 from anonfit.engines.memory.scratch import CODES, ENDS, OWN, PERSONS, STARTS, Scratch
+from anonfit.runtime.compiling import inner, kernel
 from anonfit.tables.coded import SplitMode
 
 __all__ = ["find_elements", "inner_range", "spread_of", "tighten"]

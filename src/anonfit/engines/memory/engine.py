@@ -41,8 +41,8 @@ from anonfit.engines.memory.splitting import choose_split
 from anonfit.engines.memory.structs import shared
 from anonfit.engines.memory.trees import begins_of, breadth_first, settle
 from anonfit.engines.tree import Tree
+from anonfit.runtime.threads import thread_count
 from anonfit.tables.coded import CodedTable, SplitMode
-from anonfit.threads import thread_count
 
 __all__ = [
     "Grower",

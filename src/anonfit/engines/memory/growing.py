@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.compiling import inner, kernel
 from anonfit.engines.memory.chances import draw, part_key
 from anonfit.engines.memory.counting import count_rows
 from anonfit.engines.memory.elements import inner_range, tighten
@@ -30,6 +29,7 @@ from anonfit.engines.memory.moving import divide, persons_between
 from anonfit.engines.memory.scratch import PARTS, Scratch
 from anonfit.engines.memory.spans import child_span, child_tile
 from anonfit.engines.memory.splitting import BY_CHANCE, choose_split
+from anonfit.runtime.compiling import inner, kernel
 from anonfit.tables.coded import SplitMode
 
 __all__ = ["attach", "finish", "grow_subtree", "new_nodes"]

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.compiling import inner
 from anonfit.engines.memory.allowing import add, allowed, clear, sum_up
 from anonfit.engines.memory.counting import read, run_of
 from anonfit.engines.memory.guard import BIT as SENSITIVE_BIT
@@ -20,6 +19,7 @@ from anonfit.engines.memory.guard import (
 )
 from anonfit.engines.memory.layout import BIT, MASK, QUARTER, Columns, Int, Rows
 from anonfit.engines.memory.scratch import LEGAL, PARTS, RANK, SPARE, STARTS, Scratch
+from anonfit.runtime.compiling import inner
 
 __all__ = ["parts_allowed", "sweep"]
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.compiling import inner, kernel
 from anonfit.engines.memory.counting import at, read, run_of
 from anonfit.engines.memory.layout import BIT, MASK, QUARTER, Columns, Int, Rows
 from anonfit.engines.memory.scratch import PARTS, SIZES, Scratch
+from anonfit.runtime.compiling import inner, kernel
 
 __all__ = ["count_parts", "divide", "persons_between", "scatter"]
 

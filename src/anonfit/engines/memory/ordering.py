@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.compiling import kernel
-from anonfit.threads import thread_count
+from anonfit.runtime.compiling import kernel
+from anonfit.runtime.threads import thread_count
 
 __all__ = ["order_rows"]
 

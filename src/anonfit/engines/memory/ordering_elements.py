@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.compiling import inner
 from anonfit.engines.memory.counting import at, persons_beside
 from anonfit.engines.memory.guard import Guard
 from anonfit.engines.memory.guarding import sweep
@@ -17,6 +16,7 @@ from anonfit.engines.memory.guide import CLASSES, ITSELF, KIND, NUMBER, SLOT, SL
 from anonfit.engines.memory.layout import MODE, Columns, Int, Rows
 from anonfit.engines.memory.scratch import LEFT, LEGAL, ORDER, OWN, RANK, RIGHT, SPARE, Scratch
 from anonfit.engines.memory.weighing import mean_of
+from anonfit.runtime.compiling import inner
 from anonfit.tables.coded import SplitMode
 
 __all__ = ["mark_legal", "next_way", "put_in_order"]

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.compiling import inner, kernel
 from anonfit.engines.memory.counting import at
 from anonfit.engines.memory.layout import Int
+from anonfit.runtime.compiling import inner, kernel
 
 __all__ = [
     "count_cells",

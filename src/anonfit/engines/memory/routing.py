@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.compiling import kernel
 from anonfit.engines.bits import set_bits
 from anonfit.engines.memory.counting import read
 from anonfit.engines.memory.layout import BIT, MASK, PLACE, Columns, Packing, Rows, add_fields, describe, pack, rows_of
 from anonfit.engines.memory.structs import shared
 from anonfit.engines.tree import Tree
+from anonfit.runtime.compiling import kernel
+from anonfit.runtime.threads import thread_count
 from anonfit.tables.coded import CodedTable
-from anonfit.threads import thread_count
 
 __all__ = ["Routes", "make_routes", "route_packed", "route_regions", "route_table"]
 

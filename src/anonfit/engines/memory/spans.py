@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.compiling import inner, kernel
 from anonfit.engines.memory.layout import FROM, GAP, HIGH, LOW, SIZE, SPAN, TILE, TO, Columns, Int
 from anonfit.engines.memory.scratch import PARTS
+from anonfit.runtime.compiling import inner, kernel
 
 __all__ = ["child_span", "child_tile"]
 

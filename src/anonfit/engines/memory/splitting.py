@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.compiling import inner, kernel
 from anonfit.engines.memory.cutting import HOPED, TIE, sum_whole, together_after, weigh_multiway, weigh_two_way
 from anonfit.engines.memory.elements import BINARY, MULTIWAY, ORDERED, find_elements, inner_range, spread_of, tighten
 from anonfit.engines.memory.guard import ABSENT, Guard
@@ -44,6 +43,7 @@ from anonfit.engines.memory.scratch import (
     Scratch,
 )
 from anonfit.engines.memory.weighing import NOBODY, cost_of, mass_of, own_cost
+from anonfit.runtime.compiling import inner, kernel
 
 __all__ = ["choose_split", "write_parts"]
 

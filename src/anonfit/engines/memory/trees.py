@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.compiling import kernel
 from anonfit.engines.memory.growing import BEFORE, BEGIN, BUFFER, CHILD, CHILDREN, COLUMN, END, SET, START
 from anonfit.engines.tree import Tree
+from anonfit.runtime.compiling import kernel
 
 __all__ = ["begins_of", "breadth_first", "region_sizes", "settle"]
 

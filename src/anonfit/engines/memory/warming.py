@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.compiling import cache_folder
 from anonfit.criteria.purpose import BLIND
 from anonfit.engines.memory.cutting import weigh_multiway, weigh_two_way
 from anonfit.engines.memory.elements import find_elements, spread_of, tighten
@@ -23,6 +22,7 @@ from anonfit.engines.memory.warming_refining import ROWS, use_refining
 from anonfit.engines.tree import Tree
 from anonfit.privacy.l_diversity import DistinctL
 from anonfit.privacy.sensitive import SensitiveColumn
+from anonfit.runtime.compiling import cache_folder
 from anonfit.tables.coded import CodedColumn, CodedTable, SplitMode
 from anonfit.tables.taxonomy import Taxonomy
 

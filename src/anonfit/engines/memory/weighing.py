@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.compiling import inner
 from anonfit.engines.memory.counting import at, persons_of
 from anonfit.engines.memory.guide import (
     ALL_CUTS,
@@ -29,6 +28,7 @@ from anonfit.engines.memory.guide import (
     UNIT,
 )
 from anonfit.engines.memory.layout import Int
+from anonfit.runtime.compiling import inner
 
 NOBODY = -2
 """No column: no target is left out."""

@@ -25,7 +25,7 @@ from anonfit.engines.spark.writing import write_sorted
 from anonfit.engines.taking import in_batches
 from anonfit.engines.types import plain, released
 from anonfit.errors import DataError, TooManyGroups
-from anonfit.threads import available_memory
+from anonfit.runtime.threads import available_memory
 
 if TYPE_CHECKING:
     import polars as pl

@@ -14,7 +14,7 @@ from anonfit.experiments.datasets_tables import census, census_numbers, census_s
 from anonfit.experiments.purpose_tables import Task
 from anonfit.experiments.reproduction.frame import Measured, Part, Settings
 from anonfit.experiments.reproduction.learning import INFOGAIN, MEDIAN, ORIGINAL, TDS, Holdout, folds
-from anonfit.utility.mixture import mixture
+from anonfit.metrics.mixture import mixture
 
 __all__ = [
     "LEARNERS",

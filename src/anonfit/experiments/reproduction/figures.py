@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from anonfit.errors import MissingPackage
 from anonfit.experiments.reproduction.comparing import mean_and_error
-from anonfit.files import whole_file
+from anonfit.runtime.files import whole_file
 
 __all__ = ["Figure", "Line", "Panel", "draw", "require_drawing"]
 

@@ -17,12 +17,12 @@ from anonfit.algorithms.top_down import Refining, anonymize_top_down
 from anonfit.evaluation.learners import Model, learner
 from anonfit.experiments.agrawal import taxonomies
 from anonfit.experiments.purpose_tables import Task
-from anonfit.pipeline import schema_of, workload_of
 from anonfit.recoding.applying import recoded_columns
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Values
-from anonfit.spec import Spec
-from anonfit.spec_keywords import spec_of_keywords
+from anonfit.release.run import schema_of, workload_of
+from anonfit.spec.keywords import spec_of_keywords
+from anonfit.spec.model import Spec
 from anonfit.tables.schema import Schema
 
 if TYPE_CHECKING:

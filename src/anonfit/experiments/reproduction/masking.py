@@ -17,13 +17,13 @@ from anonfit.algorithms.mondrian import persons_of
 from anonfit.algorithms.top_down import anonymize_top_down
 from anonfit.evaluation.learners import learner
 from anonfit.experiments.datasets_divided import Divided
-from anonfit.interrupting import unstoppable
-from anonfit.pipeline import demands_of, refining_of, schema_of, workload_of
 from anonfit.recoding.applying import recoded_columns
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Values
-from anonfit.spec import Spec
-from anonfit.spec_keywords import spec_of_keywords
+from anonfit.release.run import demands_of, refining_of, schema_of, workload_of
+from anonfit.runtime.interrupting import unstoppable
+from anonfit.spec.keywords import spec_of_keywords
+from anonfit.spec.model import Spec
 
 if TYPE_CHECKING:
     import polars as pl

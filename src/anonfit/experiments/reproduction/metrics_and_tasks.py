@@ -24,7 +24,7 @@ from anonfit.experiments.reproduction.figures import Figure, Line, Panel
 from anonfit.experiments.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
 from anonfit.experiments.reproduction.one_weight import MONDRIAN_COLUMNS
 from anonfit.experiments.reproduction.weighing import Released, released
-from anonfit.spec import SelectionSpec
+from anonfit.spec.model import SelectionSpec
 
 if TYPE_CHECKING:
     import polars as pl

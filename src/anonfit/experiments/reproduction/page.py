@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from anonfit.errors import RequestError
 from anonfit.experiments.reproduction.catalogue import EXPERIMENTS
 from anonfit.experiments.reproduction.writing import FIGURE, TABLE, VERDICT, extent
-from anonfit.files import write_file
+from anonfit.runtime.files import write_file
 
 if TYPE_CHECKING:
     import polars as pl

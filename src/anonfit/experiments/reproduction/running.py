@@ -14,7 +14,7 @@ from anonfit.experiments.reproduction.catalogue import EXPERIMENTS
 from anonfit.experiments.reproduction.figures import require_drawing
 from anonfit.experiments.reproduction.frame import Experiment, Measured, Part, Result, Settings
 from anonfit.experiments.reproduction.store import Store
-from anonfit.progress import Stage, silent
+from anonfit.runtime.progress import Stage, silent
 
 __all__ = ["ALL", "PARTS", "Run", "chosen", "in_words", "plan", "run"]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from anonfit.experiments.reproduction.frame import Measured
-from anonfit.files import write_file
+from anonfit.runtime.files import write_file
 
 __all__ = ["VERSION", "Store"]
 

@@ -16,16 +16,16 @@ from anonfit.algorithms.demands import Demands
 from anonfit.algorithms.mondrian import anonymize, persons_of
 from anonfit.evaluation.learners import learner
 from anonfit.experiments.reproduction.learning import folds
-from anonfit.pipeline import schema_of, workload_of
+from anonfit.metrics.discernibility import Discernibility, weighted_discernibility
+from anonfit.metrics.extents import observed_extents
+from anonfit.metrics.group_sizes import group_figures, sizes_of
+from anonfit.metrics.losses import Losses, losses
 from anonfit.recoding.applying import recoded_columns
 from anonfit.recoding.recoding import Recoding, Unseen
 from anonfit.recoding.values import Values
-from anonfit.spec_keywords import spec_of_keywords
+from anonfit.release.run import schema_of, workload_of
+from anonfit.spec.keywords import spec_of_keywords
 from anonfit.tables.schema import Schema
-from anonfit.utility.discernibility import Discernibility, weighted_discernibility
-from anonfit.utility.extents import observed_extents
-from anonfit.utility.group_sizes import group_figures, sizes_of
-from anonfit.utility.losses import Losses, losses
 
 if TYPE_CHECKING:
     import polars as pl

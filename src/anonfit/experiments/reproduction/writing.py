@@ -11,7 +11,7 @@ from typing import Any
 
 from anonfit.experiments.reproduction.figures import draw
 from anonfit.experiments.reproduction.frame import Experiment, Result, Settings
-from anonfit.files import write_file
+from anonfit.runtime.files import write_file
 
 __all__ = ["SUMMARY", "extent", "summary_row", "write_result", "write_summary"]
 

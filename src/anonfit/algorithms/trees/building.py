@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From training rows to a decision tree that may be released: code, grow, prune, put cuts between values, and find the
+spans anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.algorithms.trees.attributes import attributes_of
+from anonfit.algorithms.trees.demand import Demand
+from anonfit.algorithms.trees.growing import GrownTree, Variant, grow_tree
+from anonfit.algorithms.trees.pruning import prune
+from anonfit.algorithms.trees.spans import FoundSpans, find_spans
+from anonfit.algorithms.trees.tallies import tallied
+from anonfit.algorithms.trees.tree import ClassName, DecisionTree
+from anonfit.errors import AuditFailed, DataError, RequestError, listed
+from anonfit.recoding.building import build_recoding, cells_of_codes
+from anonfit.tables.codebook import code_column, column_type
+from anonfit.tables.coded import Codes
+from anonfit.tables.cuts import CutPoints
+from anonfit.tables.domains import Domain, OrderedDomain
+from anonfit.tables.schema import Column, ColumnType
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["BuiltTree", "Growing", "Training", "build_coded", "build_tree", "require_complete", "require_divisible"]
+
+
+@dataclass(frozen=True, slots=True)
+class Growing:
+    """How a tree is grown."""
+
+    variant: Variant = Variant.C45
+    pruning: float | None = 0.25
+    """The confidence of error-based pruning; None: the tree stays as it was grown."""
+    max_spans: int = 1_000_000
+    cut_points: CutPoints = CutPoints.SIMPLEST
+    least_named: int = 1
+    """Of a private column without a taxonomy, values that fewer persons have are one, so that none of them is named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """Training rows in codes: of every column, the class of each as a place among the classes, and the persons that it
+    stands for, if these are not one.
+    """
+
+    domains: Sequence[Domain]
+    codes: Sequence[Codes]
+    labels: NDArray[np.int32]
+    persons: NDArray[np.int64] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltTree:
+    """A tree, the span of each training row, and for each column the cell of each."""
+
+    tree: DecisionTree
+    span_of_row: NDArray[np.int32]
+    cells: Sequence[NDArray[np.int32]]
+
+
+def build_tree(
+    columns: Sequence[Column],
+    frame: pl.DataFrame,
+    labels: NDArray[np.int32],
+    *,
+    public: Collection[str],
+    target: str,
+    classes: Sequence[ClassName],
+    class_is_public: bool,
+    demand: Demand,
+    growing: Growing,
+) -> BuiltTree:
+    """Grow a tree that is k-anonymous with respect to training rows.
+
+    Args:
+        columns: What is declared of the columns that may be tested.
+        frame: The training rows.
+        labels: The class of each row, as a place among `classes`.
+        public: The columns that somebody may know of a person; the others are private.
+        target: The name of the class.
+        classes: Its values.
+        class_is_public: Whether somebody may know the class of a person.
+        demand: What every span must hold.
+        growing: How the tree is grown.
+
+    Returns:
+        The tree and the rows' spans.
+    """
+    for column in columns:
+        require_divisible(column, frame[column.name].dtype, growing.variant)
+    # Of a public column without a taxonomy, values that fewer than k persons have are one.
+    least = {column.name: demand.k if column.name in public else growing.least_named for column in columns}
+    coded = [code_column(one, frame[one.name], persons=_persons, k=least[one.name]) for one in columns]
+    for one in coded:
+        require_complete(one.domain, one.codes)
+    return build_coded(
+        Training([one.domain for one in coded], [one.codes for one in coded], labels),
+        public=public,
+        target=target,
+        classes=classes,
+        class_is_public=class_is_public,
+        demand=demand,
+        growing=growing,
+    )
+
+
+def build_coded(
+    training: Training,
+    *,
+    public: Collection[str],
+    target: str,
+    classes: Sequence[ClassName],
+    class_is_public: bool,
+    demand: Demand,
+    growing: Growing,
+) -> BuiltTree:
+    """Grow a tree that is k-anonymous with respect to training rows in codes; arguments as those of `build_tree`."""
+    domains, labels, persons = training.domains, training.labels, training.persons
+    is_public = [one.name in public for one in domains]
+    if growing.cut_points == CutPoints.VALUE:
+        _require_public_cuts(domains, is_public)
+    grown = grow_tree(
+        attributes_of(domains, training.codes, is_public),
+        labels,
+        class_count=len(classes),
+        demand=demand,
+        variant=growing.variant,
+        class_is_public=class_is_public,
+        max_spans=growing.max_spans,
+        persons=persons,
+    )
+    if growing.pruning is not None:
+        grown = prune(grown, growing.pruning)
+    tiling = build_recoding(grown.tree, domains, points=growing.cut_points)
+    cells = [
+        of_code[codes].astype(np.int32)
+        for of_code, codes in zip(cells_of_codes(tiling, domains), training.codes, strict=True)
+    ]
+    found = find_spans(
+        tiling.tree,
+        is_public,
+        cells,
+        labels,
+        class_count=len(classes),
+        class_is_public=class_is_public,
+        persons=persons,
+    )
+    _require_held(grown, found, demand)
+    names = tuple(name for name, known in zip(tiling.quasi_identifiers, is_public, strict=True) if known)
+    tree = DecisionTree(tiling, names, target, tuple(classes), class_is_public, grown.counts, found.spans)
+    return BuiltTree(tree, found.of_row, cells)
+
+
+def require_complete(domain: Domain, codes: Codes, times: NDArray[np.int64] | None = None) -> None:
+    """Refuse a column with missing values; each code stands for so many rows."""
+    gaps = int(tallied(codes, times, 1)[0]) if domain.coded().has_missing else 0
+    if gaps:
+        raise DataError(
+            f"column '{domain.name}' has {gaps} missing value(s): what a missing value tells of a person is not "
+            "modelled for trees; leave those rows out, or fill them."
+        )
+
+
+def require_divisible(column: Column, dtype: pl.DataType, variant: Variant) -> None:
+    """Refuse a column that a variant does not divide."""
+    if variant == Variant.ID3 and column.taxonomy is None:
+        kind = column_type(column, dtype)
+        if kind != ColumnType.NOMINAL:
+            raise RequestError(
+                f"column '{column.name}' is {kind}, and variant = 'id3' divides nominal columns only; leave it out, "
+                "declare it nominal, give it a taxonomy, or use variant = 'c45'."
+            )
+
+
+def _require_public_cuts(domains: Sequence[Domain], is_public: Sequence[bool]) -> None:
+    """A cut of a private column that stands at a value would tell what somebody's private value is."""
+    private = [one.name for one, known in zip(domains, is_public, strict=True) if not known]
+    told = [one.name for one in domains if one.name in private and isinstance(one, OrderedDomain)]
+    if told:
+        raise RequestError(
+            f"cut_points = 'value' would tell values of single persons in the private column {listed(told)}; use "
+            "cut_points = 'simplest'."
+        )
+
+
+def _persons(groups: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    return np.bincount(groups, minlength=count)
+
+
+def _require_held(grown: GrownTree, found: FoundSpans, demand: Demand) -> None:
+    """The spans are found anew, from the finished tree: nothing that growing believed is taken for granted."""
+    bad = int((~demand.allows(found.spans.counts)).sum())
+    if bad or int(found.spans.counts.sum()) != int(grown.counts[0].sum()):
+        raise AuditFailed(
+            f"{bad} span(s) of the grown tree do not hold what was asked; nothing is given out. This is a fault of "
+            "anonfit: please report it."
+        )

@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Growing a k-anonymous tree (kADET): the best split of all nodes that breaches no span is made, until none is left.
+
+Rows that can reach a node under some private values are runs of one list, and every span is a run: a public test
+parts the runs of its node, a private one leaves them as they are. Other nodes need not be told, for theirs are the same
+stretches of the list. Where no column but perhaps the class is private, the rows that can reach a node are those that
+are there, and no second list is kept.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.algorithms.trees.attributes import Attributes
+from anonfit.algorithms.trees.demand import Demand, require_demand
+from anonfit.algorithms.trees.forms import BEFORE, FOUND, GAIN, HIGH, INFO, LOW, PLACE
+from anonfit.algorithms.trees.kernels import part_rows
+from anonfit.algorithms.trees.runs import SpanRuns
+from anonfit.algorithms.trees.tallies import tallied
+from anonfit.algorithms.trees.weighing import weigh
+from anonfit.engines.tree import LEAF, Tree
+
+__all__ = ["GrownTree", "Variant", "grow_tree"]
+
+STEP = 1e-9
+"""Scores that differ by less are equal: then the earlier node, the earlier column."""
+SLACK = 1e-3
+"""C4.5 takes a gain for average that is so little below."""
+TABLED = 1 << 22
+"""n log n is looked up for numbers up to this."""
+FEWEST = 2
+"""C4.5 asks for two sons with at least so many persons."""
+
+
+class Variant(StrEnum):
+    """How splits are compared: by gain, with every value a son; or by gain ratio, with cuts and pruning."""
+
+    ID3 = "id3"
+    C45 = "c45"
+
+
+@dataclass(frozen=True, slots=True)
+class GrownTree:
+    """A tree over codes, the training persons of each node by class, and, while nothing is pruned, the span of each
+    row.
+    """
+
+    tree: Tree
+    counts: NDArray[np.int64]  # (node, class)
+    span_of_row: NDArray[np.int32] | None = None
+
+
+@dataclass(slots=True)
+class _Node:
+    """A node that may still be split: its own rows, what it holds of each column, its stretches of the second list,
+    and its candidates. Sons are known once it is split.
+    """
+
+    first: int
+    stop: int
+    counts: NDArray[np.int64]
+    box: NDArray[np.int32]  # (fact, column)
+    segments: NDArray[np.int64]  # (segment, 2)
+    found: NDArray[np.float64] | None = None  # (column, FOUND)
+    best: int = LEAF
+    column: int = LEAF
+    sons: list[int] = field(default_factory=list)
+    start: int = 0
+    before: int = -1
+
+
+def grow_tree(
+    attributes: Attributes,
+    labels: NDArray[np.int32],
+    *,
+    class_count: int,
+    demand: Demand,
+    variant: Variant = Variant.C45,
+    class_is_public: bool = False,
+    max_spans: int = 1_000_000,
+    persons: NDArray[np.int64] | None = None,
+) -> GrownTree:
+    """Grow a tree whose every span meets a demand.
+
+    Args:
+        attributes: The columns that may be tested.
+        labels: The class of each row.
+        class_count: How many classes there are.
+        demand: What every span must hold.
+        variant: How splits are compared.
+        class_is_public: Whether the class is known like a public column.
+        max_spans: The most spans that are kept.
+        persons: How many persons each row stands for, at least one; by default one.
+
+    Returns:
+        The tree, in breadth-first order, not pruned.
+    """
+    grower = _Grower(attributes, labels, class_count, demand, variant, class_is_public, max_spans, persons)
+    return grower.grow()
+
+
+class _Grower:
+    """The state of growing."""
+
+    def __init__(
+        self,
+        attributes: Attributes,
+        labels: NDArray[np.int32],
+        class_count: int,
+        demand: Demand,
+        variant: Variant,
+        class_is_public: bool,
+        max_spans: int,
+        persons: NDArray[np.int64] | None = None,
+    ) -> None:
+        rows = len(labels)
+        counts = tallied(labels, persons, class_count)
+        self.persons = np.zeros(0, np.int64) if persons is None else persons
+        require_demand(demand, counts, class_is_public=class_is_public)
+        self.attributes, self.labels, self.demand, self.variant = attributes, labels, demand, variant
+        self.has_private = bool((~attributes.is_public).any())
+        self.is_shared = not self.has_private and not class_is_public
+        self.facts, self.numbers = attributes.facts, demand.numbers()
+        is_c45 = variant == Variant.C45
+        self.settings = np.array([FEWEST if is_c45 else 1, is_c45], np.int64)
+        whole = np.arange(min(int(counts.sum()), TABLED) + 1, dtype=np.float64)
+        self.logs = whole * np.log2(np.maximum(whole, 1.0))
+        self.own = np.arange(rows, dtype=np.int32)
+        self.buffer = np.empty(rows, np.int32)
+        self.runs = SpanRuns.none(max_spans)
+        if not self.is_shared:
+            self.runs = SpanRuns(labels, class_is_public=class_is_public, max_spans=max_spans)
+        widest = int(attributes.sizes.max(initial=1))
+        held = min(widest, rows) + 1
+        sizes = (rows, 2 * class_count, held, held * class_count, held, held * class_count, held + 1)
+        self.lists = (np.zeros(widest * class_count, np.int64), *(np.empty(size, np.int64) for size in sizes))
+        box = np.zeros((3, len(attributes.sizes)), np.int32)
+        box[HIGH] = attributes.sizes
+        self.nodes = [_Node(0, rows, counts, box, self.runs.all_segments)]
+        self.queue: list[tuple[int, int]] = []
+
+    def grow(self) -> GrownTree:
+        """Split the best node while there is one."""
+        self._enqueue(0)
+        while self.queue:
+            _, number = heapq.heappop(self.queue)
+            node = self.nodes[number]
+            if self.has_private:
+                # Other splits may have parted this node's spans since it was weighed.
+                score = self._weighed(node)
+                if score == 0:
+                    continue
+                if self.queue and (-score, number) > self.queue[0]:
+                    heapq.heappush(self.queue, (-score, number))
+                    continue
+            self._split(node)
+            for son in node.sons:
+                self._enqueue(son)
+        return self._finished()
+
+    def _enqueue(self, number: int) -> None:
+        """Let a node wait for its turn, if it can be split with a gain."""
+        node = self.nodes[number]
+        persons = node.counts.sum()
+        if node.counts.max() == persons:
+            return
+        if self.is_shared and persons < 2 * self.demand.k:
+            return
+        score = self._weighed(node)
+        if score > 0:
+            heapq.heappush(self.queue, (-score, number))
+
+    def _weighed(self, node: _Node) -> int:
+        """Weigh a node's splits; the score of the best one in steps, 0 without one."""
+        if node.found is None:
+            node.found = np.zeros((len(self.attributes.sizes), FOUND))
+        weigh(
+            self.attributes.codes,
+            self.labels,
+            self.persons,
+            self.own,
+            node.first,
+            node.stop,
+            self.runs.order,
+            self.runs.ends,
+            node.segments,
+            self.is_shared,
+            node.box,
+            self.facts,
+            self.attributes.breaks,
+            node.counts,
+            self.numbers,
+            self.settings,
+            self.logs,
+            self.lists,
+            node.found,
+        )
+        node.best, score = self._best(node.found)
+        return score
+
+    def _best(self, found: NDArray[np.float64]) -> tuple[int, int]:
+        """The column that is split by the variant's rule, and its score in steps; of equal ones the first."""
+        gains = found[:, GAIN].tolist()
+        if self.variant == Variant.ID3:
+            scores = gains
+        else:
+            positive = [gain for gain in gains if gain > STEP]
+            average = sum(positive) / len(positive) - SLACK if positive else 0.0
+            infos = found[:, INFO].tolist()
+            scores = [
+                gain / info if gain > STEP and gain >= average and info > STEP else 0.0
+                for gain, info in zip(gains, infos, strict=True)
+            ]
+        steps = [round(score / STEP) for score in scores]
+        best = max(steps, default=0)
+        return (steps.index(best), best) if best > 0 else (LEAF, 0)
+
+    def _starts(self, node: _Node, column: int) -> NDArray[np.int32]:
+        """The first code of each son."""
+        assert node.found is not None
+        low, high = int(node.box[LOW, column]), int(node.box[HIGH, column])
+        place = int(node.found[column, PLACE])
+        if self.attributes.is_ordered[column]:
+            return np.array([low, place], np.int32)
+        offset = int(self.attributes.offsets[column])
+        within = np.flatnonzero(self.attributes.breaks[offset + low + 1 : offset + high] <= place) + low + 1
+        return np.append(low, within).astype(np.int32)
+
+    def _split(self, node: _Node) -> None:
+        """Make sons for every part, also for those that nobody comes to."""
+        assert node.found is not None
+        column = node.best
+        starts = self._starts(node, column)
+        codes = self.attributes.codes[column]
+        edges = np.empty(len(starts) + 1, np.int64)
+        counts = np.zeros((len(starts), len(node.counts)), np.int64)
+        part_rows(codes, starts, self.own, node.first, node.stop, self.buffer, edges, self.labels, self.persons, counts)
+        segments = [node.segments] * len(starts)
+        if self.is_shared:
+            # Spans are leaves that somebody is in.
+            self.runs.add(int((counts.sum(axis=1) > 0).sum()) - 1)
+        elif self.attributes.is_public[column]:
+            segments = self.runs.part(codes, starts, node.segments)
+        stops = np.append(starts[1:], node.box[HIGH, column])
+        is_ordered = bool(self.attributes.is_ordered[column])
+        depth = 0 if is_ordered else int(node.found[column, PLACE])
+        before = int(node.found[column, BEFORE]) if is_ordered else -1
+        node.column = column
+        for son, (low, high) in enumerate(zip(starts.tolist(), stops.tolist(), strict=True)):
+            box = node.box
+            first, stop = int(edges[son]), int(edges[son + 1])
+            if stop > first:
+                box = node.box.copy()
+                box[:, column] = low, high, depth
+            node.sons.append(len(self.nodes))
+            upper = before if is_ordered and son else -1
+            self.nodes.append(_Node(first, stop, counts[son], box, segments[son], start=low, before=upper))
+        node.found = None
+        node.segments = self.runs.all_segments
+
+    def _finished(self) -> GrownTree:
+        """The nodes in breadth-first order."""
+        order = [0]
+        for number in order:
+            order.extend(self.nodes[number].sons)
+        nodes = [self.nodes[number] for number in order]
+        tree = Tree(
+            np.array([node.column for node in nodes], np.int32),
+            np.array([len(node.sons) for node in nodes], np.int32),
+            np.array([node.start for node in nodes], np.int32),
+            np.array([node.before for node in nodes], np.int32),
+            np.full(len(nodes), -1, np.int32),
+        )
+        counts = np.array([node.counts for node in nodes], np.int64).reshape(len(nodes), -1)
+        return GrownTree(tree, counts, self._span_of_row())
+
+    def _span_of_row(self) -> NDArray[np.int32]:
+        """A number for the span of each row."""
+        ends = [node.first for node in self.nodes if not node.sons and node.stop > node.first]
+        starts = sorted(ends) if self.is_shared else self.runs.starts()
+        found = np.empty(len(self.labels), np.int32)
+        lengths = np.diff([*starts, len(self.labels)])
+        found[self.own if self.is_shared else self.runs.order] = np.repeat(np.arange(len(starts)), lengths)
+        return found

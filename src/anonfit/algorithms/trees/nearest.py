@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The nearest safe tree to one that somebody has: its own tests are put back from the root, those that tell most of
+the class first, and each is left out, with all below it, if it would make a span that does not hold what is asked.
+
+Replacing subtrees by leaves is all that is done, so the tree stays what it was as far as it is safe. Spans only become
+smaller by more tests: a test that was left out would breach later, too, so nothing that was left out could be put back.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.algorithms.trees.classes import classes_of_target
+from anonfit.algorithms.trees.demand import Demand, demand_of, require_demand
+from anonfit.algorithms.trees.fitted import OTHER_ROWS, FittedTree, features_of, read_fitted_tree
+from anonfit.algorithms.trees.growing import GrownTree
+from anonfit.algorithms.trees.pruning import pruned_at
+from anonfit.algorithms.trees.released import ReleasedTree, release_tree
+from anonfit.algorithms.trees.spans import find_spans
+from anonfit.algorithms.trees.tree import DecisionTree
+from anonfit.engines.tree import LEAF, Tree
+from anonfit.errors import AuditFailed, DataError, RequestError, did_you_mean, listed
+from anonfit.recoding.building import build_recoding, cells_of_codes
+from anonfit.tables.cuts import CutPoints
+from anonfit.tables.frames import from_frame
+from anonfit.tables.reading import ReadOptions, read_table
+from anonfit.tables.schema import Column, ColumnType, Role
+from anonfit.workload.request import TargetRequest
+
+__all__ = ["nearest_safe_tree", "safe_tests"]
+
+
+def nearest_safe_tree(
+    model: Any,
+    data: Any,
+    *,
+    public: Sequence[str],
+    private: Sequence[str],
+    k: int,
+    target: str | None = None,
+    entropy_l: float = 1.0,
+    max_confidence: float = 1.0,
+    features: Sequence[str] | None = None,
+    populations: str = "exact",
+) -> ReleasedTree:
+    """Prune a fitted scikit-learn decision tree until it is k-anonymous with respect to its training rows.
+
+    Args:
+        model: The fitted tree.
+        data: The rows it was taught with, and their class: a path, or a polars, pandas or Arrow frame.
+        public: Columns an attacker may know of a person.
+        private: Columns nobody else knows. The class is one of them, or of the public ones.
+        k: The individuals asked of the smallest span.
+        target: The column of the class; not needed where all other columns named are read by the tree.
+        entropy_l: At least the entropy of so many equally frequent classes is in every span.
+        max_confidence: The highest share that a class may have in a span.
+        features: The columns that the tree reads, in its order, where it does not know their names.
+        populations: What is told of the leaves: `exact`, `relative` or `majority`.
+
+    Returns:
+        The tree as far as it is safe; it predicts, and can be saved, drawn and audited. Cuts are not the thresholds of
+        the fitted tree, but the simplest numbers that part the same rows.
+    """
+    demand, names = demand_of(k, entropy_l, max_confidence), features_of(model, features)
+    target = _target(target, names, public, private)
+    frame = read_table(Path(data), ReadOptions()) if isinstance(data, str | Path) else from_frame(data)
+    if target not in frame.columns:
+        raise DataError(f"the data has no column '{target}', which is the class; {did_you_mean(target, frame.columns)}")
+    classes = classes_of_target(TargetRequest(target), Column(target, Role.TARGET, ColumnType.NOMINAL), frame[target])
+    is_known = target in public
+    counts = np.bincount(classes.of_row, minlength=len(classes.names))
+    require_demand(demand, counts, class_is_public=is_known)
+    fitted = read_fitted_tree(model, frame, names)
+    is_public = [name in public for name in names]
+    none = np.zeros(len(frame), np.int32)
+    grown = GrownTree(fitted.tree, _counts(fitted, classes.of_row, len(classes.names)), none)
+    if (grown.counts.sum(axis=1) < fitted.taught).any():
+        raise DataError(f"some nodes of the tree were taught with more rows than the data has: {OTHER_ROWS}")
+    kept = safe_tests(fitted, is_public, classes.of_row, demand, grown.counts, class_is_public=is_known)
+    pruned = pruned_at(grown, ~kept)
+    tiling = build_recoding(pruned.tree, fitted.domains, points=CutPoints.SIMPLEST)
+    cells = [
+        of_code[codes].astype(np.int32)
+        for of_code, codes in zip(cells_of_codes(tiling, fitted.domains), fitted.codes, strict=True)
+    ]
+    found = find_spans(
+        tiling.tree, is_public, cells, classes.of_row, class_count=len(classes.names), class_is_public=is_known
+    )
+    if not demand.allows(found.spans.counts).all():
+        raise AuditFailed("a span of the pruned tree does not hold what was asked; this is a fault of anonfit.")
+    known = tuple(name for name, one in zip(names, is_public, strict=True) if one)
+    tree = DecisionTree(tiling, known, target, classes.names, is_known, pruned.counts, found.spans)
+    return release_tree(tree, populations)
+
+
+def _target(target: str | None, names: Sequence[str], public: Sequence[str], private: Sequence[str]) -> str:
+    """The class: the one column named that the tree does not read."""
+    if isinstance(public, str) or isinstance(private, str):
+        raise RequestError("'public' and 'private' are lists of columns.")
+    if both := sorted(set(public) & set(private)):
+        raise RequestError(f"both public and private: {listed(both)}; a column is one of these.")
+    if absent := [name for name in names if name not in (*public, *private)]:
+        raise RequestError(f"the tree reads {listed(absent)}; name it as a public or as a private column.")
+    rest = [name for name in (*public, *private) if name not in names]
+    if target is None and len(rest) == 1:
+        return rest[0]
+    if target is None or target not in rest:
+        raise RequestError(
+            "name the class as 'target', and among the public or private columns; the tree does not read it."
+        )
+    return target
+
+
+def _counts(fitted: FittedTree, classes: NDArray[np.int32], width: int) -> NDArray[np.int64]:
+    """(node, class) the rows that come to each node."""
+    counts = np.zeros((len(fitted.tree.column), width), np.int64)
+    first = fitted.tree.first_child
+    rows: list[NDArray[np.int64]] = [np.zeros(0, np.int64)] * len(counts)
+    rows[0] = np.arange(len(classes))
+    for node in range(len(counts)):
+        here = rows[node]
+        counts[node] = np.bincount(classes[here], minlength=width)
+        column = int(fitted.tree.column[node])
+        if column != LEAF:
+            goes = fitted.codes[column][here] >= fitted.tree.start[first[node] + 1]
+            rows[first[node]], rows[first[node] + 1] = here[~goes], here[goes]
+        rows[node] = rows[node][:0]
+    return counts
+
+
+@dataclass(slots=True)
+class _Spans:
+    """The span of each row under the tests that were put back so far, and the rows that can come to each node."""
+
+    of_row: NDArray[np.int64]
+    used: int
+    reach: dict[int, NDArray[np.int64]] = field(default_factory=dict)
+
+
+def safe_tests(
+    fitted: FittedTree,
+    public: Sequence[bool],
+    classes: NDArray[np.int32],
+    demand: Demand,
+    counts: NDArray[np.int64],
+    *,
+    class_is_public: bool,
+) -> NDArray[np.bool_]:
+    """Which nodes may keep their test. counts: (node, class)"""
+    tree = fitted.tree
+    kept = np.zeros(len(tree.column), bool)
+    width = counts.shape[1]
+    of_row = classes.astype(np.int64) if class_is_public else np.zeros(len(classes), np.int64)
+    state = _Spans(of_row, width, {0: np.arange(len(classes))})
+    told = _told(tree, counts)
+    queue = [(-told[0], 0)]
+    while queue:
+        _, node = heapq.heappop(queue)
+        column, first = int(tree.column[node]), int(tree.first_child[node])
+        rows = state.reach.pop(node)
+        if column == LEAF:
+            continue
+        if public[column]:
+            goes = (fitted.codes[column][rows] >= tree.start[first + 1]).astype(np.int64)
+            if not _part(state, rows, goes, classes, demand, width):
+                continue
+            state.reach[first], state.reach[first + 1] = rows[goes == 0], rows[goes == 1]
+        else:
+            state.reach[first] = state.reach[first + 1] = rows
+        kept[node] = True
+        for child in (first, first + 1):
+            heapq.heappush(queue, (-told[child], child))
+    return kept
+
+
+def _part(
+    state: _Spans,
+    rows: NDArray[np.int64],
+    goes: NDArray[np.int64],
+    classes: NDArray[np.int32],
+    demand: Demand,
+    width: int,
+) -> bool:
+    """Part the spans that come to a node, if every part may exist."""
+    _, part = np.unique(2 * state.of_row[rows] + goes, return_inverse=True)
+    parts = int(part.max(initial=-1)) + 1
+    counts = np.bincount(part * width + classes[rows], minlength=parts * width).reshape(parts, width)
+    if not demand.allows(counts).all():
+        return False
+    state.of_row[rows] = state.used + part
+    state.used += parts
+    return True
+
+
+def _told(tree: Tree, counts: NDArray[np.int64]) -> list[float]:
+    """(node,) how much a test tells of the class: bits, over all persons of its node."""
+    persons = counts.sum(axis=1)
+    bits = persons * np.log2(np.maximum(persons, 1)) - (counts * np.log2(np.maximum(counts, 1))).sum(axis=1)
+    first = tree.first_child
+    found = np.zeros(len(bits))
+    split = np.flatnonzero(tree.column != LEAF)
+    found[split] = bits[split] - bits[first[split]] - bits[first[split] + 1]
+    # Equal gains are equal whatever rounding does to them: then the earlier node comes first.
+    return [round(one, 6) for one in found.tolist()]

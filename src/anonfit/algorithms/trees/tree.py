@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A decision tree as something that is released: its tests, its bins with their training persons, and its spans.
+
+Trees that are grown here and trees that others have grown are both of this form.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.algorithms.trees.spans import Spans
+from anonfit.engines.tree import LEAF, Tree
+from anonfit.recoding.recoding import Recoding, Unseen
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["ClassName", "DecisionTree"]
+
+ClassName: TypeAlias = str | int | float | bool
+
+
+@dataclass(frozen=True)
+class DecisionTree:
+    """A tree of tests on public and private columns, and who of the training persons is where.
+
+    The regions of `tiling` are the leaves, numbered alike; a son that no training row comes to is one of them. A *bin*
+    is a leaf together with a class. `counts` has every node's training persons by class, so that rows which end
+    early, at a value that is not known, are predicted too.
+    """
+
+    tiling: Recoding
+    public: tuple[str, ...]
+    target: str
+    classes: tuple[ClassName, ...]
+    class_is_public: bool
+    counts: NDArray[np.int64]  # (node, class)
+    spans: Spans
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that may be tested, public and private."""
+        return self.tiling.quasi_identifiers
+
+    @property
+    def private(self) -> tuple[str, ...]:
+        """The columns that only the data owner knows."""
+        return tuple(name for name in self.columns if name not in self.public)
+
+    @property
+    def is_public(self) -> tuple[bool, ...]:
+        """(column,) whether each is public."""
+        return tuple(name in self.public for name in self.columns)
+
+    @property
+    def nodes(self) -> Tree:
+        """The nodes, as flat arrays."""
+        return self.tiling.tree
+
+    @property
+    def leaves(self) -> int:
+        """How many leaves there are, empty ones included."""
+        return self.nodes.regions
+
+    @property
+    def leaf_nodes(self) -> NDArray[np.int64]:
+        """(leaf,) the node of each leaf."""
+        return np.flatnonzero(self.nodes.column == LEAF)
+
+    @property
+    def bins(self) -> NDArray[np.int64]:
+        """(leaf, class) the training persons of each bin."""
+        return self.counts[self.leaf_nodes]
+
+    @property
+    def k(self) -> int:
+        """The number of persons that every training person shares a span with, itself included."""
+        return self.spans.smallest
+
+    @cached_property
+    def telling(self) -> NDArray[np.int64]:
+        """(node,) the node whose persons tell the class: itself, or the nearest above it that has any."""
+        found = np.arange(len(self.counts))
+        for node, parent in enumerate(self.tiling.parents.tolist()):
+            if node and not self.counts[node].any():
+                found[node] = found[parent]
+        return found
+
+    @cached_property
+    def majority(self) -> NDArray[np.int64]:
+        """(node,) the class with the largest bin; of equal ones the first."""
+        found: NDArray[np.int64] = self.counts[self.telling].argmax(axis=1)
+        return found
+
+    @cached_property
+    def shares(self) -> NDArray[np.float64]:
+        """(node, class) the share of each class."""
+        told = self.counts[self.telling]
+        found: NDArray[np.float64] = told / told.sum(axis=1, keepdims=True)
+        return found
+
+    def nodes_of(self, frame: pl.DataFrame) -> NDArray[np.int32]:
+        """The node that each row ends in: its leaf, or a node above where a nominal value is not known."""
+        return self.tiling.nodes(self.tiling.cells(frame, unseen=Unseen.ANCESTOR))
+
+    def to_model_json(self) -> str:
+        """The tree as the text of model.json, with the exact number of persons in every bin."""
+        from anonfit.algorithms.trees.released import release_tree
+
+        return release_tree(self).to_model_json()

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How well clusters that a recipient finds in a release are those of the original rows.
+
+Both are clustered by k-means: the original by its raw values, the release by what a recipient can make of it, the
+middle of every interval and equal shares of the names of a set. Every feature has the same variance in each, times its
+weight. The two partitions are compared by the adjusted Rand index (1: the same, 0: as alike as by chance), and both are
+judged in the original's space: how much of the variance is left within clusters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.metrics.extents import Extents, numbers_on_line, places, stated_extents
+from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
+from anonfit.recoding.recoding import Recoding
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["ClusterFigures", "can_cluster", "cluster_figures"]
+
+ROWS = 10_000
+"""More rows are not clustered: what is measured would hardly change."""
+MOST_NAMES = 64
+"""A column with more names is taken by its commonest ones."""
+STARTS = 4
+"""K-means is begun so often, and the best end is taken."""
+
+Points = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFigures:
+    """Clusters of the original and of the release."""
+
+    clusters: int
+    rows: int
+    of: int
+    """All rows; fewer are clustered where there are very many."""
+    agreement: float
+    """The adjusted Rand index of the two."""
+    within_original: float
+    """The share of the original's variance that is left within its own clusters."""
+    within_release: float
+    """The share that is left within the clusters found in the release."""
+
+    @property
+    def between_original(self) -> float:
+        """The share that lies between the original's own clusters."""
+        return 1.0 - self.within_original
+
+    @property
+    def between_release(self) -> float:
+        """The share that lies between the clusters found in the release."""
+        return 1.0 - self.within_release
+
+
+def can_cluster() -> bool:
+    """Whether the package that finds clusters is there."""
+    return find_spec("sklearn") is not None
+
+
+def cluster_figures(
+    recoding: Recoding,
+    frame: pl.DataFrame,
+    nodes: NDArray[np.integer[Any]],
+    features: Mapping[str, float],
+    *,
+    clusters: int,
+    seed: int = 0,
+) -> ClusterFigures | None:
+    """Cluster rows by their raw values and by what was released of them.
+
+    Args:
+        recoding: The recoding of the release.
+        frame: The raw rows that were released.
+        nodes: (row,) the node of each.
+        features: The columns that clusters are made of, with their weights; columns that the recoding has not are
+            released as they are.
+        clusters: How many clusters are looked for; fewer where there are fewer different rows.
+        seed: Of the sample of rows and of k-means.
+
+    Returns:
+        The figures; None where there are not two different rows.
+    """
+    everybody = len(frame)
+    if everybody > ROWS:
+        drawn = np.sort(np.random.default_rng(seed).choice(len(frame), ROWS, replace=False))
+        frame, nodes = frame[drawn], nodes[drawn]
+    original, released = _points(recoding, frame, nodes, features)
+    found = min(clusters, len(np.unique(original, axis=0)), len(np.unique(released, axis=0)))
+    if found < 2:
+        return None
+    from sklearn.metrics import adjusted_rand_score
+
+    own, theirs = (_clusters(points, found, seed) for points in (original, released))
+    return ClusterFigures(
+        found,
+        len(frame),
+        everybody,
+        float(adjusted_rand_score(own, theirs)),
+        _within(original, own),
+        _within(original, theirs),
+    )
+
+
+def _clusters(points: Points, clusters: int, seed: int) -> NDArray[np.int64]:
+    from sklearn.cluster import KMeans
+
+    # Seeds may be negative or large; those of scikit-learn may not.
+    found: NDArray[np.int64] = KMeans(clusters, n_init=STARTS, random_state=seed % (1 << 32)).fit_predict(points)
+    return found
+
+
+def _within(points: Points, clusters: NDArray[np.int64]) -> float:
+    """The share of the squared distances from the mean that is left as distances from the clusters' means."""
+    total = float(np.square(points - points.mean(axis=0)).sum())
+    sizes = np.bincount(clusters)
+    sums = np.zeros((len(sizes), points.shape[1]))
+    np.add.at(sums, clusters, points)
+    means = sums / np.maximum(sizes, 1)[:, None]
+    return float(np.square(points - means[clusters]).sum()) / total if total > 0 else 0.0
+
+
+# --- points -----------------------------------------------------------------------------------------------------
+
+
+def _points(
+    recoding: Recoding, frame: pl.DataFrame, nodes: NDArray[np.integer[Any]], features: Mapping[str, float]
+) -> tuple[Points, Points]:
+    """The raw rows and the released ones in the space of the features. Each (row, coordinate)"""
+    names, extents = list(recoding.quasi_identifiers), stated_extents(recoding)
+    cells = recoding.cells(frame)
+    original, released = [], []
+    for name, weight in features.items():
+        if name not in names:
+            raw = _scaled(_raw(frame[name]), weight)
+            original.append(raw)
+            released.append(raw)
+            continue
+        index = names.index(name)
+        column = recoding.columns[index]
+        if isinstance(column, OrderedCells):
+            mine = numbers_on_line(recoding.typed(frame, name))[:, None]
+        else:
+            mine = _of_cells(column, cells[index].astype(np.int64))
+        original.append(_scaled(mine, weight))
+        released.append(_scaled(_of_regions(recoding, nodes, index, extents), weight))
+    return np.concatenate(original, axis=1), np.concatenate(released, axis=1)
+
+
+def _scaled(values: Points, weight: float) -> Points:
+    """Values whose variances add up to the weight; what is missing stands at the mean."""
+    known = np.isfinite(values)
+    # By a power of two, which rounds nothing: squares of the largest and smallest numbers would be none.
+    values = np.ldexp(values, -int(np.frexp(np.abs(values[known]).max(initial=0.0))[1]))
+    means = np.where(known, values, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    centred = np.where(known, values - means, 0.0)
+    variance = float(np.square(centred).sum()) / max(len(values), 1)
+    return centred * np.sqrt(weight / variance) if variance > 0 else centred
+
+
+def _raw(values: pl.Series) -> Points:
+    """The coordinates of a column that is released as it is."""
+    import polars as pl
+
+    if values.dtype.is_numeric() or values.dtype.is_temporal():
+        numbers = values.to_physical().cast(pl.Float64).fill_null(float("nan")).to_numpy()
+        return np.asarray(numbers, np.float64)[:, None]
+    codes = values.cast(pl.String).fill_null("").rank("dense").to_numpy().astype(np.int64) - 1
+    return _commonest(_one_of(codes, int(codes.max(initial=0)) + 1))
+
+
+def _one_of(codes: NDArray[np.int64], size: int) -> Points:
+    """1 in the place of each row's name. (row, name)"""
+    found = np.zeros((len(codes), size))
+    found[np.arange(len(codes)), codes] = 1.0
+    return found
+
+
+def _commonest(shares: Points) -> Points:
+    """The names that most rows have; all others are at the same place."""
+    if shares.shape[1] <= MOST_NAMES:
+        return shares
+    kept = np.sort(np.argsort(-shares.sum(axis=0), kind="stable")[:MOST_NAMES])
+    return shares[:, kept]
+
+
+def _of_cells(column: RecodedColumn, cells: NDArray[np.int64]) -> Points:
+    """The coordinates of raw ranks or names."""
+    if isinstance(column, OrdinalCells):
+        shift = int(column.has_missing)
+        return np.where(cells < shift, np.nan, (cells - shift).astype(np.float64))[:, None]
+    return _commonest(_one_of(np.maximum(cells, 0), column.size))
+
+
+def _of_regions(recoding: Recoding, nodes: NDArray[np.integer[Any]], index: int, extents: Extents) -> Points:
+    """The coordinates of what regions tell of a column."""
+    column = recoding.columns[index]
+    used, which = np.unique(nodes, return_inverse=True)
+    parts = recoding.boxes.parts(used, index)
+    if isinstance(column, NominalCells):
+        found = np.zeros((len(parts.first), column.size))
+        for part, held in enumerate(parts.cells()):
+            found[part, list(held)] = 1.0 / len(held)
+        return _commonest(found[parts.of_node][which])
+    assert isinstance(column, OrderedCells | OrdinalCells)
+    shift = int(column.has_missing)
+    first, last = np.maximum(parts.first - shift, 0), np.maximum(parts.last - shift, 0)
+    if isinstance(column, OrdinalCells):
+        middle = (first + last) / 2.0
+    else:
+        extent = extents.get(column.name)
+        if extent is None:
+            return np.zeros((len(nodes), 1))
+        edges = np.concatenate([[extent.low], places(column.cuts, column.scale), [extent.high]])
+        middle = (edges[first] + edges[last + 1]) / 2.0
+    middle = np.where(parts.last < shift, np.nan, middle)
+    return middle[parts.of_node][which][:, None]

@@ -1,0 +1,345 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A spec bound to a table: the roles of its columns, how it is read, and what is asked of it in the words of the
+algorithms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from anonfit.algorithms.demands import Demands, DiversityRequest, QuasiIdentifier
+from anonfit.algorithms.top_down import Refining
+from anonfit.algorithms.trees.building import Growing
+from anonfit.algorithms.trees.demand import Demand
+from anonfit.algorithms.trees.growing import Variant
+from anonfit.algorithms.trees.making import TreeRequest, tested_columns
+from anonfit.errors import DataError, SpecError, did_you_mean, listed
+from anonfit.recoding.recoding import Recoding
+from anonfit.recoding.storage import read_recoding
+from anonfit.recoding.values import Values
+from anonfit.spec.diversity import unasked
+from anonfit.spec.model import ColumnSpec, OutputSpec, Spec, TargetSpec
+from anonfit.tables.databases import database_source, is_database
+from anonfit.tables.reading import FORMATS, ReadOptions, column_names, read_table
+from anonfit.tables.schema import Column, ColumnType, Role, Schema
+from anonfit.tables.taxonomy import Taxonomy
+from anonfit.tables.taxonomy_files import read_taxonomy
+from anonfit.workload.request import TargetRequest, Workload
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from anonfit.algorithms.refining import Suppression
+    from anonfit.criteria.refinement import Average
+
+__all__ = [
+    "NEARLY_DISTINCT",
+    "asked_raw",
+    "check_bounds",
+    "complete_names",
+    "demands_of",
+    "missing_refused",
+    "nearly_distinct",
+    "not_plain",
+    "read_rows",
+    "reading_of",
+    "refining_of",
+    "refuse_output",
+    "released_names",
+    "schema_of",
+    "source_of",
+    "start_recoding",
+    "tree_of",
+    "without_missing",
+    "workload_of",
+]
+
+NEARLY_DISTINCT = 0.9
+"""A raw column with a larger share of distinct values identifies its records, and is released only if that is
+written.
+"""
+
+
+def is_text(source: str | Path) -> bool:
+    """Whether a path is that of text files, or one whose format only reading it can tell."""
+    name = str(source).lower()
+    return (
+        not is_database(source)
+        and FORMATS.get(next((end for end in FORMATS if name.endswith(end)), ""), "csv") == "csv"
+    )
+
+
+def source_of(spec: Spec) -> Any:
+    """The spec's source: a frame, a table of a database, or a path that starts at the spec's folder."""
+    source = spec.data.source
+    if source is None:
+        raise SpecError(["data.source is missing: name the file to anonymize."])
+    if not isinstance(source, str | Path):
+        if given := [
+            name for name in ("table", "query", "delimiter", "header") if getattr(spec.data, name) is not None
+        ]:
+            raise SpecError([f"data.{name} is not of a frame, and the source is one; remove it." for name in given])
+        return source
+    if not is_text(source) and (
+        given := [one for one in ("delimiter", "header") if getattr(spec.data, one) is not None]
+    ):
+        raise SpecError([f"data.{name} is of text files, and data.source is none; remove it." for name in given])
+    if is_database(source):
+        return database_source(str(source), table=spec.data.table, query=spec.data.query, folder=spec.folder or Path())
+    if spec.data.table is not None or spec.data.query is not None:
+        raise SpecError(["data.table and data.query are of databases, and data.source is none."])
+    if "://" in str(source) and spec.engine.name == "spark":
+        from anonfit.engines.spark.sources import read_address
+
+        return read_address(str(source))
+    if "://" in str(source):
+        raise SpecError(
+            [
+                "data.source: of addresses, those of databases are known (postgresql:, sqlite:, duckdb:); name a file, "
+                "or download it first."
+            ]
+        )
+    return (spec.folder or Path()) / source
+
+
+def _taxonomy(spec: Spec, name: str, column: ColumnSpec) -> Taxonomy | None:
+    found = column.taxonomy
+    if found is None or isinstance(found, Taxonomy):
+        return found
+    if isinstance(found, dict):
+        return Taxonomy.from_tree(found, column=name)
+    return read_taxonomy((spec.folder or Path()) / found, column=name)
+
+
+def schema_of(spec: Spec, names: Sequence[str]) -> Schema:
+    """The role of every column of the table; all that is missing or unknown is reported together."""
+    faults = [
+        f"columns.{name}: the table has no such column; {did_you_mean(name, names)}"
+        for name in spec.columns
+        if name not in names
+    ]
+    without = [name for name in names if name not in spec.columns]
+    if without and spec.data.default_role is None:
+        faults.append(
+            f"{len(without)} column(s) have no role: {listed(without, 20)}; give each a role, or write "
+            'default_role = "insensitive" in [data].'
+        )
+    if "" in names:
+        faults.append("the table has a column without a name, as pandas writes its index; name it, or leave it out.")
+    if faults:
+        raise SpecError(faults)
+    columns = []
+    for name in names:
+        found = spec.columns.get(name) or ColumnSpec(role=spec.data.default_role or Role.IDENTIFIER)
+        columns.append(
+            Column(
+                name,
+                found.role,
+                found.type,
+                found.order,
+                found.domain,
+                found.date_format,
+                _taxonomy(spec, name, found),
+                found.split,
+                found.release,
+            )
+        )
+    return Schema(tuple(columns))
+
+
+def _divided(spec: Spec, schema: Schema) -> tuple[Column, ...]:
+    """The columns that are divided: quasi-identifiers or, for a tree, all that it may test."""
+    asked = tree_of(spec)
+    return schema.quasi_identifiers if asked is None else tested_columns(schema, asked.target.column)
+
+
+def _texts(columns: Iterable[Column]) -> frozenset[str]:
+    """Columns whose values are names: a text file must not turn 01 into 1."""
+    kinds = (ColumnType.NOMINAL, ColumnType.ORDINAL)
+    return frozenset(
+        column.name
+        for column in columns
+        if column.type in kinds or (column.type is None and column.taxonomy is not None)
+    )
+
+
+def reading_of(spec: Spec, source: Any) -> tuple[Schema, ReadOptions]:
+    """The schema of a source, and how its rows are read; identifiers are not even read."""
+    options = ReadOptions(missing=spec.data.missing, delimiter=spec.data.delimiter, header=spec.data.header)
+    schema = schema_of(spec, column_names(source, options))
+    wanted = tuple(column.name for column in schema.columns if column.role != Role.IDENTIFIER)
+    divided = _divided(spec, schema)
+    clean = frozenset(column.name for column in divided)
+    raw = frozenset(column.name for column in schema.released_raw)
+    return schema, replace(options, columns=wanted, texts=_texts(divided), clean=clean, raw=raw)
+
+
+def read_rows(spec: Spec, schema: Schema, source: Any) -> pl.DataFrame:
+    """The rows of a source that could be released."""
+    return without_missing(spec, schema, read_table(source, reading_of(spec, source)[1]))
+
+
+def complete_names(spec: Spec, schema: Schema) -> list[str]:
+    """The columns that the missing policy is about: quasi-identifiers or, for a tree, all that it reads."""
+    names = [column.name for column in _divided(spec, schema)]
+    asked = tree_of(spec)
+    return names if asked is None else [*names, asked.target.column]
+
+
+def without_missing(spec: Spec, schema: Schema, frame: pl.DataFrame) -> pl.DataFrame:
+    """The rows that the missing policy lets through."""
+    import polars as pl
+
+    names = complete_names(spec, schema)
+    floats = [name for name in frame.columns if frame[name].dtype.is_float()]
+    if floats:
+        frame = frame.with_columns(pl.col(floats).fill_nan(None))
+    if spec.data.missing_policy == "category":
+        return frame
+    gaps = {name: frame[name].null_count() for name in names if frame[name].null_count()}
+    if gaps and spec.data.missing_policy == "error":
+        raise DataError(missing_refused(gaps))
+    return frame.drop_nulls(names) if gaps else frame
+
+
+def released_names(schema: Schema) -> list[str]:
+    """The columns of the source that the release has, generalized or raw."""
+    return [
+        column.name for column in schema.columns if column.role == Role.QUASI_IDENTIFIER or column.role.is_released_raw
+    ]
+
+
+def asked_raw(schema: Schema) -> list[Column]:
+    """The raw columns that must not nearly tell every record apart."""
+    return [
+        column
+        for column in schema.released_raw
+        if not column.release and column.role not in (Role.COUNT, Role.SAMPLE_WEIGHT)
+    ]
+
+
+def nearly_distinct(name: str, share: float) -> str:
+    """Why a raw column is refused of whose values such a share is distinct."""
+    return (
+        f"column '{name}' would be released as it is, and {share:.0%} of its values are distinct, so it can identify "
+        "records; make it a quasi-identifier or an identifier, or write release = true for it."
+    )
+
+
+def not_plain(name: str, dtype: object) -> str:
+    """Why a raw column is refused whose values are no plain ones."""
+    return f"column '{name}' is of type {dtype}; only plain values can be released."
+
+
+def missing_refused(names: Iterable[str]) -> str:
+    """Why a table is refused that has missing values in these columns."""
+    return (
+        f"missing values in {listed(names)}, and data.missing_policy is 'error'; fill them, or use 'category' or "
+        "'drop'."
+    )
+
+
+def refuse_output(spec: Spec) -> None:
+    """Refuse what nobody asked anything of, could not be audited, or would change nothing."""
+    if faults := unasked(spec):
+        raise SpecError(list(faults.values()))
+    if spec.output.populations != OutputSpec().populations:
+        raise SpecError(
+            ["output.populations is of a tree that is published itself; for the table that it stands for, remove it."]
+        )
+    if spec.output.values == Values.REPRESENTATIVE and spec.of_role(Role.ENTITY):
+        raise SpecError(
+            ["output.values = 'representative' tells no regions, so entities could not be audited; use labels."]
+        )
+    if spec.output.regions == "observed" and spec.output.values != Values.LABELS:
+        raise SpecError(["output.regions = 'observed' changes labels only; use values = 'labels' with it."])
+
+
+def check_bounds(spec: Spec, schema: Schema) -> None:
+    """Names of bounds must not be those of other columns."""
+    if spec.output.values == Values.BOUNDS:
+        names = {column.name for column in schema.columns}
+        made = {f"{column.name}_{end}" for column in schema.quasi_identifiers for end in ("lower", "upper", "missing")}
+        if taken := sorted(names & made):
+            raise SpecError(
+                [f"output.values = 'bounds' needs the column names {listed(taken)} for itself; rename them."]
+            )
+
+
+def _target_requests(targets: Iterable[TargetSpec]) -> tuple[TargetRequest, ...]:
+    return tuple(
+        TargetRequest(one.column, one.classes, one.equal_width, one.weight, one.scale, one.model) for one in targets
+    )
+
+
+def demands_of(spec: Spec) -> Demands:
+    """What every group must hold."""
+    asked = tuple(DiversityRequest(one.column, one.model, one.parameters) for one in spec.privacy.diversity)
+    capped = _target_requests(spec.capped_targets)
+    several = tuple(QuasiIdentifier(one.columns, one.k or spec.privacy.k) for one in spec.privacy.quasi_identifiers)
+    return Demands(spec.privacy.k, asked, spec.privacy.max_confidence, capped, spec.method.criterion, several)
+
+
+def refining_of(spec: Spec) -> Refining | None:
+    """How columns are refined, from one part each; None where regions are split by Mondrian."""
+    method = spec.method
+    if method.algorithm != "tdr":
+        return None
+    return Refining(
+        "infogain" if method.criterion == "infogain" else "score",
+        cast("Average", method.average),
+        cast("Suppression", method.suppression),
+        method.zero_gain,
+        method.time_budget,
+    )
+
+
+def start_recoding(spec: Spec) -> Recoding | None:
+    """The recoding that refining begins with; a path starts at the spec's folder."""
+    given = spec.method.start
+    if given is None or isinstance(given, Recoding):
+        return given
+    return read_recoding((spec.folder or Path()) / given)
+
+
+def tree_of(spec: Spec) -> TreeRequest | None:
+    """The tree that is asked for; None where regions are found otherwise."""
+    method, privacy = spec.method, spec.privacy
+    if method.algorithm != "tree":
+        return None
+    variant = Variant(method.variant)
+    default = 0.25 if variant == Variant.C45 else 0.0
+    pruning = default if method.pruning is None else method.pruning
+    asked = [float(one.parameters["l"]) for one in privacy.diversity]
+    return TreeRequest(
+        _target_requests(spec.targets)[0],
+        Demand(privacy.k, max(asked, default=1.0), privacy.max_confidence),
+        Growing(variant, pruning or None, method.max_spans, method.cut_points),
+        privacy.class_is_public,
+    )
+
+
+def workload_of(spec: Spec) -> Workload:
+    """What the release is for."""
+    method, asked = spec.method, spec.workload
+    return Workload(
+        targets=_target_requests(spec.targets),
+        denoise=asked.denoise,
+        selections=asked.selections,
+        weights=asked.weights if method.criterion == "clustering" else spec.weights,
+        weights_from=asked.weights_from,
+        features=asked.features,
+        criterion=method.criterion,
+        candidates=method.candidates,
+        split_on=method.split_on,
+        weight_rule=method.weight_rule or "first",
+        alpha=method.alpha,
+        beta=method.beta,
+        gamma=method.gamma,
+        min_gain=method.min_gain,
+        seed=method.seed,
+        sample_weight=next(iter(spec.of_role(Role.SAMPLE_WEIGHT)), None),
+    )

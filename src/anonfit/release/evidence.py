@@ -1,0 +1,366 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The evidence for a made table: what the audit is asked of it, and what the public report and the manifest say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anonfit.algorithms.demands import has_classes
+from anonfit.algorithms.refinements import redundant
+from anonfit.algorithms.top_down import requirements_of
+from anonfit.algorithms.trees.growing import Variant
+from anonfit.auditing.result import BYTES
+from anonfit.errors import AuditFailed, Infeasible
+from anonfit.metrics.learning import SURE, Learned
+from anonfit.recoding.values import Values
+from anonfit.release.large_tables import LargeTable, raw_columns, read_large, released_table
+from anonfit.release.measure import Appraisal, appraise_thoroughly
+from anonfit.release.run import Made, demands_of, persons_in, refining_of, tree_of, workload_of
+from anonfit.report.asking import Asked, aims_of, asked_content
+from anonfit.report.attack import attack_content, attack_release
+from anonfit.report.content import Facts, formula_columns, report_content
+from anonfit.report.disclosure import EVERYTHING, Disclosure
+from anonfit.report.selections import internal_selections, public_selections
+from anonfit.spec.model import Spec
+from anonfit.spec.write import public_tables, quasi_identifier_table, target_table
+from anonfit.tables.codebook import column_type
+from anonfit.tables.scanned import RawColumns
+from anonfit.tables.schema import ColumnType, Role, Schema
+from anonfit.workload.request import TargetRequest
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from anonfit.auditing import Audit
+    from anonfit.metrics.attack import Attack
+
+__all__ = [
+    "all_of_selections",
+    "attack_made",
+    "audit_made",
+    "audited_demands",
+    "audited_targets",
+    "both_reports",
+    "manifest_spec",
+    "public_report",
+    "public_rule",
+    "require_passed",
+]
+
+
+def audit_made(made: Made, data: Any, *, rows_at_once: int | None = None) -> Audit:
+    """Audit the released table, as a file or a frame, against what was asked and the rows it was made from."""
+    from anonfit.auditing import ROWS_AT_ONCE, audit
+
+    spec, schema = made.spec, made.schema
+    written = json.loads(made.recoding.to_json())
+    columns = raw_columns(made)
+    rows_at_once = ROWS_AT_ONCE if rows_at_once is None and made.is_large else rows_at_once
+    return audit(
+        data,
+        quasi_identifiers=made.recoding.quasi_identifiers,
+        sensitive=[column.name for column in schema.of_role(Role.SENSITIVE)],
+        diversity=audited_demands(spec, schema, columns),
+        targets=audited_targets(spec, schema, columns),
+        max_confidence=spec.privacy.max_confidence if spec.privacy.max_confidence < 1 else None,
+        k=spec.privacy.k,
+        quasi_identifier_sets=[quasi_identifier_table(one) for one in spec.privacy.quasi_identifiers],
+        entity=next((column.name for column in schema.of_role(Role.ENTITY)), None),
+        count=next((column.name for column in schema.of_role(Role.COUNT)), None),
+        columns={column["name"]: column for column in written["columns"]},
+        **{name: written[name] for name in ("nodes", "parts") if name in written},
+        source=made.scan if made.is_large else _rows(made),
+        withheld=made.rows.withheld - made.rows.unknown,
+        order="sorted" if spec.output.order == "sorted" else None,
+        expected_columns=list(made.dtypes),
+        regions="observed" if spec.output.regions == "observed" else "domain",
+        representatives=spec.output.values == Values.REPRESENTATIVE,
+        # The rows were read already, and only text files have no other way to say that a value is missing.
+        missing=("",) if str(data).endswith(".csv") and isinstance(data, str | Path) else (),
+        rows_at_once=rows_at_once,
+    )
+
+
+def audited_demands(spec: Spec, schema: Schema, rows: RawColumns) -> list[dict[str, Any]]:
+    """The demands on sensitive columns, with all that is declared of these, as `auditing.audit` reads them."""
+    types = _types(schema, rows)
+    formats = {column.name: column.date_format for column in schema.columns}
+    demands = public_tables(spec, schema, types=types)["privacy"]["diversity"]
+    return [
+        {"type": str(types[demand["column"]]), "date_format": formats[demand["column"]], **demand} for demand in demands
+    ]
+
+
+def audited_targets(spec: Spec, schema: Schema, rows: RawColumns) -> list[dict[str, Any]]:
+    """The targets, with what they are: classes, also where these are written as numbers, or numbers."""
+    types = _target_types(spec, schema, rows)
+    return [
+        target_table(target) | ({"type": str(types[target.column])} if target.column in types else {})
+        for target in spec.capped_targets
+    ]
+
+
+def require_passed(audit: Audit) -> None:
+    """Nothing is published that the audit did not accept."""
+    if not audit.passed:
+        faults = "; ".join(dict.fromkeys(finding.sentence for finding in audit.missed))
+        raise AuditFailed(
+            f"the audit of the written file found that it does not hold what was asked, so nothing is published: "
+            f"{faults}"
+        )
+
+
+def _rows(made: Made) -> pl.DataFrame:
+    """The raw rows: whatever is made has them, only what was loaded has not."""
+    assert made.source is not None
+    return made.source
+
+
+def _types(schema: Schema, rows: RawColumns) -> dict[str, ColumnType]:
+    """The types of sensitive columns and targets, from the data where they are not declared."""
+    columns = schema.of_role(Role.SENSITIVE, Role.TARGET)
+    return {column.name: column_type(column, rows.schema[column.name]) for column in columns}
+
+
+def _target_types(spec: Spec, schema: Schema, rows: RawColumns) -> dict[str, ColumnType]:
+    """The types of the targets that are released as they are: nominal, unless they are numbers or classes of such."""
+    types = _types(schema, rows)
+    columns = {column.name: column for column in schema.of_role(Role.TARGET)}
+    found = {}
+    for target in spec.capped_targets:
+        if column := columns.get(target.column):
+            by_number = bool(target.classes or target.equal_width)
+            asked, values = TargetRequest(column.name), rows[column.name]
+            numeric = by_number or not has_classes(asked, column, values, spec.method.criterion)
+            found[column.name] = types[column.name] if numeric else column.type or ColumnType.NOMINAL
+    return found
+
+
+def manifest_spec(made: Made) -> dict[str, Any]:
+    """The spec as everybody may know it. It says of which type the targets are: new data must not be read otherwise."""
+    rows = raw_columns(made)
+    found = _target_types(made.spec, made.schema, rows)
+    columns = (replace(column, type=found.get(column.name, column.type)) for column in made.schema.columns)
+    return public_tables(made.spec, Schema(tuple(columns)), types=_types(made.schema, rows))
+
+
+def _asked(made: Made) -> dict[str, Any]:
+    """What was asked, for the public report."""
+    spec, workload = made.spec, workload_of(made.spec)
+    if made.learned is not None:
+        workload = replace(workload, weights=made.learned.weights)
+    return asked_content(
+        Asked(
+            k=spec.privacy.k,
+            quasi_identifiers=made.recoding.quasi_identifiers,
+            demands=manifest_spec(made)["privacy"]["diversity"],
+            max_confidence=spec.privacy.max_confidence,
+            attack_limit=spec.privacy.attack_limit,
+            workload=workload,
+            aims=aims_of(workload, made.schema, raw_columns(made), steered=made.steered),
+            capped=_capped(made),
+            refined_by=_refined_by(made),
+            grown_by=_grown_by(made),
+            explored=_explored(made),
+            waived={name: column.reason or "" for name, column in spec.columns.items() if column.diversity is not None},
+            decisions=spec.decisions,
+            several=_several(made),
+        )
+    )
+
+
+def _capped(made: Made) -> list[str]:
+    """The targets of which `max_confidence` caps what groups tell: those that are released as they are."""
+    if made.spec.privacy.max_confidence >= 1:
+        return []
+    released = {column.name for column in made.schema.of_role(Role.TARGET)}
+    return [target.column for target in made.spec.capped_targets if target.column in released]
+
+
+def _refined_by(made: Made) -> str | None:
+    """What chose the refinements, in words."""
+    refining = refining_of(made.spec)
+    if refining is None:
+        return None
+    return "information gain" if refining.criterion == "infogain" else "information gain against anonymity loss"
+
+
+def _grown_by(made: Made) -> str | None:
+    """The kind of tree whose spans the regions are, in words."""
+    tree = tree_of(made.spec)
+    return None if tree is None else "C4.5" if tree.growing.variant == Variant.C45 else "ID3"
+
+
+def _explored(made: Made) -> str | None:
+    """What was tried and by which rule one was chosen, in words; the candidates themselves are not public."""
+    if made.exploration is None:
+        return None
+    figures = ", ".join(made.exploration["figures"].values())
+    return (
+        f"The use is not known: {len(made.exploration['candidates'])} ways to weigh columns were tried and held "
+        f"against each other by their figures ({figures}). Published is, {made.exploration['rule']}. The others are "
+        "not published."
+    )
+
+
+def _several(made: Made) -> list[dict[str, Any]]:
+    """Several quasi-identifiers, each with its k; one may follow from another."""
+    asked = demands_of(made.spec).quasi_identifiers
+    implied = dict(redundant(requirements_of(demands_of(made.spec), made.recoding.quasi_identifiers)))
+    return [
+        {"columns": list(one.columns), "k": one.k, "follows_from": implied.get(number)}
+        for number, one in enumerate(asked)
+    ]
+
+
+def public_rule(made: Made) -> Disclosure:
+    """What everybody may be told of a made table."""
+    return Disclosure(made.spec.privacy.least, rows_are_persons=not made.schema.of_role(Role.ENTITY))
+
+
+def _total(made: Made) -> int:
+    """All that selections count: rows, or persons where rows stand for several."""
+    count = next((column.name for column in made.schema.of_role(Role.COUNT)), None)
+    if not made.is_large:
+        return len(_rows(made)) if count is None else int(_rows(made)[count].sum())
+    if count is None:
+        return made.rows.released
+    import polars as pl
+
+    assert made.scan is not None
+    return int(made.scan.select(pl.col(count).cast(pl.Int64).sum()).collect(engine="streaming").item())
+
+
+def _public_selections(made: Made) -> dict[str, Any] | None:
+    """How well selections can be answered, as far as everybody may know it."""
+    asked = workload_of(made.spec).selections
+    if not asked:
+        return None
+    return public_selections(made.answers, asked, public_rule(made), total=_total(made))
+
+
+def all_of_selections(made: Made) -> dict[str, Any] | None:
+    """Everything about the selections, for the internal record."""
+    if made.answers is None:
+        return None
+    return internal_selections(made.answers, workload_of(made.spec).selections, total=_total(made))
+
+
+def attack_made(made: Made) -> Attack | None:
+    """Persons of the input sought in the release; None where it is not known which rows were released."""
+    if made.nodes is None:
+        return None
+    return attack_release(
+        made.recoding,
+        made.schema,
+        _rows(made),
+        made.nodes,
+        persons_in(made.schema, _rows(made)),
+        targets=workload_of(made.spec).targets,
+        k=made.spec.privacy.k,
+        least=made.spec.privacy.least,
+        seed=made.spec.method.seed,
+    )
+
+
+def _attack(made: Made, large: LargeTable | None) -> Attack | None:
+    """The same, within what was asked of it; of a large table, persons of the regions that were drawn."""
+    found = attack_made(made if large is None else large.drawn)
+    if made.spec.privacy.attack_limit < 1:
+        _require_little_learned(made, {} if found is None else found.learned)
+    if large is None or found is None:
+        return found
+    persons = int(large.sizes.sum())
+    return replace(found, released=persons, blind_chance=1 / persons)
+
+
+def _require_little_learned(made: Made, learned: Mapping[str, Learned]) -> None:
+    """Nothing is published of which a model learns more than was asked, or of which that cannot be measured."""
+    limit = made.spec.privacy.attack_limit
+    for column in made.schema.of_role(Role.SENSITIVE):
+        if column.name not in learned:
+            raise Infeasible(
+                f"privacy.attack_limit: what can be learned of '{column.name}' is measured of classes, and it has "
+                "numbers, so nothing is published; write type = 'nominal' for it, or remove the limit."
+            )
+        found = learned[column.name]
+        if found.sure > limit * found.persons:
+            raise Infeasible(
+                f"a model learned from the release is at least {SURE:.0%} sure of '{column.name}' for "
+                f"{found.sure / found.persons:.1%} of the persons, and privacy.attack_limit is {limit:.4g}, so nothing "
+                "is published; ask for a larger k or a stronger model of diversity, or raise the limit."
+            )
+
+
+def public_report(made: Made, audit: Audit) -> dict[str, Any]:
+    """The report that anybody may read, as it is saved."""
+    return both_reports(made, audit)[0]
+
+
+def both_reports(made: Made, audit: Audit, *, ks: Sequence[int] = ()) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The report that anybody may read, and the same for the owner of the data, from whom nothing is hidden; `ks` asks
+    for a curve over these k.
+    """
+    audit = replace(
+        audit, findings=tuple(one for one in audit.findings if one.name != BYTES)
+    )  # of the table, not a file
+    large = read_large(made, audit.sizes.largest or 0) if made.is_large else None
+    with ThreadPoolExecutor(1) as pool:
+        attacking = pool.submit(_attack, made, large)
+        appraisal, asked, formulas = appraise_thoroughly(made, ks=ks, large=large), _asked(made), _formulas(made)
+        attack = attacking.result()
+    public, internal = (
+        _report(made, audit, appraisal, rule, attack=attack, asked=asked, formulas=formulas)
+        for rule in (public_rule(made), EVERYTHING)
+    )
+    return json.loads(json.dumps(public)), internal  # as a file has it
+
+
+def _formulas(made: Made) -> list[str]:
+    """The columns of a file for spreadsheets that have texts which these may run."""
+    return formula_columns(released_table(made)) if made.spec.output.format == "csv" else []
+
+
+def _report(
+    made: Made,
+    audit: Audit,
+    appraisal: Appraisal,
+    rule: Disclosure,
+    *,
+    attack: Attack | None,
+    asked: Mapping[str, Any],
+    formulas: Sequence[str],
+) -> dict[str, Any]:
+    """The report, as far as it may be told."""
+    spec, rows = made.spec, made.rows
+    settings = {
+        "values": str(spec.output.values),
+        "regions": spec.output.regions,
+        "order": spec.output.order,
+        "cut_points": str(spec.method.cut_points),
+    }
+    roles = {column.name: column.role for column in made.schema.columns}
+    content = report_content(
+        Facts(
+            schema=made.schema,
+            recoding=made.recoding,
+            table=released_table(made),
+            released=made.released,
+            read=rows.read,
+            dropped=rule.rows(rows.dropped, rows.dropped_persons),
+            withheld=rule.rows(rows.withheld, rows.withheld_persons),
+            audit=audit.public(rule.least) if rule.least else audit.to_dict(),
+            asked=asked,
+            settings=settings,
+            selections=_public_selections(made) if rule.least else all_of_selections(made),
+            attack=None if attack is None else attack_content(attack, rule, roles=roles),
+            appraisal=appraisal.content(rule),
+            formulas=formulas,
+        )
+    )
+    return content | {"engine": {"name": made.engine, "reason": made.engine_reason}}

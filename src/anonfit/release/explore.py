@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exploring by a spec: what candidates are held against, and the spec that asks for the chosen one alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.algorithms.exploring import Candidate, explore, told
+from anonfit.algorithms.mondrian import Anonymized, Persons
+from anonfit.metrics.discernibility import weighted_discernibility
+from anonfit.metrics.extents import observed_extents
+from anonfit.metrics.neutral import neutral_figures
+from anonfit.runtime.progress import Stage, silent
+from anonfit.spec.model import Spec
+from anonfit.workload.request import Workload
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["FIGURES", "explored"]
+
+FIGURES = {
+    "gcp": "certainty penalty",
+    "discernibility": "discernibility",
+    "wdm": "weighted discernibility",
+}
+"""What candidates are held against; less is better."""
+
+
+def explored(
+    spec: Spec,
+    frame: pl.DataFrame,
+    persons: Persons,
+    make: Callable[[Workload], Anonymized],
+    *,
+    workload: Workload,
+    names: list[str],
+    stage: Stage = silent,
+) -> tuple[Spec, Anonymized, Mapping[str, Any]]:
+    """Try ways to weigh the quasi-identifiers of a frame.
+
+    Args:
+        spec: What is asked; its weights, if there are any, say what is known of how much columns matter.
+        frame: The raw rows.
+        persons: Who they stand for.
+        make: Makes regions for a workload.
+        workload: The spec's.
+        names: The quasi-identifiers.
+        stage: Told what is tried.
+
+    Returns:
+        The spec that asks for the chosen candidate alone, its regions, and the record of all that was tried.
+    """
+    stated = {name: float(spec.weights.get(name, 1.0)) for name in names}
+
+    def measure(result: Anonymized) -> dict[str, float]:
+        return _figures(result, frame, persons, k=spec.privacy.k, weights=stated)
+
+    found = explore(workload, stated, make, measure, seconds=spec.method.time_budget, stage=stage)
+    record = told(found, seconds=spec.method.time_budget, seed=spec.method.seed)
+    return _asking_for(spec, found.candidate), found.result, record | {"figures": dict(FIGURES)}
+
+
+def _figures(
+    result: Anonymized, frame: pl.DataFrame, persons: Persons, *, k: int, weights: Mapping[str, float]
+) -> dict[str, float]:
+    """The figures of a candidate. They are measured by the range of the rows, so they are not for the public."""
+    nodes: NDArray[np.int32] = np.full(len(frame), -1, np.int32)
+    nodes[result.numbers] = result.nodes
+    counts = None if persons.counts is None else persons.counts.astype(np.int64)
+    sizes = persons.of_groups(nodes.astype(np.int64), int(nodes.max(initial=0)) + 1)
+    neutral = neutral_figures(
+        result.recoding,
+        nodes,
+        k=k,
+        counts=counts,
+        sizes=sizes[sizes > 0],
+        extents=observed_extents(result.recoding, frame),
+    )
+    wdm = weighted_discernibility(result.recoding, nodes, weights=weights, counts=counts)
+    return {
+        "gcp": neutral.losses.gcp,
+        "discernibility": float(neutral.groups.discernibility),
+        "wdm": wdm.total,
+    }
+
+
+def _asking_for(spec: Spec, chosen: Candidate) -> Spec:
+    """A spec whose release is the candidate's, without any exploring; its weights say what features said."""
+    method = replace(
+        spec.method,
+        criterion=chosen.criterion,
+        weight_rule=chosen.weight_rule,
+        alpha=chosen.alpha,
+        seed=chosen.seed,
+        time_budget=None,
+    )
+    features = spec.workload.features if chosen.criterion == "clustering" else ()
+    workload = replace(spec.workload, weights=chosen.weights, features=features, selected_by=())
+    return replace(spec, method=method, workload=workload)

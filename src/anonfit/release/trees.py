@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a spec to a published tree: grown, written, audited as written, drawn, and only then given its name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anonfit.algorithms.trees.classes import Classes, classes_of_target
+from anonfit.algorithms.trees.making import TreeRequest, make_tree, target_column, tested_columns
+from anonfit.algorithms.trees.released import ReleasedTree, release_tree
+from anonfit.algorithms.trees.storage import read_model
+from anonfit.errors import AnonfitError, AuditFailed, DataError, ReleaseError, SpecError
+from anonfit.release.folder import RECORD, VERSION, check_free, publish, read_manifest
+from anonfit.release.publish import package_versions, source_hash
+from anonfit.release.run import RowCounts, read_source, source_of, tree_of, without_missing
+from anonfit.release.run_outside import engine_for
+from anonfit.release.tree_outside import NOTHING_LEFT, grow_outside
+from anonfit.report.disclosure import Disclosure
+from anonfit.report.tree_picture import drawn_svg
+from anonfit.report.tree_text import drawn_text
+from anonfit.report.trees import TreeFacts, tree_content
+from anonfit.runtime.files import workplace, write_new
+from anonfit.runtime.progress import Stage, silent
+from anonfit.runtime.strict_json import Damaged, Part, parse_json, read_text
+from anonfit.spec.model import PrivacySpec, Spec
+from anonfit.spec.write import diversity_table, public_tables, spec_tables
+from anonfit.tables.cuts import CutPoints
+from anonfit.tables.schema import Schema
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from anonfit.auditing import TreeAudit
+
+__all__ = ["FORMAT", "MODEL", "MadeTree", "load_tree_folder", "make_tree_of", "publish_tree"]
+
+FORMAT = "anonfit tree release"
+MODEL, TEXT, PICTURE, AUDIT = "model.json", "tree.txt", "tree.svg", "audit.json"
+
+
+@dataclass(frozen=True, slots=True)
+class MadeTree:
+    """A tree that may be released, and what it was made from."""
+
+    spec: Spec
+    schema: Schema
+    tree: ReleasedTree
+    rows: RowCounts
+    source: pl.DataFrame = field(repr=False)
+    """The training rows, with the class that each was taken to have: a name, or an interval of numbers."""
+    times: str | None = None
+    """The column that says how often each row is there; None: once."""
+    engine: str = "memory"
+    """The engine that counted the rows."""
+
+
+def make_tree_of(spec: Spec, *, source: Any = None, stage: Stage = silent) -> MadeTree:
+    """Grow the tree of a spec from its table, or from another source in its place."""
+    asked = tree_of(spec)
+    if asked is None:
+        raise SpecError([f"method.algorithm = '{spec.method.algorithm}' makes a table; for a tree use 'tree'."])
+    _refuse_of_tables(spec)
+    source = source if source is not None else source_of(spec)
+    engine, _ = engine_for(spec, source)
+    if engine != "memory":
+        return _made_outside(spec, source, asked, engine, stage)
+    stage("Reading")
+    schema, read = read_source(spec, source)
+    if len(read) == 0:
+        raise DataError("the table has no rows; there is nothing to learn from.")
+    frame = without_missing(spec, schema, read)
+    if len(frame) == 0:
+        raise DataError(NOTHING_LEFT)
+    built, classes = make_tree(schema, frame, asked, stage=stage)
+    released = release_tree(built.tree, spec.output.populations)
+    dropped = len(read) - len(frame)
+    return MadeTree(
+        spec,
+        schema,
+        released,
+        RowCounts(len(read), dropped, 0, dropped_persons=dropped),
+        _with_classes(frame, released.target, classes),
+    )
+
+
+def _refuse_of_tables(spec: Spec) -> None:
+    """Refuse what is of a released table: of that, a tree that is published itself has none."""
+    usual = Spec(spec.columns, PrivacySpec(spec.privacy.k))
+    tables = {"privacy": ("suppression_limit",), "workload": ("rules", "query_log", "clusters")}
+    tables["output"] = ("format", "values", "regions", "order")
+    if spec.method.cut_points != CutPoints.VALUE:  # these need it
+        tables["output"] += ("consent",)
+    faults = [
+        f"{section}.{name} is of a released table, and a tree is published in place of one; remove it."
+        for section, names in tables.items()
+        for name in names
+        if getattr(getattr(spec, section), name) != getattr(getattr(usual, section), name)
+    ]
+    if faults:
+        raise SpecError(faults)
+
+
+def _made_outside(spec: Spec, source: Any, asked: TreeRequest, engine: str, stage: Stage) -> MadeTree:
+    """The same by an engine that does not hold the rows in memory."""
+    grown = grow_outside(spec, source, engine=engine, stage=stage)
+    released = release_tree(grown.tree, spec.output.populations)
+    column = target_column(grown.schema, asked)
+    classes = classes_of_target(asked.target, column, grown.source[column.name])
+    rows = _with_classes(grown.source, released.target, classes)
+    return MadeTree(spec, grown.schema, released, grown.rows, rows, grown.times, engine)
+
+
+def _with_classes(frame: pl.DataFrame, target: str, classes: Classes) -> pl.DataFrame:
+    import polars as pl
+
+    return frame.with_columns(pl.Series(target, classes.names).gather(classes.of_row))
+
+
+def audit_made_tree(made: MadeTree, model: Path) -> TreeAudit:
+    """Audit the written model against what was asked and the rows it was made from."""
+    from anonfit.auditing import audit_tree
+
+    spec, target = made.spec, made.tree.target
+    public = [column.name for column in made.schema.quasi_identifiers]
+    private = [column.name for column in tested_columns(made.schema, target) if column.name not in public]
+    known = [target] if spec.privacy.class_is_public else []
+    try:
+        return audit_tree(
+            model,
+            made.source,
+            public=[*public, *known],
+            private=[*private, *({target} - set(known))],
+            target=target,
+            k=spec.privacy.k,
+            diversity=[diversity_table(one) for one in spec.privacy.diversity],
+            max_confidence=spec.privacy.max_confidence if spec.privacy.max_confidence < 1 else None,
+            times=made.times,
+            missing=(),
+        )
+    except AnonfitError as error:
+        raise AuditFailed(f"the written tree cannot be audited, so nothing is published: {error}") from None
+
+
+def _require_passed(audit: TreeAudit) -> None:
+    if not audit.passed:
+        faults = "; ".join(dict.fromkeys(finding.sentence for finding in audit.missed))
+        raise AuditFailed(
+            f"the audit of the written tree found that it does not hold what was asked, so nothing is published: "
+            f"{faults}"
+        )
+
+
+def _asked(made: MadeTree) -> dict[str, Any]:
+    privacy, tree = made.spec.privacy, made.tree
+    return {
+        "k": privacy.k,
+        "public": list(tree.public),
+        "private": list(tree.private),
+        "class": tree.target,
+        "class_is_public": tree.class_is_public,
+        "diversity": [diversity_table(one) for one in privacy.diversity],
+        "max_confidence": privacy.max_confidence,
+        "variant": made.spec.method.variant,
+        "cut_points": str(made.spec.method.cut_points),
+        "populations": str(tree.populations),
+    }
+
+
+def _manifest(made: MadeTree, report: dict[str, Any]) -> dict[str, Any]:
+    versions = package_versions()
+    audit = report["audit"]
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "anonfit": versions["anonfit"],
+        "packages": versions,
+        "engine": made.engine,
+        "algorithm": "tree",
+        "spec": public_tables(made.spec, made.schema) | {"output": {"populations": str(made.tree.populations)}},
+        "audit": {"passed": audit["passed"], "k": audit["k"], "findings": audit["spans"]["findings"]},
+    }
+
+
+def _internal(made: MadeTree, audit: TreeAudit, target: Path) -> str:
+    """The record for the owner of the data: all of the spec, the input's hash, and figures that are not public."""
+    record = {
+        "format": RECORD,
+        "version": 1,
+        "release": target.name,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "packages": package_versions(),
+        "spec": spec_tables(made.spec),
+        "source": source_hash(made.spec),
+        "rows": {"read": made.rows.read, "dropped": made.rows.dropped},
+        "audit": audit.to_dict(),
+    }
+    return json.dumps(record, indent=1, ensure_ascii=False, default=str) + "\n"
+
+
+def publish_tree(made: MadeTree, target: Path, *, replace: bool = False, stage: Stage = silent) -> dict[str, Any]:
+    """Write, audit and publish the folder of a tree, and the internal record beside it; returns the public audit."""
+    target = Path(target).absolute()
+    check_free(target, replace=replace)
+    with workplace(target) as place:
+        folder = place / "release"
+        folder.mkdir()
+        stage("Writing the tree")
+        model = folder / MODEL
+        write_new(model, made.tree.to_model_json())
+        stage("Auditing")
+        audit = audit_made_tree(made, model)
+        _require_passed(audit)
+        stage("Drawing")
+        written = read_model(model)  # what is drawn is what was written
+        write_new(folder / TEXT, drawn_text(written))
+        write_new(folder / PICTURE, drawn_svg(written))
+        k, rows = made.spec.privacy.k, made.rows
+        dropped = Disclosure(k).rows(rows.dropped, rows.dropped_persons)
+        figures = audit.public_figures(k)
+        report = tree_content(TreeFacts(written, _asked(made), rows.read, rows.released, dropped, figures))
+        write_new(folder / AUDIT, json.dumps(report, indent=1, ensure_ascii=False) + "\n")
+        records = {"internal.json": _internal(made, audit, target)}
+        publish(folder, target, _manifest(made, report), load=_loaded, records=records, replace=replace)
+    return report
+
+
+def _loaded(folder: Path) -> None:
+    """Load what was written, as others will."""
+    try:
+        load_tree_folder(folder)
+    except AnonfitError as error:
+        raise AuditFailed(f"what was written cannot be loaded, so nothing is published: {error}") from None
+
+
+def load_tree_folder(path: Path) -> tuple[ReleasedTree, Mapping[str, Any] | None]:
+    """The tree of a folder that is whole and unchanged, and its public audit; or of a model file by itself."""
+    if not path.is_dir():
+        return read_model(path), None
+    read_manifest(path, FORMAT)
+    try:
+        audit = Part(parse_json(read_text(path / AUDIT, "audit", ReleaseError, megabytes=64))).plain()
+    except Damaged as error:
+        raise ReleaseError(f"{path / AUDIT} is damaged: {error}; make the tree again.") from None
+    return read_model(path / MODEL), audit

@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A spec with what its query log teaches: put in when a release is made, or written to a file that people can read and
+edit, with the evidence for every line.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from anonfit.errors import RequestError, SpecError
+from anonfit.spec.model import QueryLogSpec, SelectionSpec, Spec
+from anonfit.spec.parse import parse_spec
+from anonfit.spec.write import spec_tables, to_toml, toml_value
+from anonfit.tables.databases import is_database
+from anonfit.tables.schema import Column
+from anonfit.workload.logs.learning import Learned, LogRequest, columns_of, learn, read_request
+from anonfit.workload.logs.raw_rows import RawRows
+from anonfit.workload.logs.tallies import Ask, Uses
+
+__all__ = ["Asked", "as_clause", "learn_from_log", "learned_text", "queries", "with_learned", "with_query_log"]
+
+RULE = "product"
+"""How learned weights enter the choice of splits: what is used half as often gets half the care, not none."""
+MOST_REASONS = 20
+TABLE = re.compile(r"^\s*\[\[?\s*([^\]\s]+)\s*\]\]?\s*(#.*)?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question of a log and how many queries ask it."""
+
+    ask: Ask
+    times: int
+
+
+def _request(log: QueryLogSpec, folder: Path | None) -> LogRequest:
+    """A log of a spec, with paths that start at the spec's folder."""
+    paths = tuple((folder or Path()) / path for path in log.path)
+    return LogRequest(paths, log.dialect, log.table, log.selections, log.minterms)
+
+
+def learn_from_log(spec: Spec, log: QueryLogSpec, columns: Sequence[Column], rows: RawRows) -> Learned:
+    """What a log teaches about the use of a table.
+
+    Args:
+        spec: What is asked of the table.
+        log: The log; paths start at the spec's folder.
+        columns: All columns of the table.
+        rows: Its raw rows.
+    """
+    if spec.method.algorithm != "mondrian":
+        raise RequestError(
+            f"algorithm = '{spec.method.algorithm}' uses neither selections nor weights, so a log teaches it nothing."
+        )
+    return learn(
+        _request(log, spec.folder),
+        columns,
+        rows,
+        k=spec.privacy.k,
+        is_capped=spec.privacy.max_confidence < 1,
+    )
+
+
+def with_learned(spec: Spec, log: QueryLogSpec, learned: Learned) -> Spec:
+    """The spec with what was learned beside what it says itself; a weight that it gives stays."""
+    selections = tuple(SelectionSpec(where=one.where, weight=one.weight) for one in learned.selections)
+    weights = {one.column: one.weight for one in learned.weights} | dict(spec.workload.weights)
+    is_free = spec.method.weight_rule is None and spec.method.criterion not in ("median", "clustering", "explore")
+    rule = RULE if is_free and learned.weights and not spec.workload.weights else spec.method.weight_rule
+    return replace(
+        spec,
+        workload=replace(
+            spec.workload,
+            selections=(*spec.workload.selections, *selections),
+            weights=weights,
+            query_log=QueryLogSpec(log.path, log.dialect, log.table, learn=False),
+        ),
+        method=replace(spec.method, weight_rule=rule),
+    )
+
+
+def with_query_log(spec: Spec, columns: Sequence[Column], rows: RawRows) -> tuple[Spec, tuple[Asked, ...]]:
+    """The spec with what its log teaches, and the questions of the log, those of most queries first.
+
+    A spec without a log stays as it is.
+    """
+    log = spec.workload.query_log
+    if log is None:
+        return spec, ()
+    if log.learn:
+        learned = learn_from_log(spec, log, columns, rows)
+        tally, spec = learned.tally, with_learned(spec, log, learned)
+    else:
+        is_capped = spec.privacy.max_confidence < 1
+        known = columns_of(columns, rows.without_rows(), table=log.table, is_capped=is_capped)
+        tally = read_request(_request(log, spec.folder), known)
+    ranked = sorted(tally.asks.items(), key=lambda item: (-item[1], repr(item[0])))
+    return spec, tuple(Asked(ask, times) for ask, times in ranked)
+
+
+# --- written for people -----------------------------------------------------------------------------------------
+
+
+def learned_text(spec: Spec, log: QueryLogSpec, learned: Learned, *, original: str | None, folder: Path) -> str:
+    """A copy of a spec with a workload that says what was learned, and why.
+
+    Args:
+        spec: The spec.
+        log: The log.
+        learned: What it taught.
+        original: The text of the spec's file, which is kept as it is but for the workload; None: it is written anew.
+        folder: Where the copy will be; paths of files are written so that they can be found from there.
+    """
+    is_moved = (spec.folder or Path()).resolve() != folder.resolve()
+    if is_moved and is_database(spec.data.source):
+        raise RequestError("the address of a database is not copied; write the learned spec into the spec's folder.")
+    wanted = _moved(with_learned(spec, log, learned), folder)
+    section = "\n".join(_workload(spec, wanted, learned))
+    texts = []
+    if original is not None and not is_moved:
+        texts.append(_without_workload(original, wanted) + section)
+    plain = replace(wanted, workload=replace(wanted.workload, targets=None, denoise=False, **_NOTHING))
+    texts.append(to_toml(plain).rstrip("\n") + "\n\n" + section)
+    for text in texts:
+        if _says(text, wanted):
+            return text
+    return to_toml(wanted)
+
+
+_NOTHING: dict[str, Any] = {"selections": (), "weights": {}, "query_log": None}
+
+
+def _says(text: str, wanted: Spec) -> bool:
+    """Whether a text is a spec that says what is wanted."""
+    try:
+        return spec_tables(parse_spec(text)) == spec_tables(replace(wanted, folder=None))
+    except SpecError:
+        return False
+
+
+def _moved(spec: Spec, folder: Path) -> Spec:
+    """A spec whose relative paths start at another folder."""
+
+    def path(found: Any) -> Any:
+        is_path = isinstance(found, str | Path) and "://" not in str(found)
+        if not is_path or Path(found).is_absolute() or (spec.folder or Path()).resolve() == folder.resolve():
+            return found
+        return os.path.relpath((spec.folder or Path()) / found, folder)
+
+    columns = {name: replace(column, taxonomy=path(column.taxonomy)) for name, column in spec.columns.items()}
+    log = spec.workload.query_log
+    moved = None if log is None else replace(log, path=tuple(path(one) for one in log.path))
+    return replace(
+        spec,
+        data=replace(spec.data, source=path(spec.data.source)),
+        columns=columns,
+        workload=replace(spec.workload, query_log=moved),
+        engine=replace(spec.engine, spill=path(spec.engine.spill)),
+    )
+
+
+def _without_workload(text: str, wanted: Spec) -> str:
+    """The text of a spec without its workload, and with the rule by which learned weights are used."""
+    lines, is_kept = [], True
+    for line in text.splitlines():
+        found = TABLE.match(line)
+        if found:
+            is_kept = found.group(1).split(".")[0].strip("\"'") != "workload"
+        if is_kept:
+            lines.append(line)
+    has_method = any((found := TABLE.match(line)) and found.group(1) == "method" for line in lines)
+    if wanted.method.weight_rule == RULE and not any(line.split("=")[0].strip() == "weight_rule" for line in lines):
+        said = [f'weight_rule = "{RULE}"  # learned weights: what is used half as often gets half the care']
+        if has_method:
+            place = next(at for at, line in enumerate(lines) if (one := TABLE.match(line)) and one.group(1) == "method")
+            lines[place + 1 : place + 1] = said
+        else:
+            lines += ["", "[method]", *said]
+    return "\n".join(lines).rstrip("\n") + "\n\n"
+
+
+def _workload(spec: Spec, wanted: Spec, learned: Learned) -> Iterator[str]:
+    """The lines of the workload."""
+    tables: Mapping[str, Any] = spec_tables(wanted).get("workload", {})
+    yield from (f"# {line}" for line in _summary(learned))
+    yield "[workload]"
+    for name, value in tables.items():
+        if name not in ("selections", "weights", "query_log"):
+            yield f"{name} = {toml_value(value)}"
+    yield from _selections(spec, wanted, learned)
+    if wanted.workload.weights:
+        yield from ("", "[workload.weights]")
+        yield "# The share of each quasi-identifier in all uses: a query counts once for what it selects by and once"
+        yield "# for what it shows, groups by or joins by."
+        uses = {one.column: one.uses for one in learned.weights}
+        for name, weight in wanted.workload.weights.items():
+            why = "as the spec said" if name in spec.workload.weights else _used(uses.get(name, Uses()))
+            yield f"{toml_value({name: weight})[2:-2]}  # {why}"
+    yield from ("", "[workload.query_log]")
+    yield "# The release is judged by these queries. What they teach stands above, so it is not learned again."
+    yield from (f"{name} = {toml_value(value)}" for name, value in tables["query_log"].items())
+    yield ""
+
+
+def _selections(spec: Spec, wanted: Spec, learned: Learned) -> Iterator[str]:
+    """The lines of the selections: first those of the spec, then those that were learned."""
+    given = len(spec.workload.selections)
+    for place, one in enumerate(wanted.workload.selections):
+        yield from ("", "[[workload.selections]]")
+        if place < given:
+            yield "# as the spec said"
+        else:
+            found = learned.selections[place - given]
+            yield f"# {_evidence(found.own, found.times, found.alike, is_minterm=learned.is_minterms)}"
+        key, text = ("where", one.where) if one.where is not None else ("each", one.each)
+        yield f"{key} = {toml_value(text)}"
+        yield f"weight = {one.weight!r}"
+
+
+def _evidence(own: int, times: int, alike: int, *, is_minterm: bool) -> str:
+    if is_minterm:
+        return f"a part that {queries(times)} ask for, alone or with others"
+    if not alike:
+        return f"{queries(own)}"
+    return (
+        f"{queries(times)}: {own:,} ask exactly this, the others for nearly the same rows ({alike:,} other selections)"
+    )
+
+
+def _used(uses: Uses) -> str:
+    ways = (
+        ("selected by", uses.filtered),
+        ("shown", uses.shown),
+        ("grouped by", uses.grouped),
+        ("joined by", uses.joined),
+    )
+    said = [f"{way} in {queries(times)}" for way, times in ways if times]
+    return ", ".join(said) or "in no query"
+
+
+def queries(number: int) -> str:
+    """A number of queries in words."""
+    return f"{number:,} {'query' if number == 1 else 'queries'}"
+
+
+def _summary(learned: Learned) -> Iterator[str]:
+    """What is known of the log as a whole."""
+    tally = learned.tally
+    yield f"Learned from a log of {tally.statements:,} statements: {queries(tally.queries)}, {tally.others:,} that ask"
+    yield f"nothing, {tally.unread:,} that could not be read. {queries(tally.selecting)} select rows in a way that can"
+    yield f"be used; the {len(learned.selections):,} selections below are what most of them ask for."
+    if learned.few:
+        yield f"{learned.few:,} further selections ask for fewer than k persons and were left out."
+    for reason, times in tally.unusable.most_common(MOST_REASONS):
+        yield f"Not usable in {queries(times)}: a condition {as_clause(reason)}."
+
+
+def as_clause(reason: str) -> str:
+    """Why a condition could not be used, as it is said of it."""
+    return f"in which {reason}" if reason.startswith("'") else f"that {reason}"

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The conditions of a query as trees of lists, which can be sent from one process to another:
+
+`["and", [tree, …]]`, `["or", [tree, …]]`, `["not", tree]`, `[relation, column, [value, …]]` with the relations =, <,
+<=, >, >= and null, `["same", [value, value]]`, `["truth", true]`, and `["?", reason]` for what is none of these,
+without a reason where tables are joined. A value is its form (of `workload.literals.Form`) and its text.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.optimizer.scope import Scope
+
+from anonfit.workload.logs.origins import Origins
+
+__all__ = ["Conditions", "joined"]
+
+RELATIONS = {exp.EQ: ("=", "="), exp.LT: ("<", ">"), exp.LTE: ("<=", ">="), exp.GT: (">", "<"), exp.GTE: (">=", "<=")}
+"""With the column on the left, and on the right."""
+DATES = ("DATE", "DATE32", "TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMPLTZ", "TIMESTAMPNTZ", "DATETIME", "DATETIME2")
+
+
+def joined(node: Any, kind: type[Any]) -> list[Any]:
+    """All parts of a chain of one connector: a long one leans to the left, deeper than Python follows."""
+    parts, open_ = [], [node]
+    while open_:
+        part = open_.pop()
+        inner = part.unnest()
+        if isinstance(inner, kind):
+            open_ += [inner.expression, inner.this]
+        else:
+            parts.append(part)
+    return parts
+
+
+class Conditions:
+    """Makes trees of conditions."""
+
+    def __init__(self, origins: Origins) -> None:
+        self.origins = origins
+
+    def tree(self, scope: Scope, node: Any, *, by_alias: bool = False) -> list[Any]:
+        """The tree of a condition of a query."""
+        return self._tree(_Place(scope, by_alias), node)
+
+    def _tree(self, place: _Place, node: Any) -> list[Any]:
+        node = node.unnest()
+        if isinstance(node, exp.And | exp.Or):
+            kind = exp.And if isinstance(node, exp.And) else exp.Or
+            return ["and" if kind is exp.And else "or", [self._tree(place, part) for part in joined(node, kind)]]
+        if isinstance(node, exp.Not):
+            return ["not", self._tree(place, node.this)]
+        if isinstance(node, exp.NEQ):
+            return ["not", self._comparison(place, node, ("=", "="))]
+        if type(node) in RELATIONS:
+            return self._comparison(place, node, RELATIONS[type(node)])
+        if isinstance(node, exp.Boolean):
+            return ["truth", bool(node.this)]
+        if isinstance(node, exp.Between) and not node.args.get("symmetric"):
+            ends = ((">=", node.args["low"]), ("<=", node.args["high"]))
+            return ["and", [self._compared(place, node.this, relation, [end]) for relation, end in ends]]
+        if isinstance(node, exp.In) and node.expressions and not any(node.args.get(key) for key in ("query", "unnest")):
+            return self._compared(place, node.this, "=", node.expressions)
+        if isinstance(node, exp.Is):
+            if isinstance(node.expression, exp.Null):
+                return self._compared(place, node.this, "null", [])
+            if isinstance(node.expression, exp.Boolean):
+                return self._compared(place, node.this, "=", [node.expression])
+        return ["?", _reason(node)]
+
+    def _comparison(self, place: _Place, node: Any, relations: tuple[str, str]) -> list[Any]:
+        """Two sides held against each other."""
+        left, right = node.this.unnest(), node.expression.unnest()
+        values = [_value(side) for side in (left, right)]
+        if all(values):
+            return ["same", values] if relations[0] == "=" else ["?", "compares values with each other"]
+        if values[1]:
+            return self._compared(place, left, relations[0], [right])
+        if values[0]:
+            return self._compared(place, right, relations[1], [left])
+        if isinstance(left, exp.Column) and isinstance(right, exp.Column):
+            # How tables are joined is counted as that.
+            return ["?", "" if isinstance(node, exp.EQ) else "compares columns with each other"]
+        return ["?", _reason(left if isinstance(right, exp.Column) else right)]
+
+    def _compared(self, place: _Place, side: Any, relation: str, against: list[Any]) -> list[Any]:
+        """A column held against values."""
+        side = side.unnest()
+        if not isinstance(side, exp.Column):
+            return ["?", _reason(side)]
+        origin = self.origins.of(place.scope, side, by_alias=place.by_alias)
+        values = [_value(one.unnest()) for one in against]
+        if not origin.is_plain:
+            return ["?", "selects by what is computed"]
+        if not all(values):
+            return ["?", _reason(next(one for one, value in zip(against, values, strict=True) if not value))]
+        return [relation, origin.columns[0], values]
+
+
+class _Place:
+    """Where a condition stands."""
+
+    def __init__(self, scope: Scope, by_alias: bool) -> None:
+        self.scope = scope
+        self.by_alias = by_alias
+
+
+def _value(node: Any) -> list[str] | None:
+    """A value as it is written; None if it is none."""
+    if isinstance(node, exp.Literal):
+        return ["text" if node.is_string else "number", str(node.this)]
+    if isinstance(node, exp.Neg):
+        inner = _value(node.this.unnest())
+        return ["number", f"-{inner[1]}"] if inner and inner[0] == "number" and inner[1][:1] != "-" else None
+    if isinstance(node, exp.Boolean):
+        return ["truth", str(node.this).lower()]
+    if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal):
+        kind = str(getattr(node.to.this, "value", node.to.this))
+        if kind in DATES and node.this.is_string:
+            return ["date", str(node.this.this)]
+        return _value(node.this)
+    if isinstance(node, exp.Date | exp.Timestamp | exp.TsOrDsToDate) and isinstance(node.this, exp.Literal):
+        return ["date", str(node.this.this)] if len([one for one in node.args.values() if one]) == 1 else None
+    return None
+
+
+def _reason(node: Any) -> str:
+    """Why an expression is no condition that can be used."""
+    node = node.unnest()
+    if isinstance(node, exp.Query | exp.Exists) or node.args.get("query"):
+        return "holds a subquery"
+    if isinstance(node, exp.Placeholder | exp.Parameter | exp.SessionParameter):
+        return "has a parameter in place of a value"
+    if isinstance(node, exp.Like | exp.ILike | exp.RegexpLike | exp.RegexpILike | exp.SimilarTo | exp.Glob):
+        return "compares with a pattern"
+    if isinstance(node, exp.Null):
+        return "compares with NULL"
+    if isinstance(node, exp.Column):
+        return "has a column where a value or a comparison is needed"
+    if isinstance(node, exp.Cast):
+        return "changes the type of a column"
+    if isinstance(node, exp.Func) and not isinstance(node, exp.Case):
+        return "is of a function"
+    if isinstance(node, exp.Binary) and not isinstance(node, exp.Predicate):
+        return "is of arithmetic"
+    return "says something else than comparisons"

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The shape of a statement: its text with the values that it compares with taken out. Statements of one shape are
+parsed once.
+
+A value is taken out only where it stands beside a comparison; everything else, such as the 1 of GROUP BY 1 or the
+format of a date, belongs to the shape. What stands in its place can be parsed as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from anonfit.workload.logs.reading import Quoting
+
+__all__ = ["DEEPEST", "MOST_WORDS", "Shape", "TooLarge", "Written", "shaper", "slot_of"]
+
+DEEPEST = 40
+"""Parentheses, brackets and words within each other: a parser calls itself about twenty times for each."""
+MOST_WORDS = 4_000
+"""Words and signs of a shape, where a list of values is one."""
+
+MOST_PLANS = 20_000
+"""Plans that are kept."""
+
+DIGITS = frozenset(".0123456789")
+KEPT = "\x00"
+NUMBER_SLOT = "8675309"
+TEXT_SLOT = ("⟨", "⟩")
+SLOT = re.compile(rf"'{TEXT_SLOT[0]}\d+{TEXT_SLOT[1]}'|{NUMBER_SLOT}\d{{4}}")
+HIDDEN = "…"
+BEFORE_VALUES = frozenset(
+    ("=", "<", ">", "<=", ">=", "<>", "!=", "==", "between", "and", "like", "ilike", "limit", "offset")
+)
+OPENING, CLOSING = ("(", "[", "{"), (")", "]", "}")
+NESTING = frozenset(("case", "not", "interval", "-", "+", "~", "struct", "array", "map"))
+"""Words that can follow each other without end, each within the one before; signs between two values do not nest, but
+counting them as if they did costs nothing in queries that people write.
+"""
+
+
+class Written(NamedTuple):
+    """A value as it is written: a number, or a text without its quotes."""
+
+    is_text: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A statement without the values that it compares with, and these: of lists, all of them in one slot. Its outline
+    has no values at all, so it can be shown.
+    """
+
+    text: str
+    slots: tuple[tuple[Written, ...], ...]
+    outline: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """The shape of all statements that differ in values only: the texts between the values that belong to it, which
+    these are, and which values each slot has.
+    """
+
+    texts: tuple[str, ...]
+    kept: tuple[int, ...]
+    slots: tuple[tuple[int, ...], ...]
+
+    @property
+    def outline(self) -> str:
+        """The shape without the values that belong to it, too."""
+        return SLOT.sub(HIDDEN, HIDDEN.join(self.texts))
+
+    def text(self, values: Sequence[str]) -> str:
+        """The shape of a statement that has some values."""
+        found = [self.texts[0]]
+        for at, after in zip(self.kept, self.texts[1:], strict=True):
+            found += [values[at], after]
+        return "".join(found)
+
+
+class TooLarge(Exception):
+    """A statement that is not parsed, and why."""
+
+
+def slot_of(text: str) -> int | None:
+    """The slot that a number or text of a parsed shape stands for; None if it is itself."""
+    if text.startswith(NUMBER_SLOT) and len(text) == len(NUMBER_SLOT) + 4:
+        return int(text[len(NUMBER_SLOT) :])
+    opening, closing = TEXT_SLOT
+    inner = text[1:-1]
+    return int(inner) if text[:1] == opening and text[-1:] == closing and inner.isdecimal() else None
+
+
+class _Shaper:
+    """Takes values out of statements of one way of quoting."""
+
+    def __init__(self, quoting: Quoting, text_quotes: str) -> None:
+        # What is never closed goes on to the end, so that no text is looked through twice.
+        inner = r"(?:[^Q\\]|\\[\s\S]|QQ)*+(?:Q|\Z)" if quoting.backslash else r"(?:[^Q]|QQ)*+(?:Q|\Z)"
+        texts = [re.escape(quote) + inner.replace("Q", re.escape(quote)) for quote in text_quotes]
+        names = [
+            rf"{re.escape(opening)}[^{re.escape(closing)}]*+(?:{re.escape(closing)}|\Z)"
+            for opening, closing in quoting.closing.items()
+            if opening not in text_quotes
+        ]
+        self.backslash = quoting.backslash
+        number = r"\d++(?:\.\d*+)?+(?:[eE][+-]?\d++)?+(?![\w])|\.\d++(?![\w])"
+        comment = rf"(?:{quoting.remark})[^\n]*+|/\*(?:[\s\S]*?\*/|[\s\S]*+)"
+        self.values = re.compile(rf"({'|'.join([*texts, *names])}|{comment}|(?<![\w.@:$#])(?:{number}))")
+        self.text_quotes = text_quotes
+        self.plans: dict[str, _Plan | TooLarge] = {}
+        self.pattern = re.compile(
+            rf"(?P<skip>\s++|{comment})|(?P<text>{'|'.join(texts)})|(?P<name>{'|'.join(names) or '(?!)'})"
+            rf"|(?P<number>{number})"
+            r"|(?P<word>[^\W\d]\w*+|[@:$#]\w++)|(?P<sign><=|>=|<>|!=|==|::|\|\||->|[\s\S])"
+        )
+
+    def shape(self, text: str) -> Shape:
+        """The shape of a statement.
+
+        Raises:
+            TooLarge: It has too many words, or they are nested too deeply to be parsed.
+        """
+        pieces = self.values.split(text.replace(KEPT, " "))
+        is_value = [piece[0] in self.text_quotes or piece[0] in DIGITS for piece in pieces[1::2]]
+        values = [piece for piece, is_one in zip(pieces[1::2], is_value, strict=True) if is_one]
+        pieces[1::2] = [
+            ("\x01" if piece[0] in self.text_quotes else "\x02") if is_one else piece
+            for piece, is_one in zip(pieces[1::2], is_value, strict=True)
+        ]
+        if values and values[-1][0] in self.text_quotes and (len(values[-1]) < 2 or values[-1][-1] != values[-1][0]):
+            raise TooLarge("a quote is never closed")
+        key = "".join(pieces)
+        plan = self.plans.get(key)
+        if plan is None:
+            plan = self.plan(text.replace(KEPT, " "), values)
+            if len(self.plans) < MOST_PLANS:
+                self.plans[key] = plan
+        if isinstance(plan, TooLarge):
+            raise plan
+        slots = tuple(tuple(self.written(values[at]) for at in slot) for slot in plan.slots)
+        return Shape(plan.text(values), slots, plan.outline)
+
+    def plan(self, text: str, values: list[str]) -> _Plan | TooLarge:
+        """The plan of a statement, which has these values."""
+        words: list[str] = []
+        slots: list[list[int]] = []
+        nesting, at, kept, end = _Nesting(), -1, [], -1
+        for found in self.pattern.finditer(text):
+            kind, word = found.lastgroup, found.group()
+            if kind == "skip":
+                continue
+            mark = ""  # the letter before a quote that says what the text is; N says nothing more
+            if kind == "text" and end == found.start() and len(words[-1]) == 1:
+                mark = words.pop().lower().replace("n", "")
+            end = found.end() if kind == "word" else -1
+            if kind in ("text", "number"):
+                nesting.chain, at = 0, at + 1
+                if at >= len(values) or values[at] != word:
+                    return TooLarge("its quotes cannot be told apart")
+                if not mark and self.joins_list(words, slots, values, at):
+                    continue
+                if not mark and _is_value(words) and len(slots) < MOST_WORDS:
+                    words.append(_slot(len(slots), is_text=kind == "text"))
+                    slots.append([at])
+                    continue
+                word = mark + KEPT
+                kept.append(at)
+            elif not nesting.passes(word):
+                return TooLarge(f"it is nested more than {DEEPEST} deep")
+            words.append(word)
+            if len(words) > MOST_WORDS:
+                return TooLarge(f"it has more than {MOST_WORDS:,} words")
+        return _Plan(tuple(" ".join(words).split(KEPT)), tuple(kept), tuple(map(tuple, slots)))
+
+    def written(self, value: str) -> Written:
+        """A value without its quotes."""
+        is_text = value[0] in self.text_quotes
+        return Written(is_text, self.plain(value) if is_text else value)
+
+    def plain(self, quoted: str) -> str:
+        """A text without its quotes."""
+        quote, inner = quoted[0], quoted[1:-1]
+        inner = inner.replace(quote * 2, quote)
+        return re.sub(r"\\([\s\S])", r"\1", inner) if self.backslash else inner
+
+    def joins_list(self, words: list[str], slots: list[list[int]], values: list[str], at: int) -> bool:
+        """Whether a value is the next of a list after IN, all of which are one slot."""
+        if len(words) < 4 or words[-1] != "," or words[-3] != "(" or words[-4].lower() != "in":
+            return False
+        slot = slot_of(words[-2].strip("'"))
+        if slot is None or slot != len(slots) - 1:
+            return False
+        if (values[slots[slot][0]][0] in self.text_quotes) != (values[at][0] in self.text_quotes):
+            return False
+        slots[slot].append(at)
+        words.pop()
+        return True
+
+
+class _Nesting:
+    """How deep a place of a statement is."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.cases = 0
+        self.chain = 0
+
+    def passes(self, word: str) -> bool:
+        """Go on by a word or sign; whether it is not too deep there."""
+        lowered = word.lower()
+        if word in OPENING:
+            self.depth += 1
+        elif word in CLOSING:
+            self.depth = max(0, self.depth - 1)
+        elif lowered == "case":
+            self.cases += 1
+        elif lowered == "end":
+            self.cases = max(0, self.cases - 1)
+        self.chain = self.chain + 1 if lowered in NESTING or word in OPENING else 0
+        return max(self.depth + self.cases, self.chain) <= DEEPEST
+
+
+def _is_value(words: list[str]) -> bool:
+    """Whether a value that stands after these words is compared with: x = 5, x > -5, x > DATE '2020-01-01', x IN (5."""
+    at = len(words) - 1
+    if at > 0 and words[at] == "-":
+        at -= 1
+    if at > 0 and words[at].lower() in ("date", "timestamp"):
+        at -= 1
+    elif at > 1 and words[at] == "(" and words[at - 1].lower() == "cast":
+        at -= 2
+    if at < 0:
+        return False
+    word = words[at].lower()
+    return word in BEFORE_VALUES or (word == "(" and at > 0 and words[at - 1].lower() == "in")
+
+
+def _slot(number: int, *, is_text: bool) -> str:
+    return f"'{TEXT_SLOT[0]}{number}{TEXT_SLOT[1]}'" if is_text else f"{NUMBER_SLOT}{number:04d}"
+
+
+def shaper(quoting: Quoting, text_quotes: str) -> _Shaper:
+    """What takes values out of statements.
+
+    Args:
+        quoting: How texts and names are quoted.
+        text_quotes: Those of the quotes that hold texts.
+    """
+    return _Shaper(quoting, text_quotes)
