@@ -18,7 +18,7 @@ import polars as pl
 from sklearn.tree import DecisionTreeClassifier
 
 from anonfit import KAnonymousTreeClassifier
-from anonfit.experiments.datasets_adult import ADULT_TAXONOMIES
+from anonfit_papers.datasets_adult import ADULT_TAXONOMIES
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from tables import ADULT, base_table, blow_up

@@ -23,12 +23,12 @@ from anonfit.algorithms.refining import refine
 from anonfit.criteria.purpose import Purpose
 from anonfit.criteria.targets import ClassTarget
 from anonfit.engines.memory.engine import grow
-from anonfit.experiments.blow_up import blow_up, random_requirements
-from anonfit.experiments.datasets_adult import ADULT_TAXONOMIES, complete_adult
 from anonfit.tables.codebook import code_column
 from anonfit.tables.coded import CodedTable
 from anonfit.tables.schema import Column, ColumnType, Role, Split
 from anonfit.tables.taxonomy import Taxonomy
+from anonfit_papers.blow_up import blow_up, random_requirements
+from anonfit_papers.datasets_adult import ADULT_TAXONOMIES, complete_adult
 
 __all__ = ["HEADING", "measure_refining", "refining_section"]
 

@@ -59,7 +59,7 @@ def base_table() -> tuple[str, pl.DataFrame, tuple[str, ...]]:
             if name in ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
         ]
         return "UCI Adult", rows.with_columns(pl.col(numbers).cast(pl.Int64)).drop_nulls(), QUASI_IDENTIFIERS
-    from anonfit.experiments.population import hospital
+    from anonfit.demo.population import hospital
 
     patients = hospital(45_000).drop_nulls().drop("patient_id")
     rng = np.random.default_rng(1)

@@ -14,7 +14,7 @@ from adult_trees import TOP, adult, coded_adult
 
 from anonfit.algorithms.refinements import Refined, Requirement
 from anonfit.errors import DataError
-from anonfit.experiments.purpose_tables import data_folder
+from anonfit_papers.purpose_tables import data_folder
 from refined_tables import refine
 
 

@@ -19,8 +19,8 @@ import polars as pl
 import pytest
 
 from anonfit.cli import reproducing
-from anonfit.experiments.datasets import FETCHED, is_there
-from anonfit.experiments.purpose_tables import BESIDE, VARIABLE, data_folder
+from anonfit_papers.datasets import FETCHED, is_there
+from anonfit_papers.purpose_tables import BESIDE, VARIABLE, data_folder
 
 
 def anonfit(*words: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:

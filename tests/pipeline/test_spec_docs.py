@@ -13,8 +13,8 @@ import polars as pl
 import pytest
 
 from anonfit import api
+from anonfit.demo.population import hospital
 from anonfit.errors import SpecError
-from anonfit.experiments.population import hospital
 from anonfit.privacy.catalogue import MODELS
 from anonfit.spec.model import model as spec
 from anonfit.spec.parse import CRITERIA, parse_spec, spec_of

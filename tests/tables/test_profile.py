@@ -10,8 +10,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from anonfit.demo.population import HOSPITAL_ROLES, hospital
 from anonfit.errors import DataError
-from anonfit.experiments.population import HOSPITAL_ROLES, hospital
 from anonfit.tables.profile import ColumnProfile, ColumnProposal, Proposal, profile, propose
 from anonfit.tables.profile_names import meaning_of, words_of
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anonfit.demo.population import HOSPITAL_ROLES, hospital
 from anonfit.errors import DataError
-from anonfit.experiments.population import HOSPITAL_ROLES, hospital
 from anonfit.tables.profile import Proposal, proposal_toml, propose
 
 ROLES = {

@@ -10,9 +10,9 @@ import pytest
 
 from anonfit import Infeasible, KAnonymousTreeClassifier
 from anonfit.errors import DataError
-from anonfit.experiments.datasets import ADULT
-from anonfit.experiments.datasets_adult import ADULT_COLUMNS, ADULT_TAXONOMIES, complete_adult
-from anonfit.experiments.purpose_tables import data_folder
+from anonfit_papers.datasets import ADULT
+from anonfit_papers.datasets_adult import ADULT_COLUMNS, ADULT_TAXONOMIES, complete_adult
+from anonfit_papers.purpose_tables import data_folder
 
 NOMINAL = [name for name in ADULT_COLUMNS if name in ADULT_TAXONOMIES]
 PREDICTORS = list(ADULT_COLUMNS[:-1])

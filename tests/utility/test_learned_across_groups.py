@@ -14,13 +14,13 @@ import pytest
 
 import anonfit as af
 from anonfit.errors import Infeasible, SpecError
-from anonfit.experiments.datasets_adult import ADULT_COLUMNS
 from anonfit.metrics.attack import Attack
 from anonfit.metrics.guessing import Guesses, Records, Secret
 from anonfit.metrics.learning import Learned, learn
 from anonfit.release.evidence import attack_made
 from anonfit.report.attack import attack_content
 from anonfit.report.disclosure import Disclosure
+from anonfit_papers.datasets_adult import ADULT_COLUMNS
 from waivers import waived
 
 K = 10

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
 
-from anonfit.experiments.population import hospital
+from anonfit.demo.population import hospital
 from anonfit.tables.coded import CodedColumn, SplitMode
 from anonfit.tables.taxonomy import Taxonomy
 from anonfit.workload import denoising_folds

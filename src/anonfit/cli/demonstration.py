@@ -83,7 +83,7 @@ def _is_demo(spec: Path) -> bool:
 
 def _make(folder: Path, rows: int, seed: int, k: int) -> pl.DataFrame:
     """Write the made-up table, its taxonomies and the spec."""
-    from anonfit.experiments.population import hospital, hospital_taxonomies
+    from anonfit.demo.population import hospital, hospital_taxonomies
 
     if folder.exists() and not _is_demo(folder / "spec.toml") and (not folder.is_dir() or any(folder.iterdir())):
         raise ReleaseError(f"{folder} holds other things than a demo; choose another --out.")

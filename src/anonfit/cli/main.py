@@ -363,13 +363,17 @@ def reproduce(
 
     A run that was stopped goes on where it was.
     """
-    from anonfit.cli.reproducing import list_experiments, reproduce_experiments
+    from importlib.metadata import entry_points
 
-    if not names:
-        list_experiments(as_json=as_json)
-        return
-    reproduce_experiments(
-        names, data=data, out=out, quick=quick, fetched=fetched, archive=archive, docs=docs, as_json=as_json
+    from anonfit.errors import RequestError
+
+    known = entry_points(group="anonfit.commands", name="reproduce")
+    if not known:
+        raise RequestError(
+            "the papers' experiments are a package of their own: install it with pip install ./papers in a checkout."
+        )
+    next(iter(known)).load()(
+        names or (), data=data, out=out, quick=quick, fetched=fetched, archive=archive, docs=docs, as_json=as_json
     )
 
 

@@ -14,9 +14,9 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from anonfit.errors import DataError
-from anonfit.experiments.purpose_tables import data_folder
 from anonfit.release.run import make
 from anonfit.spec.keywords import spec_of_keywords
+from anonfit_papers.purpose_tables import data_folder
 from engines import ENGINES, FAST_ENGINES
 
 NAMES = [

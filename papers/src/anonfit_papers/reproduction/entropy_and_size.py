@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""R20: which figure of a release tells how well a class is predicted from it (figure 9 d–e of KDD 2006)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from anonfit_papers.datasets_tables import census_sources
+from anonfit_papers.reproduction.census_parts import gave_of, learned_parts, rows_told, scale, table
+from anonfit_papers.reproduction.comparing import correlation, rank_correlation
+from anonfit_papers.reproduction.figures import Figure, Line, Panel
+from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Result, Settings
+from anonfit_papers.reproduction.learning import INFOGAIN, MEDIAN, TDS
+
+__all__ = ["ENTROPY_AND_SIZE"]
+
+METHODS = (INFOGAIN, TDS, MEDIAN)
+LEARNER = "j48"
+
+
+def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
+    import polars as pl
+
+    _, _, ks = scale(settings)
+    rows = []
+    for method in METHODS:
+        for k in ks:
+            found = gave_of(settings, gave, method, k)
+            mean = {name: float(np.mean([one[name] for one in found])) for name in (LEARNER, "entropy", "size")}
+            rows.append(
+                {
+                    "method": method,
+                    "k": k,
+                    "accuracy of J48": round(mean[LEARNER], 3),
+                    "conditional entropy": round(mean["entropy"], 4),
+                    "average class size": round(mean["size"], 2),
+                }
+            )
+    shown = pl.DataFrame(rows)
+    accuracy, entropy, size = (shown[name].to_list() for name in shown.columns[2:])
+    by_entropy, by_size = correlation(accuracy, entropy), correlation(accuracy, size)
+    ranks = rank_correlation(accuracy, entropy), rank_correlation(accuracy, size)
+    checks = (
+        Check("accuracy falls with entropy", by_entropy < 0, by_entropy < 0, f"correlation {by_entropy:+.2f}"),
+        Check(
+            "entropy tells more of accuracy than class size",
+            abs(by_entropy) > abs(by_size),
+            abs(by_entropy) > abs(by_size),
+            f"correlation {by_entropy:+.2f} with entropy, {by_size:+.2f} with class size (of ranks {ranks[0]:+.2f}, "
+            f"{ranks[1]:+.2f})",
+        ),
+    )
+
+    def panel(name: str, *, log_x: bool) -> Panel:
+        lines = []
+        for method in METHODS:
+            own = shown.filter(pl.col("method") == method)
+            lines.append(Line(method, own[name].to_list(), own["accuracy of J48"].to_list()))
+        label = name if log_x else f"{name} in bits"
+        return Panel("", label, "test accuracy of J48 in %", tuple(lines), "points", log_x=log_x)
+
+    figure = Figure(
+        f"What tells of accuracy: {table(settings.data).name}, each point one method and k",
+        (panel("conditional entropy", log_x=False), panel("average class size", log_x=True)),
+    )
+    notes = ("Figures of the training folds; accuracy of the test folds; means over folds.", rows_told(settings))
+    return Result(shown, figure, checks, notes)
+
+
+ENTROPY_AND_SIZE = Experiment(
+    "R20",
+    "Conditional entropy and class size",
+    "KDD 2006, figure 9 d–e",
+    ("C5",),
+    "Average class size does not tell how accurate a model will be; the conditional entropy of the class does: low "
+    "entropy means high accuracy.",
+    "The correlation of accuracy with entropy is negative, and stronger than that with average class size.",
+    learned_parts,
+    _judge,
+    census_sources,
+    "The folds, methods and k of R19; test accuracy of J48.",
+)

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures of experiments: plain descriptions, and drawing them as PNG and SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal
+
+from anonfit.errors import MissingPackage
+from anonfit.runtime.files import whole_file
+from anonfit_papers.reproduction.comparing import mean_and_error
+
+__all__ = ["Figure", "Line", "Panel", "draw", "require_drawing"]
+
+# Colours that people with any colour vision can tell apart (Okabe and Ito); a method has the same one everywhere.
+_STYLES: Mapping[str, tuple[str, str]] = {
+    "original": ("#555555", "D"),
+    "InfoGain": ("#0072b2", "o"),
+    "LSD": ("#0072b2", "o"),
+    "Selection": ("#0072b2", "o"),
+    "TDS": ("#d55e00", "s"),
+    "Median": ("#009e73", "^"),
+    "Median, age and salary": ("#e69f00", "v"),
+}
+_OTHERS = (("#cc79a7", "P"), ("#56b4e9", "X"), ("#e69f00", "v"), ("#000000", "*"))
+_INK = "#333333"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One curve, row of bars or cloud of points; `error` is the half height of its error bars."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+    error: Sequence[float] | None = None
+    style: str | None = None
+    """The method whose colour it has; its name if not given."""
+    dashed: bool = False
+
+    @classmethod
+    def of(cls, name: str, x: Sequence[float], trials: Sequence[Sequence[float]], *, style: str | None = None) -> Line:
+        """The means of some trials at each x, with their standard errors; the original is dashed."""
+        found = [mean_and_error(numbers) for numbers in trials]
+        return cls(name, x, [mean for mean, _ in found], [error for _, error in found], style, name == "original")
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One drawing: curves, bars (x counts groups, named by `ticks`), points, or a matrix (each line one row, y its
+    numbers).
+    """
+
+    title: str
+    x: str
+    y: str
+    lines: tuple[Line, ...]
+    kind: Literal["lines", "bars", "points", "matrix"] = "lines"
+    ticks: tuple[str, ...] = ()
+    log_x: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """Some drawings beside each other."""
+
+    title: str
+    panels: tuple[Panel, ...]
+
+
+def require_drawing() -> None:
+    """Refuse to begin where figures cannot be drawn."""
+    if find_spec("matplotlib") is None:
+        raise MissingPackage("matplotlib", "plot", "Drawing figures")
+
+
+def draw(figure: Figure, folder: Path, name: str) -> tuple[Path, Path]:
+    """Draw a figure.
+
+    Args:
+        figure: What is drawn.
+        folder: Where the files are put.
+        name: Their name without an ending.
+
+    Returns:
+        The PNG and the SVG file.
+    """
+    require_drawing()
+    import matplotlib as mpl
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure as Canvas
+
+    count = len(figure.panels)
+    columns = count if count <= 3 else (count + 1) // 2 if count <= 4 else 3
+    rows = -(-count // columns)
+    # Without a date and with names made from a fixed salt the same numbers give the same file.
+    with mpl.rc_context(
+        {"svg.hashsalt": "anonfit", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
+    ):
+        canvas = Canvas(figsize=(max(4.6 * columns, 6.0), 3.5 * rows + 0.9), layout="constrained")
+        FigureCanvasAgg(canvas)
+        axes = canvas.subplots(rows, columns, squeeze=False).ravel()
+        for axis in axes[count:]:
+            axis.set_visible(False)
+        for axis, panel in zip(axes, figure.panels, strict=False):
+            _panel(axis, panel)
+        canvas.suptitle(figure.title, fontsize=11)
+        _legend(canvas, axes[0])
+        paths = folder / f"{name}.png", folder / f"{name}.svg"
+        with whole_file(paths[0]) as new:
+            canvas.savefig(new, dpi=110, metadata={"Software": None})
+        with whole_file(paths[1]) as new:
+            canvas.savefig(new, metadata={"Date": None})
+    return paths
+
+
+def _legend(canvas: Any, axis: Any) -> None:
+    handles, names = axis.get_legend_handles_labels()
+    if names:
+        widest = 5 if canvas.get_figwidth() > 9 else 3
+        canvas.legend(handles, names, loc="outside lower center", ncols=min(len(names), widest), frameon=False)
+
+
+def _panel(axis: Any, panel: Panel) -> None:
+    axis.set_title(panel.title, fontsize=10)
+    axis.set_xlabel(panel.x)
+    axis.set_ylabel(panel.y)
+    if panel.kind == "matrix":
+        _matrix(axis, panel)
+        return
+    others = iter(_OTHERS)
+    for number, line in enumerate(panel.lines):
+        style = _STYLES.get(line.style or line.name) or next(others, _OTHERS[-1])
+        _line(axis, panel, line, number, *style)
+    if panel.ticks:
+        axis.set_xticks(range(len(panel.ticks)), panel.ticks)
+    if panel.log_x:
+        axis.set_xscale("log")
+    if panel.log_x and panel.kind == "lines":
+        places = sorted({x for line in panel.lines for x in line.x})
+        axis.set_xticks(places, [f"{place:g}" for place in places])
+        axis.minorticks_off()
+    if panel.kind == "bars":
+        _cut_off(axis, [y for line in panel.lines for y in line.y])
+    axis.grid(axis="y", color="#dddddd", linewidth=0.6)
+    axis.set_axisbelow(True)
+
+
+def _line(axis: Any, panel: Panel, line: Line, number: int, colour: str, marker: str) -> None:
+    if panel.kind == "bars":
+        width = 0.8 / len(panel.lines)
+        places = [x + (number - (len(panel.lines) - 1) / 2) * width for x in line.x]
+        axis.bar(
+            places,
+            line.y,
+            width * 0.92,
+            yerr=line.error,
+            color=colour,
+            ecolor=_INK,
+            label=line.name,
+            error_kw={"lw": 0.8},
+        )
+    elif panel.kind == "points" and not line.dashed:
+        axis.scatter(line.x, line.y, s=26, color=colour, marker=marker, label=line.name, alpha=0.85)
+    else:
+        pattern = "--" if line.dashed else "-"
+        axis.errorbar(
+            line.x,
+            line.y,
+            yerr=line.error,
+            color=colour,
+            marker=marker,
+            markersize=4.5,
+            linewidth=1.4,
+            linestyle=pattern,
+            elinewidth=0.8,
+            capsize=2,
+            label=line.name,
+        )
+
+
+def _cut_off(axis: Any, heights: Sequence[float]) -> None:
+    """Let bars begin below the lowest one, so that differences can be seen; the axis shows where."""
+    low, high = min(heights), max(heights)
+    axis.set_ylim(max(0.0, low - 0.6 * (high - low) - 1e-9), high + 0.08 * (high - low) + 1e-9)
+
+
+def _matrix(axis: Any, panel: Panel) -> None:
+    numbers = [list(line.y) for line in panel.lines]
+    axis.imshow(numbers, cmap="Blues", aspect="auto")
+    shown = [number for row in numbers for number in row]
+    middle = (min(shown) + max(shown)) / 2
+    for row, line in enumerate(panel.lines):
+        for column, number in enumerate(line.y):
+            colour = "white" if number > middle else _INK
+            axis.text(column, row, f"{number:.1f}", ha="center", va="center", color=colour, fontsize=8)
+        # The bold line of the paper: what is left of it was asked for.
+        asked = len(line.x)
+        axis.plot([asked - 0.5, asked - 0.5], [row - 0.5, row + 0.5], color="black", linewidth=2.2)
+        if row + 1 < len(panel.lines):
+            below = len(panel.lines[row + 1].x)
+            axis.plot([below - 0.5, asked - 0.5], [row + 0.5, row + 0.5], color="black", linewidth=2.2)
+    axis.set_xticks(range(len(panel.ticks)), panel.ticks)
+    axis.set_yticks(range(len(panel.lines)), [line.name for line in panel.lines])

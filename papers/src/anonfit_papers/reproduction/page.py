@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/reproduction.md, made from results that were written: nothing in it is put in by hand."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anonfit.errors import RequestError
+from anonfit.runtime.files import write_file
+from anonfit_papers.reproduction.catalogue import EXPERIMENTS
+from anonfit_papers.reproduction.writing import FIGURE, TABLE, VERDICT, extent
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["write_page"]
+
+_OPENING = """# Reproduction of the papers
+
+This page is made by `anonfit reproduce{names} --docs docs`{quick}; change the experiments, not the page. Each row
+of the first table is one experiment: what the paper claims, and whether our measurement agrees. A claim **holds**
+if all that the paper says was found, **holds within the band** if only what was fixed beforehand as acceptable was
+found, and otherwise **does not hold**, with the numbers that say so.
+
+The papers are *Workload-Aware Anonymization* (LeFevre, DeWitt, Ramakrishnan, KDD 2006; claims C), *Anonymizing
+Classification Data for Privacy Preservation* (Fung, Wang, Yu, TKDE 2007; claims T), a report on weighted anonymization
+for applications (Rangachari, Xiong; claims W) and *k-Anonymous Decision Tree Induction* (Friedman, Schuster, Wolff,
+PKDD 2006; R25 to R29). In the first, regions are learned from training rows only, test rows are recoded by the same
+regions, and the learners are Weka's, as in the paper; [learning.md](learning.md) says how regions become features. TDS
+is top-down refinement for one quasi-identifier ([tdr.md](tdr.md)). In the second, training and test records are masked
+together, as its authors did: the errors tell of its claims, and flatter what a model would do on records that nobody
+has seen. Trees are tested on rows that were not masked ([trees.md](trees.md)).
+"""
+
+
+def write_page(out: Path, docs: Path, *, quick: bool) -> Path:
+    """Write the page of all results of one extent that are there, with their figures beside it.
+
+    Args:
+        out: The folder of all results.
+        docs: The folder of the page.
+        quick: Whether the results of quick runs are shown.
+
+    Returns:
+        The page.
+    """
+    folder = out / extent(quick=quick)
+    found = [
+        json.loads(path.read_text(encoding="utf-8"))
+        for experiment in EXPERIMENTS
+        if (path := folder / experiment.name / VERDICT).is_file()
+    ]
+    if not found:
+        raise RequestError(f"{folder} has no results to show: run the experiments first.")
+    figures = docs / "figures"
+    figures.mkdir(parents=True, exist_ok=True)
+    for one in found:
+        for ending in ("png", "svg"):
+            shutil.copyfile(folder / one["name"] / f"{FIGURE}.{ending}", figures / f"{one['name']}.{ending}")
+    names = " all" if len(found) == len(EXPERIMENTS) else "".join(f" {one['name']}" for one in found)
+    opening = _OPENING.format(names=names, quick=", here with `--quick`: fewer trials and rows" if quick else "")
+    parts = [opening, *_summary(found)]
+    for one in found:
+        parts.extend(_section(one, folder / one["name"]))
+    page = docs / "reproduction.md"
+    write_file(page, "\n".join(parts) + "\n")
+    return page
+
+
+def _summary(found: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    rows = []
+    for one in found:
+        held = sum(check["holds"] for check in one["checks"])
+        link = f"[{one['name']}](#{_anchor(one)})"
+        rows.append(
+            [link, ", ".join(one["claims"]), one["title"], f"**{one['verdict']}**", f"{held} of {len(one['checks'])}"]
+        )
+    yield from _table(["experiment", "claim", "about", "verdict", "checks that hold"], rows)
+    yield ""
+
+
+def _section(found: Mapping[str, Any], folder: Path) -> Iterator[str]:
+    import polars as pl
+
+    yield f"## {_heading(found)}\n"
+    numbers = f"; claim {', '.join(found['claims'])}" if found["claims"] else ""
+    yield f"*{found['paper']}{numbers}.* {found['claim']}\n"
+    yield f"**Verdict: {found['verdict']}.** Accepted band: {found['band']}\n"
+    if found["setting"]:
+        yield f"Setting: {found['setting']}\n"
+    yield f"![{found['title']}](figures/{found['name']}.png)\n"
+    missed = [check for check in found["checks"] if not check["holds"]]
+    if missed:
+        yield "What does not hold as the paper says:\n"
+        yield from (f"- {check['claim']}: {check['found']}" for check in missed)
+        yield ""
+    met = [check for check in found["checks"] if check["holds"]]
+    if met and len(met) <= 12:
+        yield "What holds:\n"
+        yield from (f"- {check['claim']}: {check['found']}" for check in met)
+        yield ""
+    yield from _frame(pl.read_csv(folder / TABLE))
+    yield ""
+    yield from (f"{note}\n" for note in found["notes"])
+
+
+def _heading(found: Mapping[str, Any]) -> str:
+    return f"{found['name']} {found['title']}"
+
+
+def _anchor(found: Mapping[str, Any]) -> str:
+    """How pages of Markdown name the place of a heading."""
+    kept = [letter for letter in _heading(found).lower() if letter.isalnum() or letter in " -"]
+    return "".join(kept).replace(" ", "-")
+
+
+def _frame(frame: pl.DataFrame) -> Iterator[str]:
+    """A table; standard errors stand beside their means."""
+    errors = {name for name in frame.columns if name.endswith(" error")}
+    names = [name for name in frame.columns if name not in errors]
+    rows = []
+    for row in frame.iter_rows(named=True):
+        cells = []
+        for name in names:
+            text = "" if row[name] is None else f"{row[name]:g}" if isinstance(row[name], float) else str(row[name])
+            cells.append(f"{text} ± {row[f'{name} error']:g}" if f"{name} error" in errors else text)
+        rows.append(cells)
+    yield from _table(names, rows)
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    for line in (head, ["---"] * len(head), *rows):
+        yield f"| {' | '.join(line)} |"

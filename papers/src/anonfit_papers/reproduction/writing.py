@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes what came of experiments: a folder for each with its figure, table and verdict, and one summary of all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from anonfit.runtime.files import write_file
+from anonfit_papers.reproduction.figures import draw
+from anonfit_papers.reproduction.frame import Experiment, Result, Settings
+
+__all__ = ["SUMMARY", "extent", "summary_row", "write_result", "write_summary"]
+
+PACKAGES = ("anonfit", "numpy", "polars", "python-weka-wrapper3", "scikit-learn")
+FIGURE, TABLE, VERDICT, SUMMARY = "figure", "table.csv", "verdict.json", "summary"
+
+
+def extent(*, quick: bool) -> str:
+    """The folder of results of one extent: a quick run never stands in for a full one."""
+    return "quick" if quick else "full"
+
+
+def write_result(experiment: Experiment, result: Result, settings: Settings, out: Path) -> Mapping[str, Any]:
+    """Write an experiment's figure, table and verdict.
+
+    Args:
+        experiment: The experiment.
+        result: What came of it.
+        settings: How much was measured.
+        out: The folder of all results.
+
+    Returns:
+        What is in verdict.json.
+    """
+    folder = out / extent(quick=settings.quick) / experiment.name
+    folder.mkdir(parents=True, exist_ok=True)
+    draw(result.figure, folder, FIGURE)
+    write_file(folder / TABLE, result.table.write_csv())
+    found = {
+        "name": experiment.name,
+        "title": experiment.title,
+        "paper": experiment.paper,
+        "claims": list(experiment.claims),
+        "claim": experiment.claim,
+        "band": experiment.band,
+        "setting": experiment.setting,
+        "extent": extent(quick=settings.quick),
+        "verdict": str(result.verdict),
+        "why": result.why,
+        "checks": [
+            {"claim": one.claim, "holds": one.holds, "within_band": one.within_band, "found": one.found}
+            for one in result.checks
+        ],
+        "notes": list(result.notes),
+        "versions": _versions(),
+    }
+    write_file(folder / VERDICT, json.dumps(found, ensure_ascii=False, indent=1) + "\n")
+    return found
+
+
+def _versions() -> dict[str, str]:
+    """The packages that numbers may depend on, those that are there."""
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def summary_row(found: Mapping[str, Any]) -> dict[str, str]:
+    """The line of an experiment in the summary."""
+    checks = found["checks"]
+    held = sum(one["holds"] for one in checks)
+    return {
+        "name": found["name"],
+        "claims": " ".join(found["claims"]),
+        "title": found["title"],
+        "verdict": found["verdict"],
+        "checks": f"{held} of {len(checks)}",
+        "why": found["why"],
+    }
+
+
+def write_summary(verdicts: Sequence[Mapping[str, Any]], out: Path, *, quick: bool) -> Path:
+    """Write the summary of some experiments as CSV and JSON.
+
+    Args:
+        verdicts: What `write_result` gave for each.
+        out: The folder of all results.
+        quick: Whether they are of a quick run.
+
+    Returns:
+        The CSV file.
+    """
+    import polars as pl
+
+    folder = out / extent(quick=quick)
+    path = folder / f"{SUMMARY}.csv"
+    write_file(path, pl.DataFrame([summary_row(found) for found in verdicts]).write_csv())
+    text = json.dumps(list(verdicts), ensure_ascii=False, indent=1)
+    write_file(path.with_suffix(".json"), text + "\n")
+    return path
