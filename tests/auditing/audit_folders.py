@@ -171,6 +171,8 @@ class Folder:
 
     def write(self, *, sort: bool = True) -> Path:
         """Write everything, hashes last; a fault in the data is hashed with it."""
+        texts = [name for name, dtype in self.data.schema.items() if dtype in (pl.String, pl.Categorical, pl.Enum)]
+        self.manifest["data"].setdefault("texts", texts)
         self.path.mkdir(exist_ok=True)
         data = self.data.sort([name for name in RELEASED if name in self.data.columns]) if sort else self.data
         if self.kind == "csv":
