@@ -202,7 +202,7 @@ def test_a_person_of_the_source_has_a_value_once(tmp_path: Path) -> None:
     raw = folder.raw.with_columns(diagnosis=pl.when(smallest).then(pl.lit("a")).otherwise("diagnosis"))
     raw = raw.with_columns(person=pl.when(smallest).then(pl.lit("one")).otherwise("person"))
     folder.data = released_rows(raw)
-    promise = {"column": "note", "model": "squared-error", "error": 0}
+    promise = {"column": "note", "model": "squared-error", "error": 0.1}
     folder.spec["privacy"] = {"k": 1, "diversity": [promise]}
     found = audit_release(folder.write(), source=raw)
     notes = sorted(set(raw.filter(smallest)["note"]))
@@ -214,7 +214,7 @@ def test_a_person_of_the_source_has_a_value_once(tmp_path: Path) -> None:
 
 def test_what_the_spec_declares_of_a_column_is_known_to_its_promises(tmp_path: Path) -> None:
     folder = Folder(tmp_path / "release", kind="csv")
-    promise = {"column": "note", "model": "t-closeness", "t": 1}
+    promise = {"column": "note", "model": "t-closeness", "t": 0.99}
     folder.spec["privacy"]["diversity"] = [promise]
     assert asked(audit_release(folder.write()), promise).settings == {"distance": "ordered"}
     folder.spec["columns"]["note"]["type"] = "nominal"

@@ -51,10 +51,10 @@ def test_where_nothing_is_asked_there_are_figures_and_no_verdict(tmp_path: Path)
 
 
 def test_what_was_asked_is_named_beside_whether_it_is_met(tmp_path: Path) -> None:
-    words: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": {"ill": {"model": "distinct-l", "l": 1}}}
+    words: dict[str, Any] = {"quasi_identifiers": ["age"], "sensitive": {"ill": {"model": "beta-likeness", "beta": 3}}}
     found = audit(FILE, k=3, **words)
-    assert found.verdict[:2] == ("Asked and missed: k = 3 of age (found 2).", "Asked and met: distinct-l 1 of ill.")
-    assert audit(FILE, k=2, **words).verdict[0] == "Asked and met: k = 2 of age; distinct-l 1 of ill."
+    assert found.verdict[:2] == ("Asked and missed: k = 3 of age (found 2).", "Asked and met: beta-likeness 3 of ill.")
+    assert audit(FILE, k=2, **words).verdict[0] == "Asked and met: k = 2 of age; beta-likeness 3 of ill."
     FILE.write_csv(tmp_path / "file.csv")
     for k, status in (("2", 0), ("3", 1), ("0", 2)):
         assert run(str(tmp_path / "file.csv"), "--quasi-identifiers", "age", "--k", k).exit_code == status

@@ -416,8 +416,9 @@ def _end(_number: int, _frame: FrameType | None) -> None:
 
 def main() -> None:
     """Run the command line; every error becomes one text and an exit status."""
-    from anonfit.cli.showing import show_failure, show_usage
+    from anonfit.cli.showing import outlive_readers, show_failure, show_usage
 
+    outlive_readers()
     signal.signal(signal.SIGTERM, _end)
     logging.getLogger().addHandler(logging.NullHandler())  # what libraries log of an interrupt is nothing for people
     as_json = "--json" in sys.argv
