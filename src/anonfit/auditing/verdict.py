@@ -49,6 +49,9 @@ def _of_claims(audit: Audit) -> Iterator[str]:
     else:
         names = _several(_words(one, audit) for one in faults)
         yield f"Whether the release holds what it claims ({claims}) was not checked in full: {names}."
+    if audit.not_recounted:
+        told = ", ".join(audit.not_recounted).replace("_", " ")
+        yield f"Not recounted were those figures of its report that do not follow from the folder: {told}."
 
 
 def _of_nobody(audit: Audit) -> Iterator[str]:
