@@ -64,11 +64,24 @@ if TYPE_CHECKING:
     from anonfit.engines.spark.engine import SparkEngine
     from anonfit.workload.selections import AskedSelections
 
-__all__ = ["engine_for", "make_outside", "opened", "refuse_only_memory", "spill_place"]
+__all__ = ["REASONS", "engine_for", "make_outside", "opened", "refuse_only_memory", "spill_place"]
 
 
 LEAST_MEMORY = 256 * 2**20
 """What an engine is given at least, if nothing is said."""
+
+
+MAY_NOT_FIT = "the table may not fit in memory, but "
+SPARK, KNOWN, FITS, NO_DUCKDB, LARGE = (
+    "the table is a DataFrame of Spark",
+    "the table is in memory already, or its size is not known",
+    "the table fits in memory",
+    f"{MAY_NOT_FIT}the package duckdb is not installed",
+    "the table does not fit in memory with ease",
+)
+ONLY_HERE = {choice.name: f"{choice.asked} needs the engine 'memory'" for choice in ONLY_MEMORY}
+REASONS = (SPARK, KNOWN, FITS, NO_DUCKDB, LARGE, *(f"{MAY_NOT_FIT}{fault}" for fault in ONLY_HERE.values()))
+"""Why an engine was taken, in words: all that a report may say."""
 
 
 def engine_for(spec: Spec, source: Any) -> tuple[str, str | None]:
@@ -76,17 +89,17 @@ def engine_for(spec: Spec, source: Any) -> tuple[str, str | None]:
     if spec.engine.name != "auto":
         return spec.engine.name, None
     if is_spark(source):
-        return "spark", "the table is a DataFrame of Spark"
+        return "spark", SPARK
     needed = needed_memory(source, [name for name in spec.columns if spec.columns[name].role != Role.IDENTIFIER])
     if needed is None:
-        return "memory", "the table is in memory already, or its size is not known"
+        return "memory", KNOWN
     if needed <= COMFORTABLE * (spec.engine.memory or available_memory()):
-        return "memory", "the table fits in memory"
+        return "memory", FITS
     if find_spec("duckdb") is None or find_spec("pyarrow") is None:
-        return "memory", "the table may not fit in memory, but the package duckdb is not installed"
+        return "memory", NO_DUCKDB
     if faults := _not_outside(spec):
-        return "memory", f"the table may not fit in memory, but {faults[0]}"
-    return "duckdb", "the table does not fit in memory with ease"
+        return "memory", f"{MAY_NOT_FIT}{faults[0]}"
+    return "duckdb", LARGE
 
 
 def _not_outside(spec: Spec) -> list[str]:
@@ -100,7 +113,7 @@ def _not_outside(spec: Spec) -> list[str]:
         "original": spec.output.order == "original",
         "explore": spec.method.criterion == "explore",
     }
-    return [f"{choice.asked} needs the engine 'memory'" for choice in ONLY_MEMORY if asked[choice.name]]
+    return [fault for name, fault in ONLY_HERE.items() if asked[name]]
 
 
 def refuse_only_memory(spec: Spec, engine: str | None = None) -> None:

@@ -15,9 +15,11 @@ from anonfit.auditing.result import Finding
 from anonfit.auditing.settings import Settings, object_of, text_of
 from anonfit.errors import ReleaseError
 
-__all__ = ["Folder", "check_files", "open_folder"]
+__all__ = ["Folder", "check_files", "check_makers", "open_folder"]
 
 _FEWER = re.compile(r"fewer than (\d{1,18})", re.ASCII)
+_VERSION = re.compile(r"unknown|\d[\w.+!-]{0,60}", re.ASCII)
+_ENGINES = ("memory", "duckdb", "spark")
 _DATA = ("data.csv", "data.parquet", "data.arrow")
 _BESIDE = ("recoding.json", "report.json", "report.html")
 _MANIFEST = (
@@ -66,9 +68,7 @@ def open_folder(folder: Path) -> Folder:
             f"The release '{folder.name}' is of a version this audit does not know: use a newer anonfit."
         )
     manifest.known(_MANIFEST)
-    words = {name: manifest.entries.get(name) for name in ("anonfit", "engine", "algorithm")}
-    Settings(words, manifest.label, ReleaseError).plain(words, ())
-    manifest.part("packages", {}).plain(("anonfit", "polars", "numba", "numpy"), ())
+    check_makers(manifest)
     data, rows, files = manifest.part("data"), manifest.part("rows"), manifest.part("files")
     name = data.known(("file", "rows", "columns", "texts")).get("file", str)
     if name not in _DATA or not (folder / name).is_file() or (folder / name).is_symlink():
@@ -86,6 +86,15 @@ def open_folder(folder: Path) -> Folder:
         files={name: files.get(name, str).lower() for name in _inside(files.entries)},
         manifest=manifest.entries,
     )
+
+
+def check_makers(manifest: Settings) -> None:
+    """What made a release is told by versions and an engine's name; that of the method is held against the report."""
+    manifest.word("engine", _ENGINES, None)
+    packages = manifest.part("packages", {}).known(("anonfit", "polars", "numba", "numpy"))
+    made_by = [manifest.entries.get("anonfit", "unknown"), *packages.entries.values()]
+    if not all(isinstance(one, str) and _VERSION.fullmatch(one) for one in made_by):
+        raise ReleaseError(f"{manifest.label} tells the version of a package that is none.")
 
 
 def _inside(names: Iterable[str]) -> Iterable[str]:

@@ -111,8 +111,7 @@ def _audit_folder(
     folder: Path, spec: Path | None, asked: Mapping[str, Any], *, source: Path | None, other: Path | None
 ) -> Audit:
     """Audit a release folder: what it claims and, apart from that, what --k, --max-risk or a spec ask of it."""
-    from anonfit.auditing import audit_release
-    from anonfit.report.page import report_page
+    from anonfit.folder_audits import audit_release
 
     given = [
         f"--{key.replace('_', '-')}" for key in ("quasi_identifiers", "sensitive", "entity", "count") if asked.get(key)
@@ -128,7 +127,7 @@ def _audit_folder(
         demands = _of_spec(spec, file, {"k": asked["k"]})
     elif asked["k"] is not None:
         words["k"] = asked["k"]
-    return audit_release(folder, demands=demands, source=source, other=other, page=report_page, **words)
+    return audit_release(folder, demands=demands, source=source, other=other, **words)
 
 
 def _number(value: Any) -> str:
