@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from anonfit.api import Release, anonymize, load, run
-    from anonfit.auditing import Audit, TreeAudit, audit, audit_tree
+    from anonfit.auditing import Audit, TreeAudit, audit
     from anonfit.comparing import compare
     from anonfit.errors import (
         AnonfitError,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from anonfit.estimators.region_encoder import RegionEncoder
     from anonfit.evaluation.grid import evaluate
     from anonfit.evaluation.result import Evaluation
-    from anonfit.folder_audits import audit_release
+    from anonfit.folder_audits import audit_release, audit_tree
     from anonfit.recoding.recoding import Recoding
     from anonfit.spec import Spec
     from anonfit.spec_reading import parse_spec, read_spec
@@ -108,7 +108,7 @@ _HOMES = {
     "anonymize": "anonfit.api",
     "audit": "anonfit.auditing",
     "audit_release": "anonfit.folder_audits",
-    "audit_tree": "anonfit.auditing",
+    "audit_tree": "anonfit.folder_audits",
     "compare": "anonfit.comparing",
     "evaluate": "anonfit.evaluation.grid",
     "load": "anonfit.api",

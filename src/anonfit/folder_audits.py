@@ -8,10 +8,10 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from anonfit.auditing import release_folder
-from anonfit.retelling import retold
+from anonfit.auditing import release_folder, trees
+from anonfit.retelling import retold, retold_tree
 
-__all__ = ["audit_release"]
+__all__ = ["audit_release", "audit_tree"]
 
 Words = ParamSpec("Words")
 Found = TypeVar("Found")
@@ -28,3 +28,4 @@ def _lent(audit: Callable[Words, Found], **code: Callable[..., Any]) -> Callable
 
 
 audit_release = _lent(release_folder.audit_release, retell=retold)
+audit_tree = _lent(trees.audit_tree, retell=retold_tree)

@@ -23,13 +23,17 @@ from anonfit.recoding.storage import read_recoding
 from anonfit.report.asking import GIVEN_MODEL, Aim
 from anonfit.report.content import following
 from anonfit.report.page import report_page
+from anonfit.report.tree_picture import drawn_svg
+from anonfit.report.tree_text import drawn_text
+from anonfit.report.trees import TreeFacts, asked_of_tree, tree_content
 from anonfit.spec import Spec
 from anonfit.spec_reading import public_spec
 from anonfit.strict_json import Damaged, Part
 from anonfit.tables.schema import Role
+from anonfit.trees.storage import read_model
 from anonfit.workload.request import TargetRequest, Workload
 
-__all__ = ["retold", "spec_of_manifest"]
+__all__ = ["retold", "retold_tree", "spec_of_manifest"]
 
 Json = Mapping[str, Any]
 
@@ -57,6 +61,31 @@ def retold(folder: Path, manifest: Json, report: Json) -> tuple[Json, str]:
         told["measured_on"] = drawn_content(drawn["rows"], drawn["of"])
     told |= following(told, schema, recoding.columns)
     return told, report_page(told)
+
+
+def retold_tree(folder: Path, manifest: Json, report: Json) -> tuple[Json, dict[str, str]]:
+    """The audit.json of a tree with everything told anew that follows from the rest and from the folder, and the
+    drawings of the tree by the names of their files.
+    """
+    tree, tables = read_model(folder / "model.json"), manifest["spec"]
+    asked = asked_of_tree(
+        tree,
+        k=tables["privacy"]["k"],
+        diversity=[
+            _demand(*both) for both in zip(report["asked"]["diversity"], tables["privacy"]["diversity"], strict=True)
+        ],
+        max_confidence=tables["privacy"]["max_confidence"],
+        variant=tables["method"]["variant"],
+        cut_points=tables["method"]["cut_points"],
+    )
+    told = tree_content(TreeFacts(tree, asked, 0, 0, 0, report["audit"])) | {"rows": report["rows"]}
+    return told, {"tree.txt": drawn_text(tree), "tree.svg": drawn_svg(tree)}
+
+
+def _demand(told: Json, claimed: Json) -> dict[str, Any]:
+    """A demand as it is claimed; a manifest also says by what distance it is measured, where that was not asked."""
+    beside = {"distance", "taxonomy", "order"} - set(told)
+    return {name: value for name, value in claimed.items() if name not in beside}
 
 
 def _workload(spec: Spec, asked: Json) -> Workload:

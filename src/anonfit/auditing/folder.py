@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from anonfit.auditing.result import Finding
 from anonfit.auditing.settings import Settings, object_of, text_of
 from anonfit.errors import ReleaseError
 
-__all__ = ["Folder", "check_files", "check_makers", "open_folder"]
+__all__ = ["Folder", "check_files", "check_makers", "files_as_stated", "json_of", "open_folder"]
 
 _FEWER = re.compile(r"fewer than (\d{1,18})", re.ASCII)
 _VERSION = re.compile(r"unknown|\d[\w.+!-]{0,60}", re.ASCII)
@@ -56,11 +56,9 @@ class Folder:
 
 def open_folder(folder: Path) -> Folder:
     """Read manifest.json and recoding.json; what they say is checked to be of the right kind."""
-    manifest = Settings(_json(folder, "manifest.json"), f"the manifest of '{folder.name}'", ReleaseError)
+    manifest = Settings(json_of(folder, "manifest.json"), f"the manifest of '{folder.name}'", ReleaseError)
     if manifest.entries.get("format") == "anonfit tree release":
-        raise ReleaseError(
-            f"'{folder.name}' holds a tree, not a table; in Python, anonfit.audit_tree(folder, data) audits it."
-        )
+        raise ReleaseError(f"'{folder.name}' holds a tree, not a table; anonfit.audit_tree(folder, data) audits it.")
     if manifest.entries.get("format") != "anonfit release":
         raise ReleaseError(f"The manifest of '{folder.name}' is not that of an anonfit release.")
     if manifest.get("version", int) != 1:
@@ -77,7 +75,7 @@ def open_folder(folder: Path) -> Folder:
         folder,
         folder / name,
         spec=manifest.get("spec", dict),
-        recoding=_json(folder, "recoding.json"),
+        recoding=json_of(folder, "recoding.json"),
         columns=data.texts("columns"),
         texts=data.texts("texts", ()),
         released=(rows.get("released", int), data.get("rows", int)),
@@ -105,7 +103,8 @@ def _inside(names: Iterable[str]) -> Iterable[str]:
         yield name
 
 
-def _json(folder: Path, name: str) -> dict[str, Any]:
+def json_of(folder: Path, name: str) -> dict[str, Any]:
+    """The object of a JSON file that is in a folder itself."""
     try:
         if (folder / name).is_symlink():
             raise ValueError("leads out of the folder")
@@ -126,10 +125,14 @@ def _few_or_exact(rows: Settings, name: str) -> int | range:
 
 
 def check_files(folder: Folder) -> list[Finding]:
-    """The folder holds the files of a release, unchanged, and no others, whether the manifest lists these or not."""
-    needed = (folder.data.name, *_BESIDE)
-    changed = [name for name in needed if _digest(folder.path / name) != folder.files.get(name, "")]
-    there = {path.name for path in folder.path.iterdir()} | set(folder.files)
+    """The folder holds the files of a release, unchanged, and no others."""
+    return files_as_stated(folder.path, folder.files, (folder.data.name, *_BESIDE))
+
+
+def files_as_stated(folder: Path, files: Mapping[str, str], needed: Sequence[str]) -> list[Finding]:
+    """A folder holds the files that it needs, with their hashes, and no others, whether these are listed or not."""
+    changed = [name for name in needed if _digest(folder / name) != files.get(name, "")]
+    there = {path.name for path in folder.iterdir()} | set(files)
     others = sorted(there - {*needed, "manifest.json"})
     good, bad = (
         "Files are as the manifest says.",

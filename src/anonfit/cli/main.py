@@ -157,7 +157,7 @@ def apply(
     "anonfit audit other_tool.csv --quasi-identifiers age,sex,zip --sensitive diagnosis --k 5"
 )
 def audit(
-    data: Annotated[Path, typer.Argument(help="A release folder, or any file.")],
+    data: Annotated[Path, typer.Argument(help="A release folder, the folder of a tree, or any file.")],
     spec: Annotated[Path | None, typer.Argument(help="A spec: what the file's columns are, and what is asked.")] = None,
     quasi_identifiers: Annotated[
         str | None, typer.Option("--quasi-identifiers", help="Columns an attacker may know: a,b,c.")
