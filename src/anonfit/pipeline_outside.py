@@ -36,6 +36,7 @@ from anonfit.binding import (
 )
 from anonfit.engines.fitting import COMFORTABLE, needed_memory
 from anonfit.engines.levels.growing import HAND_OVER
+from anonfit.engines.sinking import check_writable
 from anonfit.engines.spark.sources import PARTITION
 from anonfit.engines.spilling import spill_folder
 from anonfit.errors import DataError, SpecError
@@ -150,7 +151,7 @@ def make_outside(
         stage("Reading")
         source = rows_that_stay(source, options, folder) if engine == "spark" else source
         with opened(engine, spec, schema, source, options, folder, threads) as (rows_of, left_out, scan):
-            _check_raw(rows_of, schema)
+            _check_raw(rows_of, spec, schema)
             spec, asked = with_log_outside(spec, schema, rows_of, scan, stage)
             result, written = _grown(rows_of, spec, schema, folder, threads, stage, stopping)
         rows = within_limit(spec, RowCounts(rows_of.read, rows_of.read - rows_of.rows, 0, dropped_persons=left_out))
@@ -246,7 +247,7 @@ def _engine(
     return engine, scan_of(found, missing_texts=texts, without_missing=dropping)
 
 
-def _check_raw(engine: DuckDBEngine | SparkEngine, schema: Schema) -> None:
+def _check_raw(engine: DuckDBEngine | SparkEngine, spec: Spec, schema: Schema) -> None:
     """Refuse raw columns that nearly tell every record apart, unless their release is written."""
     import polars as pl
 
@@ -254,6 +255,7 @@ def _check_raw(engine: DuckDBEngine | SparkEngine, schema: Schema) -> None:
         dtype = engine.schema[column.name]
         if dtype.is_nested() or dtype == pl.Object:
             raise DataError(not_plain(column.name, dtype))
+    check_writable({column.name: engine.schema[column.name] for column in schema.released_raw}, spec.output.format)
     faults = []
     for column in asked_raw(schema) if engine.rows > 1 else ():
         share = engine.distinct_share(column.name)
