@@ -115,7 +115,8 @@ _SHAPES: dict[str, Any] = {
             "column": _column,
             "frequent_label": _label,
             "persons_by_span": [_figures("up_to", "persons")],
-            **_figures("kept", "ruled_out", "at_most", "labels", "frequent_persons"),
+            "records_by_span": [_figures("up_to", "records")],
+            **_figures("kept", "ruled_out", "at_most", "labels", "frequent_persons", "frequent_records"),
         }
     ],
     "partition": {
