@@ -172,7 +172,7 @@ def test_entities_are_needed_for_all_but_different_values(tmp_path: Path) -> Non
     ]
     alone = audit_release(folder.write(), max_risk=0.5)
     assert {one.name: one.met for one in alone.findings if one.met is not True} == dict.fromkeys(
-        ["entities", "k", "entropy-l", "variance", "prosecutor risk"]
+        ["entities", "k", "entropy-l", "variance", "prosecutor risk", "report texts", "report page"]
     )
     assert {one.sentence for one in alone.unchecked if one.name != "entities"} == {
         "Not checked: persons are told apart by their entities, which are only in the source."
