@@ -129,7 +129,7 @@ def write_manifest(path: Path, manifest: dict[str, Any], source: object = None) 
             "rows": {**manifest["rows"], "read": read_rows(manifest["rows"])},
             "columns": column_lines(path, manifest["spec"]["columns"], audit),
             "group_sizes": size_bins(audit, manifest["spec"]),
-            "audit": {**figures, "passed": True, "findings": met},
+            "audit": {**figures, "passed": True, "findings": met, "source": None},
         }
         _write_files(path, {**manifest, "audit": {"passed": True, "findings": met}}, report)
 

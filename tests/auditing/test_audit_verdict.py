@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -177,11 +178,13 @@ def test_a_node_of_a_taxonomy_is_a_name_and_children(tmp_path: Path) -> None:
 # --- reports --------------------------------------------------------------------------------------------------------
 
 
+RAW_ROWS = pl.DataFrame({"age": [20, 21, 50, 51, 70] * 8, "ill": list("abcab") * 8, "sex": list("fm") * 20})
+
+
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    raw = pl.DataFrame({"age": [20, 21, 50, 51, 70] * 8, "ill": list("abcab") * 8, "sex": list("fm") * 20})
     path = tmp_path_factory.mktemp("published") / "release"
-    af.anonymize(raw, quasi_identifiers=["age", "sex"], sensitive=waived("ill"), k=5).save(path)
+    af.anonymize(RAW_ROWS, quasi_identifiers=["age", "sex"], sensitive=waived("ill"), k=5).save(path)
     return path
 
 
@@ -263,6 +266,13 @@ LIES: dict[str, Callable[[dict[str, Any]], Any]] = {
     "the source": lambda report: report["audit"]["source"].update(compared=["p000 is ill"]),
     "labels that were read": lambda report: report["audit"]["labels"]["unreadable"].update(age=7),
 }
+
+
+def test_what_who_audits_brings_is_not_held_against_the_report(published: Path) -> None:
+    found = af.audit_release(published, population=RAW_ROWS, source=RAW_ROWS, other=published, max_risk=0.3)
+    assert [one.name for one in found.missed if one.name.startswith("report")] == []
+    assert found.journalist is not None
+    assert found.joint is not None
 
 
 def finding(report: dict[str, Any], name: str) -> dict[str, Any]:
@@ -348,6 +358,40 @@ def test_a_release_is_accepted_whatever_its_owner_calls_things(
     assert af.audit_release(tmp_path / "release").passed
     assert af.audit_release(tmp_path / "release", source=raw).passed
     assert run(str(tmp_path / "release")).exit_code == 0
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_values_in_rules_are_those_of_the_file(tmp_path: Path, kind: str) -> None:
+    """However a file writes them: rules name values as they are."""
+    days = [datetime(2024, 1, 1 + number % 3, 12) for number in range(60)]
+    raw = pl.DataFrame({
+        "q": [number // 3 for number in range(60)], "truth": [day.day == 1 for day in days], "day": days,
+        "share": [float(day.day) for day in days], "time": [day - days[0] for day in days],
+        "word": [f"k = {day.day}, x" for day in days],
+    })  # fmt: skip
+    if kind == "csv":
+        raw = raw.drop("time")
+    raw.write_parquet(tmp_path / "raw.parquet")
+    roles = "".join(f'[columns.{name}]\nrole = "insensitive"\n' for name in raw.columns[1:])
+    spec = f"""version = 1
+[data]
+source = "raw.parquet"
+[columns.q]
+role = "quasi-identifier"
+{roles}[privacy]
+k = 5
+[workload]
+rules = true
+[output]
+format = "{kind}"
+"""
+    (tmp_path / "spec.toml").write_text(spec, encoding="utf-8")
+    af.run(tmp_path / "spec.toml", tmp_path / "release")
+    assert af.audit_release(tmp_path / "release").passed
+    named = json.loads((tmp_path / "release" / "report.json").read_text(encoding="utf-8"))["rules"]["rules"]
+    assert {one["then"].partition(" ")[0] for one in named} >= {"truth", "day", "share", "word"}
+    lie = rewritten(tmp_path / "release", tmp_path / "lie", lambda it: it["rules"]["rules"][0].update(then="word p000"))
+    assert {"report content"} <= {one.name for one in af.audit_release(lie).missed}
 
 
 def test_what_the_audit_of_a_folder_refuses_is_not_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

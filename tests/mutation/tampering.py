@@ -145,7 +145,7 @@ def forge(p: Planted, source: pl.DataFrame) -> None:
     report, privacy = json.loads((p.path / "report.json").read_text(encoding="utf-8")), p.spec["privacy"]
     told = audit.public(max([privacy["k"], *(one.get("k", 0) for one in privacy.get("quasi_identifiers") or [])]))
     met = [one for one in told["findings"] if one["met"] and one["name"] in (*FINDINGS, "k", *MODELS, "max_confidence")]
-    told |= {"passed": True, "findings": met}
+    told |= {"passed": True, "findings": met, "source": report["audit"]["source"]}
     report["asked"] |= {"k": privacy["k"], "diversity": privacy.get("diversity", [])}
     report["rows"] |= p.manifest["rows"]
     report["audit"] = told

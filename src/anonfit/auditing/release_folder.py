@@ -102,8 +102,7 @@ def audit_release(
     if k is not None:
         lost = found.counted == UNKNOWN_PERSONS
         asked = (k_finding(found.sizes, k, lost=lost, where=", ".join(found.quasi_identifiers)), *asked)
-    usual = _above(found, slice(len(THRESHOLDS)))
-    claims = (*found.findings, *check_report(opened, promise, usual, retell))
+    claims = (*found.findings, *check_report(opened, promise, _as_published(found), retell))
     by_caller = (f"{attacker} risk", "joint cells")
     own = tuple(replace(one, claimed=one.name not in by_caller) for one in claims)
     found = _above(found, slice(len(THRESHOLDS), None))
@@ -124,6 +123,13 @@ def check_published(folder: Path, audit: Audit, retell: Retell) -> tuple[Finding
         *_consent(promise),
         *check_report(opened, promise, audit, retell),
     )
+
+
+def _as_published(found: Audit) -> Audit:
+    """An audit by the usual thresholds, without what another release or a population say: as a report has it."""
+    usual = _above(found, slice(len(THRESHOLDS)))
+    marketer = found.marketer if found.journalist is None else found.prosecutor.average
+    return replace(usual, journalist=None, joint=None, marketer=marketer)
 
 
 def _above(found: Audit, part: slice) -> Audit:

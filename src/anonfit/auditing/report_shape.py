@@ -7,16 +7,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from anonfit.auditing.labels import read_label
 from anonfit.auditing.meanings import Meaning
 from anonfit.auditing.spelling import speller
 
-__all__ = ["NOT_RECOUNTED", "Known", "has_shape"]
+__all__ = ["NOT_RECOUNTED", "Known", "has_shape", "spelled"]
 
 _TOLD = re.compile(r"(all but )?fewer than \d{1,18}( persons)?|not told", re.ASCII)
-_PART = re.compile(r"[<≥] [-+.\de]+|\[[-+.\de]+, [-+.\de]+\)", re.ASCII)
+_PART = re.compile(r"[<≥] [-+.\de]+|\[[-+.\de]+, [-+.\de]+\)|(-?\d+ days?, )?\d+:\d\d:\d\d(\.\d+)?", re.ASCII)
+"""Parts of numbers, and spans and times of day, which files write in many ways."""
 _WORDS = (
     *("classes", "number", "accuracy", "explained variance", "sensitive", "target", "ncp", "wdm"),
     *("order", "date", "time"),
@@ -29,7 +31,7 @@ class Known:
 
     columns: frozenset[str]
     meanings: Mapping[str, Meaning]
-    values: Callable[[str], frozenset[str]]
+    values: Callable[[str], frozenset[str]]  # as `spelled`
 
 
 Check = Callable[[Any, Mapping[str, Any], Known], bool]
@@ -75,9 +77,24 @@ def _item(value: Any, _: Mapping[str, Any], known: Known) -> bool:
         if not value.startswith(f"{name} "):
             continue
         rest, meaning = value[len(name) + 1 :], known.meanings.get(name)
-        if _is_label(rest, meaning) if meaning is not None else _PART.fullmatch(rest) or rest in known.values(name):
+        if (
+            _is_label(rest, meaning)
+            if meaning is not None
+            else _PART.fullmatch(rest) or spelled(rest) in known.values(name)
+        ):
             return True
     return False
+
+
+def spelled(value: object) -> str:
+    """A value as a text, however a file or a report writes it."""
+    text = str(value)
+    for read in (float, datetime.fromisoformat):
+        try:
+            return str(read(text))
+        except ValueError:
+            continue
+    return text.lower() if text in ("True", "False") else text
 
 
 def _told_anew(_: Any, __: Mapping[str, Any], ___: Known) -> bool:

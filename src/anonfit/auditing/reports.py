@@ -24,7 +24,7 @@ from anonfit.auditing.report_figures import (
     figures_told,
     listed_objects,
 )
-from anonfit.auditing.report_shape import NOT_RECOUNTED, Known, has_shape
+from anonfit.auditing.report_shape import NOT_RECOUNTED, Known, has_shape, spelled
 from anonfit.auditing.result import DROPPED, WITHHELD, Audit, Finding
 from anonfit.auditing.settings import object_of, text_of
 
@@ -173,7 +173,7 @@ def _of_shape(told: ToldReport) -> Finding:
     @lru_cache
     def values(name: str) -> frozenset[str]:
         held = open_table(told.folder.data).frame([name])[name].unique().to_list() if name in raw else []
-        return frozenset(str(value) for value in held)
+        return frozenset(map(spelled, held))
 
     known = Known(frozenset(told.promise.roles), told.meanings, values)
     return as_recounted(
