@@ -77,11 +77,9 @@ def _item(value: Any, _: Mapping[str, Any], known: Known) -> bool:
         if not value.startswith(f"{name} "):
             continue
         rest, meaning = value[len(name) + 1 :], known.meanings.get(name)
-        if (
-            _is_label(rest, meaning)
-            if meaning is not None
-            else _PART.fullmatch(rest) or spelled(rest) in known.values(name)
-        ):
+        if meaning is not None and _is_label(rest, meaning):
+            return True
+        if meaning is None and (_PART.fullmatch(rest) or spelled(rest) in known.values(name)):
             return True
     return False
 
