@@ -98,6 +98,8 @@ def _ratio(rng: Random, column: SensitiveColumn, limit: int) -> dict[str, Any]:
     """Recursive diversity with a c above the table's own ratio."""
     least = int(rng.integers(2, max(limit, 2) + 1))
     own = float(make_model(column, "recursive-cl", {"c": 1.0, "l": least}).figure(column.whole))
+    # Where the whole table has too few values no c will do, and none may be infinite.
+    own = min(own, 1e6)
     # A whole number meets ties: as many persons as c times the rest.
     c = float(np.floor(own) + 1) if rng.random() < 0.3 else own * float(rng.uniform(1.01, 4))
     return {"c": c, "l": least}
