@@ -57,7 +57,7 @@ def _number_target(name: str, values: Any) -> NumberTarget:
 def _entropy(values: Any, share: float) -> Guarded:
     """Entropy diversity, asked for as a share of what the whole table has, in nats."""
     column, codes = sensitive_column(pl.Series("sensitive", values), np.ones(len(values), np.int64))
-    whole = float(make_model(column, "entropy-l", {"l": 1.0}).figure(column.whole))
+    whole = float(make_model(column, "entropy-l", {"l": 2.0}).figure(column.whole))
     return Guarded(column, codes, (make_model(column, "entropy-l", {"l": whole**share}),))
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from anonfit.algorithms.trees.nearest import nearest_safe_tree
     from anonfit.api import Release, anonymize, load, run
-    from anonfit.auditing import Audit, TreeAudit, audit, audit_release, audit_tree
+    from anonfit.auditing import Audit, TreeAudit, audit
     from anonfit.errors import (
         AnonfitError,
         AuditFailed,
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from anonfit.evaluation.grid import evaluate
     from anonfit.evaluation.result import Evaluation
     from anonfit.recoding.recoding import Recoding
+    from anonfit.release.folder_audits import audit_release, audit_tree
     from anonfit.spec.model import Spec
     from anonfit.spec.parse import parse_spec, read_spec
     from anonfit.tables.taxonomy import Taxonomy
@@ -106,8 +107,8 @@ _HOMES = {
     "TreeAudit": "anonfit.auditing",
     "anonymize": "anonfit.api",
     "audit": "anonfit.auditing",
-    "audit_release": "anonfit.auditing",
-    "audit_tree": "anonfit.auditing",
+    "audit_release": "anonfit.release.folder_audits",
+    "audit_tree": "anonfit.release.folder_audits",
     "compare": "anonfit.evaluation.comparing",
     "evaluate": "anonfit.evaluation.grid",
     "load": "anonfit.api",

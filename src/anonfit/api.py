@@ -15,8 +15,9 @@ from anonfit.recoding.recoding import Recoding, Unseen
 from anonfit.release.folder import check_free, copy_release
 from anonfit.release.large_tables import released_table
 from anonfit.release.loading import load_folder
-from anonfit.release.publish import audit_made, loaded_spec, public_report, publish_made, require_passed
+from anonfit.release.publish import audit_made, public_report, publish_made, require_passed
 from anonfit.release.result import Later
+from anonfit.release.retelling import spec_of_manifest
 from anonfit.release.run import Made, RowCounts, demands_of, extend, make, schema_of
 from anonfit.report.curve import read_ks
 from anonfit.runtime.interrupting import stoppable
@@ -429,7 +430,7 @@ def load(path: str | Path) -> Release:
         The release, with its data as a polars frame.
     """
     loaded = load_folder(Path(path))
-    spec = loaded_spec(loaded)
+    spec = spec_of_manifest(loaded.manifest["spec"], loaded.recoding)
     rows = RowCounts(len(loaded.table), 0, 0)
     made = Made(spec, schema_of(spec, list(spec.columns)), loaded.table, loaded.recoding, rows)
     return Release(loaded.table, loaded.recoding, loaded.report, made, Path(path).absolute())

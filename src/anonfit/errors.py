@@ -44,6 +44,7 @@ __all__ = [
     "listed",
     "printable",
     "refuse_fork",
+    "refuse_patterns",
 ]
 
 _worked_in: int | None = None
@@ -167,3 +168,13 @@ def listed(values: Iterable[object], limit: int = 5) -> str:
     shown = [repr(_short(str(value))) for value in values]
     rest = len(shown) - limit
     return ", ".join(shown[:limit]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def refuse_patterns(names: Iterable[str]) -> None:
+    """Refuse names of columns that polars takes for a pattern of names: others would be read in their place."""
+    found = [name for name in names if name == "*" or (name.startswith("^") and name.endswith("$"))]
+    if found:
+        raise DataError(
+            f"column names stand for other columns: {listed(found)}; rename them, since '*' and names from '^' to '$' "
+            "are patterns of names."
+        )

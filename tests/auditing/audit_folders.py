@@ -7,12 +7,13 @@ import contextlib
 import hashlib
 import json
 import random
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from anonfit.auditing import audit_release
+from anonfit.auditing import Audit, audit_release
 from anonfit.errors import AnonfitError
 
 ORDER = ["low", "mid", "high"]
@@ -125,10 +126,42 @@ def write_manifest(path: Path, manifest: dict[str, Any], source: object = None) 
                     for one in privacy.get("quasi_identifiers", ())
                 ],
             },
-            "rows": manifest["rows"],
-            "audit": {**figures, "passed": True, "findings": met},
+            "rows": {**manifest["rows"], "read": read_rows(manifest["rows"])},
+            "columns": column_lines(path, manifest["spec"]["columns"], audit),
+            "group_sizes": size_bins(audit, manifest["spec"]),
+            "audit": {**figures, "passed": True, "findings": met, "source": None},
         }
         _write_files(path, {**manifest, "audit": {"passed": True, "findings": met}}, report)
+
+
+def read_rows(rows: dict[str, Any]) -> int | str:
+    """The rows that were read, as far as that may be told."""
+    counts = [rows.get(name, 0) for name in ("released", "withheld", "dropped")]
+    return sum(counts) if all(isinstance(one, int) for one in counts) else f"{counts[0]} or slightly more"
+
+
+def column_lines(path: Path, columns: dict[str, Any], audit: Audit) -> list[dict[str, Any]]:
+    """What a report says of every column."""
+    types = {one["name"]: one["type"] for one in json.loads((path / "recoding.json").read_text("utf-8"))["columns"]}
+    return [
+        {"name": name, "role": column["role"]}
+        | (
+            {"type": types[name], "different": audit.frequent[name].different if name in audit.frequent else None}
+            if column["role"] == "quasi-identifier"
+            else {}
+        )
+        for name, column in columns.items()
+    ]
+
+
+def size_bins(audit: Audit, spec: dict[str, Any]) -> list[dict[str, int]]:
+    """A bin for every size that a group has; of persons with several rows, in multiples of the largest k."""
+    privacy, persons = spec["privacy"], any(column["role"] == "entity" for column in spec["columns"].values())
+    step = max([privacy["k"], *(one.get("k", 0) for one in privacy.get("quasi_identifiers", ()))]) if persons else 1
+    sizes: Counter[int] = Counter()
+    for size, groups in audit.sizes.of_size.items():
+        sizes[size // step * step] += groups
+    return [{"low": size, "high": size, "groups": n, "persons": n * size} for size, n in sorted(sizes.items())]
 
 
 def _write_files(path: Path, manifest: dict[str, Any], report: dict[str, Any]) -> None:
@@ -171,6 +204,8 @@ class Folder:
 
     def write(self, *, sort: bool = True) -> Path:
         """Write everything, hashes last; a fault in the data is hashed with it."""
+        texts = [name for name, dtype in self.data.schema.items() if dtype in (pl.String, pl.Categorical, pl.Enum)]
+        self.manifest["data"].setdefault("texts", texts)
         self.path.mkdir(exist_ok=True)
         data = self.data.sort([name for name in RELEASED if name in self.data.columns]) if sort else self.data
         if self.kind == "csv":

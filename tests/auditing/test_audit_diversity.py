@@ -57,7 +57,7 @@ def test_entropy_of_85_and_15_percent() -> None:
     assert not asked(frame, "entropy-l", l=1.5262).passed
 
 
-@pytest.mark.parametrize("number", [1, 2, 3, 7])
+@pytest.mark.parametrize("number", [2, 3, 7])
 def test_as_many_values_all_as_frequent_have_exactly_that_entropy(number: int) -> None:
     frame = table("abcdefg"[:number] * 3, "abcdefgh" * 5)
     assert asked(frame, "entropy-l", l=number).passed
@@ -70,7 +70,6 @@ def test_recursive_diversity() -> None:
     assert figure(frame, "recursive-cl", c=2, l=3) == 4
     assert asked(frame, "recursive-cl", c=4.01, l=3).passed
     assert not asked(frame, "recursive-cl", c=4, l=3).passed  # less is asked, not as much
-    assert figure(frame, "recursive-cl", c=2, l=1) == pytest.approx(4 / 7)
 
 
 def test_recursive_diversity_needs_l_values() -> None:
@@ -138,7 +137,6 @@ def test_missing_numbers_are_left_out() -> None:
     unknown = numbers([None, None], [0, 10])
     assert figure(unknown, "squared-error", error=1) == figure(unknown, "variance", variance=1) == 0
     assert not asked(unknown, "variance", variance=1e-9).passed
-    assert asked(unknown, "variance", variance=0).passed
 
 
 @pytest.mark.parametrize("shift", [0, 1e6, 1e9, 2**52])
@@ -163,7 +161,7 @@ def test_numbers_far_from_zero(shift: float) -> None:
 def test_numbers_of_every_type(series: pl.Series) -> None:
     frame = pl.DataFrame({"q": [1, 1, 1], "s": series})
     assert figure(frame, "squared-error", error=1) == (0.5 if series.dtype == pl.Boolean else 2)
-    assert figure(frame, "t-closeness", t=1, distance="ordered") == 0
+    assert figure(frame, "t-closeness", t=0.99, distance="ordered") == 0
 
 
 @pytest.mark.parametrize("kind", [pl.Int8, pl.Int16, pl.Int64, pl.Float64])
@@ -181,7 +179,7 @@ def test_salaries_of_li_li_and_venkatasubramanian() -> None:
     """In thousands: {3, 4, 5} of 3 to 11 is 0.375 away, {6, 8, 11} is 0.167."""
     assert figure(SALARIES, "t-closeness", t=0.5) == pytest.approx(0.375)
     one_group_and_the_rest = SALARIES.with_columns(q=pl.col("q") == 1)
-    assert figure(one_group_and_the_rest, "t-closeness", t=1) == pytest.approx(1 / 6)
+    assert figure(one_group_and_the_rest, "t-closeness", t=0.99) == pytest.approx(1 / 6)
     assert asked(SALARIES, "t-closeness", t=0.375).passed
     assert not asked(SALARIES, "t-closeness", t=0.3749).passed
 
@@ -216,20 +214,20 @@ def test_diseases_in_a_taxonomy() -> None:
 
 def test_a_group_under_one_node_is_as_far_as_the_root_is_high() -> None:
     frame = numbers(["flu"] * 3, ["ulcer"] * 3)  # half of the persons move across the root
-    assert figure(frame, "t-closeness", t=1, taxonomy=DISEASES) == pytest.approx(1 / 2)
+    assert figure(frame, "t-closeness", t=0.99, taxonomy=DISEASES) == pytest.approx(1 / 2)
     frame = numbers(["flu"] * 3, ["edema"] * 3)  # across "respiratory": two of three steps up
-    assert figure(frame, "t-closeness", t=1, taxonomy=DISEASES) == pytest.approx(1 / 3)
+    assert figure(frame, "t-closeness", t=0.99, taxonomy=DISEASES) == pytest.approx(1 / 3)
     frame = numbers(["flu"] * 3, ["pneumonia"] * 3)
-    assert figure(frame, "t-closeness", t=1, taxonomy=DISEASES) == pytest.approx(1 / 6)
+    assert figure(frame, "t-closeness", t=0.99, taxonomy=DISEASES) == pytest.approx(1 / 6)
     frame = numbers(["flu"] * 3, [None] * 3)  # missing is under the root
-    assert figure(frame, "t-closeness", t=1, taxonomy=DISEASES) == pytest.approx(1 / 2)
+    assert figure(frame, "t-closeness", t=0.99, taxonomy=DISEASES) == pytest.approx(1 / 2)
 
 
 def test_equal_distances() -> None:
     frame = table("aab", "abb", "ab")
-    assert figure(frame, "t-closeness", t=1) == pytest.approx(2 / 3 - 1 / 2)
+    assert figure(frame, "t-closeness", t=0.99) == pytest.approx(2 / 3 - 1 / 2)
     assert asked(frame, "t-closeness", t=0.17).diversity[0].settings == {"distance": "equal"}
-    assert figure(SALARIES, "t-closeness", t=1, distance="equal") == pytest.approx(2 / 3)
+    assert figure(SALARIES, "t-closeness", t=0.99, distance="equal") == pytest.approx(2 / 3)
     assert figure(table("aaa"), "t-closeness", t=0) == 0
 
 
@@ -237,29 +235,31 @@ def test_the_order_of_words() -> None:
     frame = numbers(["low", "low"], ["mid", "high"])
     order = ["low", "mid", "high"]
     # low 1/2, mid 1/4, high 1/4: (1/2 + 1/4) / 2
-    assert figure(frame, "t-closeness", t=1, order=order) == pytest.approx(3 / 8)
-    assert figure(frame, "t-closeness", t=1, order=["other", *order]) == pytest.approx(3 / 8)  # only values that occur
-    turned = figure(frame, "t-closeness", t=1, order=["mid", "low", "high"])
+    assert figure(frame, "t-closeness", t=0.99, order=order) == pytest.approx(3 / 8)
+    assert figure(frame, "t-closeness", t=0.99, order=["other", *order]) == pytest.approx(
+        3 / 8
+    )  # only values that occur
+    turned = figure(frame, "t-closeness", t=0.99, order=["mid", "low", "high"])
     assert turned == pytest.approx(1 / 4)  # (1/4 + 1/4) / 2
-    assert asked(frame, "t-closeness", t=1, order=order).diversity[0].settings == {"distance": "ordered"}
+    assert asked(frame, "t-closeness", t=0.99, order=order).diversity[0].settings == {"distance": "ordered"}
 
 
 def test_missing_is_the_lowest_of_an_order() -> None:
     frame = numbers([None, None], [5, 7])
-    assert figure(frame, "t-closeness", t=1) == pytest.approx(3 / 8)
+    assert figure(frame, "t-closeness", t=0.99) == pytest.approx(3 / 8)
     assert figure(numbers([None] * 3, [None] * 2), "t-closeness", t=0, distance="ordered") == 0
 
 
 def test_dates_are_ordered_by_time() -> None:
     days = [date(2020, 1, 9), date(2020, 1, 10), date(2019, 12, 31), date(2021, 1, 1)]
     frame = numbers(days[:2], days[2:])
-    wanted = figure(numbers([2, 3], [1, 4]), "t-closeness", t=1)
-    assert figure(frame, "t-closeness", t=1) == pytest.approx(wanted)
+    wanted = figure(numbers([2, 3], [1, 4]), "t-closeness", t=0.99)
+    assert figure(frame, "t-closeness", t=0.99) == pytest.approx(wanted)
     written = frame.with_columns(pl.col("s").dt.strftime("%d.%m.%Y"))
-    settings: dict[str, Any] = {"t": 1, "type": "date", "date_format": "%d.%m.%Y"}
+    settings: dict[str, Any] = {"t": 0.99, "type": "date", "date_format": "%d.%m.%Y"}
     assert figure(written, "t-closeness", **settings) == pytest.approx(wanted)
     assert figure(frame.cast({"s": pl.String}), "t-closeness", **settings) == pytest.approx(wanted)
-    assert figure(frame.cast({"s": pl.String}), "t-closeness", t=1, distance="ordered") == pytest.approx(wanted)
+    assert figure(frame.cast({"s": pl.String}), "t-closeness", t=0.99, distance="ordered") == pytest.approx(wanted)
 
 
 def test_a_taxonomy_over_numbers() -> None:
@@ -275,24 +275,26 @@ def test_a_taxonomy_over_numbers() -> None:
     tree = {"name": "*", "children": [
         {"name": "y", "children": [{"name": "a"}, {"name": "b"}]}, {"name": "o", "children": [{"name": "c"}, {"name": "d"}]},
     ]}  # fmt: skip
-    wanted = figure(words, "t-closeness", t=1, taxonomy=tree)
-    assert figure(frame, "t-closeness", t=1, taxonomy=ages) == pytest.approx(wanted)
+    wanted = figure(words, "t-closeness", t=0.99, taxonomy=tree)
+    assert figure(frame, "t-closeness", t=0.99, taxonomy=ages) == pytest.approx(wanted)
     assert wanted == pytest.approx(1 / 4 * 1 / 2 + 2 / 4)
     with pytest.raises(DataError, match="no leaves"):
-        asked(numbers([19, 60.5], [61, 99]), "t-closeness", t=1, taxonomy=ages)
+        asked(numbers([19, 60.5], [61, 99]), "t-closeness", t=0.99, taxonomy=ages)
 
 
 def test_one_leaf_and_padding() -> None:
-    assert figure(numbers(["a", "a"], ["a", "a"]), "t-closeness", t=1, taxonomy={"name": "a"}) == 0
-    assert figure(numbers(["a", "a"], [None, None]), "t-closeness", t=1, taxonomy={"name": "a"}) == pytest.approx(0.5)
+    assert figure(numbers(["a", "a"], ["a", "a"]), "t-closeness", t=0.99, taxonomy={"name": "a"}) == 0
+    assert figure(numbers(["a", "a"], [None, None]), "t-closeness", t=0.99, taxonomy={"name": "a"}) == pytest.approx(
+        0.5
+    )
     padded = {"name": "*", "children": [{"name": "a", "children": [{"name": "a"}]}, {"name": "b"}]}
-    assert figure(numbers(["a", "a"], ["b", "b"]), "t-closeness", t=1, taxonomy=padded) == pytest.approx(0.5)
+    assert figure(numbers(["a", "a"], ["b", "b"]), "t-closeness", t=0.99, taxonomy=padded) == pytest.approx(0.5)
     pair = {"name": "x", "children": [{"name": "b"}, {"name": "c"}]}
     chain = {"name": "a", "children": [{"name": "a", "children": [{"name": "a"}]}]}
-    settings: dict[str, Any] = {"t": 1, "taxonomy": {"name": "*", "children": [chain, pair]}}
+    settings: dict[str, Any] = {"t": 0.99, "taxonomy": {"name": "*", "children": [chain, pair]}}
     assert figure(numbers(["b", "b"], ["c", "c"]), "t-closeness", **settings) == pytest.approx(1 / 2 * 1 / 2)
     deep = {"name": "*", "children": [{"name": "x", "children": [{"name": "a"}]}, {"name": "b"}, {"name": "c"}]}
-    assert figure(numbers(["c", "c"], ["b", "b"]), "t-closeness", t=1, taxonomy=deep) == pytest.approx(0.5)
+    assert figure(numbers(["c", "c"], ["b", "b"]), "t-closeness", t=0.99, taxonomy=deep) == pytest.approx(0.5)
 
 
 # --- whom the counts are of ---------------------------------------------------------------------------------------
@@ -309,7 +311,7 @@ def test_a_person_has_a_value_once() -> None:
 
 def test_in_the_whole_table_too_a_person_has_a_value_once() -> None:
     frame = pl.DataFrame({"q": [1, 2, 2], "who": ["u", "u", "v"], "s": ["a", "a", "b"]})
-    ask = {"model": "t-closeness", "t": 1}
+    ask = {"model": "t-closeness", "t": 0.99}
     found = audit(frame, quasi_identifiers=["q"], entity="who", sensitive={"s": ask})
     assert found.findings[0].found == pytest.approx(1 / 2)  # a and b have one person each, though a is in two groups
     assert audit(frame, quasi_identifiers=["q"], sensitive={"s": ask}).findings[0].found == pytest.approx(1 / 3)
@@ -380,20 +382,31 @@ def test_every_finding_says_in_a_sentence_what_it_is() -> None:
         assert not any(sign.isdigit() for sign in one.sentence)
 
 
+EMPTY: list[tuple[str, dict[str, float]]] = [
+    ("distinct-l", {"l": 1}),
+    ("entropy-l", {"l": 1 + 1e-9}),
+    ("recursive-cl", {"c": 2, "l": 1}),
+    ("t-closeness", {"t": 1}),
+    ("alpha-k", {"alpha": 1 - 1e-9}),
+    ("squared-error", {"error": 0}),
+    ("variance", {"variance": 0}),
+]
+
+
 @pytest.mark.parametrize(
     ("demand", "words"),
     [
         ({"model": "entropy"}, "entropy-l"),
         ({"l": 3}, "valid: distinct-l"),
-        ({"model": "distinct-l"}, "needs 'l', a number of at least 1"),
-        ({"model": "distinct-l", "l": 0}, "at least 1"),
-        ({"model": "distinct-l", "l": True}, "at least 1"),
-        ({"model": "entropy-l", "l": math.nan}, "at least 1"),
-        ({"model": "entropy-l", "l": "3"}, "at least 1"),
+        ({"model": "distinct-l"}, "needs 'l', a number above 1"),
+        ({"model": "distinct-l", "l": 0}, "above 1"),
+        ({"model": "distinct-l", "l": True}, "above 1"),
+        ({"model": "entropy-l", "l": math.nan}, "above 1"),
+        ({"model": "entropy-l", "l": "3"}, "above 1"),
         ({"model": "recursive-cl", "c": 2}, "'l', a whole number"),
         ({"model": "recursive-cl", "c": 2, "l": 2.5}, "'l', a whole number"),
         ({"model": "recursive-cl", "c": 0, "l": 2}, "'c', a number above 0"),
-        ({"model": "t-closeness", "t": 1.1}, "at most 1"),
+        ({"model": "t-closeness", "t": 1.1}, "below 1"),
         ({"model": "t-closeness", "t": -0.1}, "at least 0"),
         ({"model": "t-closeness", "t": 0.1, "distance": "euclid"}, "unknown 'distance'"),
         ({"model": "t-closeness", "t": 0.1, "distance": "hierarchical"}, "taxonomy"),
@@ -407,8 +420,9 @@ def test_every_finding_says_in_a_sentence_what_it_is() -> None:
         ({"model": "beta-likeness", "beta": 1, "enhanced": "yes"}, "true or false"),
         ({"model": "distinct-l", "l": 2, "enhanced": True}, "unknown setting 'enhanced'"),
         ({"model": "delta-disclosure", "delta": math.inf}, "at least 0"),
-        ({"model": "squared-error", "error": -1}, "at least 0"),
+        ({"model": "squared-error", "error": -1}, "above 0"),
         ({"model": "variance"}, "'variance'"),
+        *(({"model": model, **asked}, "nothing would be asked") for model, asked in EMPTY),
         ({"model": "distinct-l", "l": 2, "column": "t"}, "another column"),
     ],
 )
@@ -443,7 +457,7 @@ def test_sensitive_columns_that_are_no_list_are_refused(sensitive: Any) -> None:
 )
 def test_a_taxonomy_that_is_no_tree_is_refused(tree: Any) -> None:
     with pytest.raises(TaxonomyError, match="column 's'"):
-        asked(table("ab"), "t-closeness", t=1, taxonomy=tree)
+        asked(table("ab"), "t-closeness", t=0.99, taxonomy=tree)
 
 
 @pytest.mark.parametrize(
@@ -451,11 +465,11 @@ def test_a_taxonomy_that_is_no_tree_is_refused(tree: Any) -> None:
     [
         ({"model": "variance", "variance": 1}, "no numbers"),
         ({"model": "squared-error", "error": 1}, "no numbers"),
-        ({"model": "t-closeness", "t": 1, "distance": "ordered"}, "no order that is known"),
-        ({"model": "t-closeness", "t": 1, "order": ["a"]}, "words of its order"),
-        ({"model": "t-closeness", "t": 1, "type": "date"}, "no dates"),
-        ({"model": "t-closeness", "t": 1, "type": "continuous"}, "no numbers"),
-        ({"model": "t-closeness", "t": 1, "taxonomy": {"name": "a"}}, "no leaves"),
+        ({"model": "t-closeness", "t": 0.99, "distance": "ordered"}, "no order that is known"),
+        ({"model": "t-closeness", "t": 0.99, "order": ["a"]}, "words of its order"),
+        ({"model": "t-closeness", "t": 0.99, "type": "date"}, "no dates"),
+        ({"model": "t-closeness", "t": 0.99, "type": "continuous"}, "no numbers"),
+        ({"model": "t-closeness", "t": 0.99, "taxonomy": {"name": "a"}}, "no leaves"),
     ],
 )
 def test_values_that_a_demand_cannot_read_are_refused(settings: dict[str, Any], words: str) -> None:
@@ -471,17 +485,17 @@ def test_infinite_numbers_are_refused() -> None:
 
 def test_demands_on_columns_that_are_not_raw_are_refused() -> None:
     with pytest.raises(DataError, match="Both"):
-        audit(table("ab"), quasi_identifiers=["q"], diversity=[{"column": "q", "model": "distinct-l", "l": 1}])
+        audit(table("ab"), quasi_identifiers=["q"], diversity=[{"column": "q", "model": "distinct-l", "l": 2}])
     with pytest.raises(DataError, match="no column 'x'"):
-        audit(table("ab"), quasi_identifiers=["q"], sensitive={"x": {"model": "distinct-l", "l": 1}})
+        audit(table("ab"), quasi_identifiers=["q"], sensitive={"x": {"model": "distinct-l", "l": 2}})
 
 
 def test_codes_of_a_text_file_stay_texts(tmp_path: Path) -> None:
     pl.DataFrame({"q": ["1"] * 3, "s": ["1", "01", "1.0"]}).write_csv(tmp_path / "codes.csv")
-    assert figure(tmp_path / "codes.csv", "distinct-l", l=1) == 3
-    assert figure(tmp_path / "codes.csv", "distinct-l", l=1, type="continuous") == 1
+    assert figure(tmp_path / "codes.csv", "distinct-l", l=2) == 3
+    assert figure(tmp_path / "codes.csv", "distinct-l", l=2, type="continuous") == 1
     pl.DataFrame({"q": ["1"] * 3, "s": ["1", "2", "10"]}).write_csv(tmp_path / "numbers.csv")
-    by_number = asked(tmp_path / "numbers.csv", "t-closeness", t=1)
+    by_number = asked(tmp_path / "numbers.csv", "t-closeness", t=0.99)
     assert by_number.diversity[0].settings == {"distance": "ordered"}
-    by_name = asked(tmp_path / "numbers.csv", "t-closeness", t=1, type="nominal")
+    by_name = asked(tmp_path / "numbers.csv", "t-closeness", t=0.99, type="nominal")
     assert by_name.diversity[0].settings == {"distance": "equal"}

@@ -62,11 +62,11 @@ def random_table(rng: random.Random, kind: str) -> list[dict[str, Any]]:
 
 def random_demand(rng: random.Random, kind: str) -> dict[str, Any]:
     models = [
-        {"model": "distinct-l", "l": rng.randint(1, 4)},
-        {"model": "entropy-l", "l": rng.choice([1, 1.5, 2, 3.2])},
-        {"model": "recursive-cl", "c": rng.choice([0.5, 1, 2, 3.5]), "l": rng.randint(1, 4)},
+        {"model": "distinct-l", "l": rng.randint(2, 4)},
+        {"model": "entropy-l", "l": rng.choice([1.1, 1.5, 2, 3.2])},
+        {"model": "recursive-cl", "c": rng.choice([0.5, 1, 2, 3.5]), "l": rng.randint(2, 4)},
         {"model": "t-closeness", "t": rng.choice([0.05, 0.2, 0.5]), "distance": "equal"},
-        {"model": "alpha-k", "alpha": rng.choice([0.3, 0.5, 0.8, 1])},
+        {"model": "alpha-k", "alpha": rng.choice([0.3, 0.5, 0.8, 0.99])},
         {"model": "beta-likeness", "beta": rng.choice([0.2, 1, 4])},
         {"model": "beta-likeness", "beta": rng.choice([0.2, 1, 4]), "enhanced": True},
         {"model": "delta-disclosure", "delta": rng.choice([0.2, 1, 3])},
@@ -78,8 +78,8 @@ def random_demand(rng: random.Random, kind: str) -> dict[str, Any]:
     if kind in ("step", "word"):
         models.append({"model": "t-closeness", "t": 0.2, "distance": "hierarchical", "taxonomy": TREE})
     if kind in NUMBERS:
-        models.append({"model": "squared-error", "error": rng.choice([0, 1, 50, 1e9])})
-        models.append({"model": "variance", "variance": rng.choice([0, 1, 50, 1e9])})
+        models.append({"model": "squared-error", "error": rng.choice([0.01, 1, 50, 1e9])})
+        models.append({"model": "variance", "variance": rng.choice([0.01, 1, 50, 1e9])})
     return rng.choice(models)
 
 

@@ -176,7 +176,10 @@ def test_persons_of_a_release_are_not_checked_without_the_source(release: Path) 
     run = CliRunner()
     alone = run.invoke(app, ["audit", str(release)])
     assert alone.exit_code == 1
-    assert "(k = 3 of age; alpha-k (alpha = 0.6) of illness) was not checked in full" in alone.output
+    assert (
+        "(k = 3 of age (persons told apart by 'who'); alpha-k (alpha = 0.6) of illness) was not checked in full"
+        in alone.output
+    )
     assert "not checked: k: give --source DATA; persons are told apart by their entities" in alone.output
     assert "not checked: illness: alpha-k: give --source DATA" in alone.output
     sizes = next(line for line in alone.stdout.splitlines() if line.strip().startswith("smallest group"))
@@ -189,6 +192,9 @@ def test_persons_of_a_release_are_not_checked_without_the_source(release: Path) 
 def test_persons_of_a_release_are_counted_with_the_source(release: Path) -> None:
     found = CliRunner().invoke(app, ["audit", str(release), "--source", "source.parquet"])
     assert found.exit_code == 0
-    assert "The release holds what it claims: k = 3 of age; alpha-k (alpha = 0.6) of illness." in found.stdout
+    assert (
+        "The release holds what it claims: k = 3 of age (persons told apart by 'who'); alpha-k (alpha = 0.6) of illness."
+        in found.stdout
+    )
     assert "k = 3" in found.output
     assert "in persons:" in found.output

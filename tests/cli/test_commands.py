@@ -89,6 +89,25 @@ def test_results_go_to_standard_output_and_progress_to_standard_error(folder: Pa
     assert "200 rows" in result.stdout
 
 
+def unread(*words: str, folder: Path) -> int:
+    """The exit status where nobody reads standard output or standard error."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-c", "from anonfit.cli.main import main; main()", *words]
+    try:
+        return subprocess.run(command, cwd=folder, stdout=writer, stderr=writer).returncode
+    finally:
+        os.close(writer)
+
+
+def test_a_pipe_that_nobody_reads_changes_no_exit_status(folder: Path) -> None:
+    assert unread("run", "spec.toml", "--out", "release", folder=folder) == 0
+    assert (folder / "release" / "manifest.json").exists()
+    assert unread("audit", "release", "--json", folder=folder) == 0
+    assert unread("audit", "people.csv", "--quasi-identifiers", "age,sex", "--k", "50", folder=folder) == 1
+    assert unread("run", "nowhere.toml", folder=folder) == 2
+
+
 @pytest.mark.parametrize("as_json", [False, True])
 def test_formulas_in_a_text_file_are_told_on_standard_error(
     folder: Path, capsys: pytest.CaptureFixture[str], as_json: bool

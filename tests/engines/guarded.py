@@ -96,8 +96,10 @@ def _between(rng: Random, strictest: float, loosest: float) -> float:
 
 def _ratio(rng: Random, column: SensitiveColumn, limit: int) -> dict[str, Any]:
     """Recursive diversity with a c above the table's own ratio."""
-    least = int(rng.integers(1, limit + 1))
+    least = int(rng.integers(2, max(limit, 2) + 1))
     own = float(make_model(column, "recursive-cl", {"c": 1.0, "l": least}).figure(column.whole))
+    # Where the whole table has too few values no c will do, and none may be infinite.
+    own = min(own, 1e6)
     # A whole number meets ties: as many persons as c times the rest.
     c = float(np.floor(own) + 1) if rng.random() < 0.3 else own * float(rng.uniform(1.01, 4))
     return {"c": c, "l": least}
@@ -109,10 +111,10 @@ def _parameters(rng: Random, name: str, column: SensitiveColumn) -> dict[str, An
     few = min(int((whole > 0).sum()), 4)
     distances = ["equal", *(["ordered"] if column.ordered else []), *(["hierarchical"] if column.taxonomy else [])]
     if name == "distinct-l":
-        return {"l": int(rng.integers(1, few + 1))}
+        return {"l": int(rng.integers(2, max(few, 2) + 1))}
     if name == "entropy-l":
-        own = float(make_model(column, name, {"l": 1.0}).figure(whole))
-        return {"l": max(min(2.0, own) if rng.random() < 0.3 else _between(rng, own, 1.0), 1.0)}
+        own = float(make_model(column, name, {"l": 2.0}).figure(whole))
+        return {"l": max(min(2.0, own) if rng.random() < 0.3 else _between(rng, own, 1.0), 1.001)}
     if name == "recursive-cl":
         return _ratio(rng, column, few)
     if name == "t-closeness":
@@ -120,15 +122,16 @@ def _parameters(rng: Random, name: str, column: SensitiveColumn) -> dict[str, An
         return {"t": t, "distance": str(rng.choice(distances))}
     if name == "alpha-k":
         own = float(whole.max() / whole.sum())
-        return {"alpha": max(own, 0.5) if rng.random() < 0.3 else _between(rng, own, 1.0)}
+        return {"alpha": min(max(own, 0.5) if rng.random() < 0.3 else _between(rng, own, 1.0), 0.999)}
     if name == "beta-likeness":
         beta = 1.0 if rng.random() < 0.3 else float(rng.uniform(0.1, 3))
         return {"beta": beta, "enhanced": bool(rng.integers(2))}
     if name == "delta-disclosure":
         return {"delta": float(np.log(2)) if rng.random() < 0.3 else float(rng.uniform(0.3, 3))}
-    own = float(make_model(column, name, {name.removeprefix("squared-"): 0.0}).figure(whole))
+    key = name.removeprefix("squared-")
+    own = float(make_model(column, name, {key: 1.0}).figure(whole))
     # Numbers in fixed point must be a little farther apart than those they stand for. Sums get small in small groups.
-    return {name.removeprefix("squared-"): _between(rng, own * 0.99, 0.0) * (0.4 if name == "squared-error" else 1.0)}
+    return {key: max(_between(rng, own * 0.99, 0.0), 1e-6) * (0.4 if name == "squared-error" else 1.0)}
 
 
 def _guarded(rng: Random, table: CodedTable, names: Sequence[str]) -> Guarded | None:

@@ -115,7 +115,7 @@ def test_three_doors_give_one_recoding(case: str, tmp_path: Path) -> None:
         k=8,
         targets=[{"column": name, **entry} for name, entry in targets.items()],
         release=[*targets, *(["ward"] if "ward" in text else [])],
-        consent=True,
+        consent=words.get("cut_points") == "value",
         **DECLARED,
         **words,
     ).recoding.to_json()

@@ -14,12 +14,17 @@ from checker_labels import Leaf, Wrong, leaf_of, need, walk_leaves
 
 TOLERANCE = 1e-9
 Counts = Mapping[Any, int]  # persons by canonical value
+NOTHING: dict[Any, dict[str, int]] = {  # the ends of parameters that the docs leave out: every group meets them
+    "distinct-l": {"l": 1}, "entropy-l": {"l": 1}, "recursive-cl": {"l": 1}, "t-closeness": {"t": 1},
+    "alpha-k": {"alpha": 1}, "squared-error": {"error": 0}, "variance": {"variance": 0},
+}  # fmt: skip
 
 
 def holds(demand: Mapping[str, Any], group: Counts, table: Counts) -> bool:
     """Whether a group's values meet a demand, beside those of the whole table."""
     model = demand.get("model")
     need(model in MODELS, f"an unknown model: {model}")
+    need(all(demand.get(key) != end for key, end in NOTHING.get(model, {}).items()), "a demand that asks nothing")
     return MODELS[model](demand, Counter(group), Counter(table))
 
 

@@ -17,10 +17,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import polars as pl
+from checker_models import MODELS
+from checker_report import FINDINGS
 from planted import Planted, Shape
 
 import anonfit as af
-from anonfit.report.page import report_page
+from anonfit.release.retelling import retold
 
 After = Callable[[], None]
 """What is done to the files once they are written; hashes are mended again."""
@@ -142,7 +144,8 @@ def forge(p: Planted, source: pl.DataFrame) -> None:
         return
     report, privacy = json.loads((p.path / "report.json").read_text(encoding="utf-8")), p.spec["privacy"]
     told = audit.public(max([privacy["k"], *(one.get("k", 0) for one in privacy.get("quasi_identifiers") or [])]))
-    told |= {"passed": True, "findings": [one for one in told["findings"] if one["met"]]}
+    met = [one for one in told["findings"] if one["met"] and one["name"] in (*FINDINGS, "k", *MODELS, "max_confidence")]
+    told |= {"passed": True, "findings": met, "source": report["audit"]["source"]}
     report["asked"] |= {"k": privacy["k"], "diversity": privacy.get("diversity", [])}
     report["rows"] |= p.manifest["rows"]
     report["audit"] = told
@@ -152,8 +155,16 @@ def forge(p: Planted, source: pl.DataFrame) -> None:
         report["group_sizes"] = [
             {"low": sizes["smallest"], "high": sizes["largest"], "groups": sizes["groups"], "persons": told["persons"]}
         ]
-    with suppress(TypeError, ValueError):  # a report of groups that are too small has no page
-        (p.path / "report.html").write_text(report_page(report), encoding="utf-8")
+    for line in report["columns"]:
+        if line["name"] in audit.frequent and line["role"] == "quasi-identifier":
+            line["different"] = audit.frequent[line["name"]].different
+    for line in report["detail"]:
+        if (held := audit.frequent.get(line["column"])) is not None and p.spec["output"]["values"] == "labels":
+            label = line["frequent_label"] if line["frequent_label"] in held.labels else min(map(str, held.labels))
+            line |= {"labels": held.different, "frequent_persons": held.persons, "frequent_label": label}
+    with suppress(Exception):  # a report of groups that are too small has no texts and no page
+        report, page = retold(p.path, p.manifest, report)
+        (p.path / "report.html").write_text(page, encoding="utf-8")
     p.write_json("report.json", report)
     if p.hashes:
         p.hash()

@@ -126,10 +126,11 @@ edit("another_version", put("version", value=7))
 edit("another_format", put("format", value="a release of another tool"))
 edit("no_recoded_column", put("spec", "columns", value={}))
 edit("demand_that_is_missed", lambda p, rng: demand(p, rng, model="distinct-l", l=10**4))
-edit("demand_of_an_unknown_model", lambda p, rng: demand(p, rng, model="l-diversity", l=1))
+edit("demand_of_an_unknown_model", lambda p, rng: demand(p, rng, model="l-diversity", l=2))
 edit("demand_without_its_parameter", lambda p, rng: demand(p, rng, model="entropy-l"))
-edit("demand_on_an_unknown_column", lambda p, rng: demand(p, rng, column="nowhere", model="distinct-l", l=1))
-edit("demand_that_is_met", lambda p, rng: demand(p, rng, model="distinct-l", l=1), enter=harmless)
+edit("demand_on_an_unknown_column", lambda p, rng: demand(p, rng, column="nowhere", model="distinct-l", l=2))
+edit("demand_that_is_met", lambda p, rng: demand(p, rng, model="beta-likeness", beta=1e9), enter=harmless)
+edit("demand_that_asks_nothing", lambda p, rng: demand(p, rng, model="distinct-l", l=1))
 edit("demands_removed", put(*PRIVACY, "diversity", value=[]), enter=harmless)
 edit("confidence_that_is_none", put(*PRIVACY, "max_confidence", value=0))
 
@@ -275,6 +276,10 @@ for change in (
     edit(change.__name__, change, enter=harmless if change in (order_changed, start_moved) else kind)
 
 
+def finding_on_k(said: dict[str, Any]) -> dict[str, Any]:
+    return next(one for one in said["audit"]["findings"] if one["name"] == "k")
+
+
 # --- the report ---------------------------------------------------------------------------------------------------
 
 
@@ -301,6 +306,34 @@ report("report_that_says_nothing_was_withheld", lambda said: said["rows"].update
 report("report_that_says_the_audit_failed", lambda said: said["audit"].update(passed=False))
 report("report_without_its_audit", lambda said: said.pop("audit"))
 report("report_of_another_format", lambda said: said.update(format="another"))
+report("report_whose_verdict_says_another_k", lambda said: said["verdict"].update(met=["The file is 500-anonymous."]))
+report(
+    "report_whose_sentences_say_another_k", lambda said: said["asked"]["sentences"].append("k = 500: nobody is found.")
+)
+report("report_whose_finding_says_another_k", lambda said: finding_on_k(said).update(asked=500, found=500))
+report("report_with_a_finding_of_another_model", lambda said: said["audit"]["findings"].append(
+    {**finding_on_k(said), "name": "t-closeness", "where": "nowhere"}
+))  # fmt: skip
+report("report_without_a_finding_on_k", lambda said: said["audit"]["findings"].remove(finding_on_k(said)))
+report(
+    "report_of_another_demand", lambda said: said["asked"]["diversity"].append({"column": "x", "model": "t-closeness"})
+)
+report("report_of_another_parameter", lambda said: said["asked"]["diversity"][0].update(l=20, t=0.001, c=0.1, alpha=0.01)
+       if said["asked"]["diversity"] else never("no demand"))  # fmt: skip
+report("report_that_says_all_are_in_one_group", lambda said: said.update(group_sizes=[{
+    "low": said["audit"]["persons"], "high": said["audit"]["persons"], "groups": 1, "persons": said["audit"]["persons"],
+}]) if said["audit"]["counted"] != "entities" and len(said["group_sizes"]) > 1 and said["asked"]["values"] != "representative"
+       else never("nothing to recount"))  # fmt: skip
+report("report_without_thresholds", lambda said: said["audit"]["prosecutor"].update(above=[])
+       if said["audit"]["counted"] != "entities" and not said["audit"]["sets"] else never("nothing to recount"))  # fmt: skip
+report("report_that_covers_everything", lambda said: said.update(not_covered=[]))
+report("report_without_columns", lambda said: said.update(columns=[]))
+report("report_of_another_role", lambda said: said["columns"][0].update(role="insensitive-looking"))
+report("report_of_other_labels", lambda said: next(
+    one for one in said["columns"] if one["role"] == "quasi-identifier").update(different=10**6))  # fmt: skip
+report("report_of_an_engine_that_is_none", lambda said: said["engine"].update(reason="Mr Smith is ill"))
+report("report_of_another_method", lambda said: said["asked"].update(algorithm="magic"))
+report("report_of_more_rows_than_were_read", lambda said: said["rows"].update(read=10**9))
 
 
 @kind

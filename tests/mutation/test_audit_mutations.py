@@ -1370,8 +1370,8 @@ def random_release(seed: int) -> Shape:
         "splits": {"place": rng.choice(["multiway", "binary"])} if "place" in chosen else None,
         "values": rng.choice(["labels", "labels", "bounds", "labels" if extra == "whose" else "representative"]),
         "cut_points": rng.choice(["simplest", "value"]),
-        "consent": True,
     }
+    given["consent"] = given["cut_points"] == "value"
     return Shape(lambda: frame, given, rng.choice(KINDS))
 
 

@@ -31,7 +31,7 @@ sex = { role = "quasi-identifier" }
 country = { role = "quasi-identifier", taxonomy = "countries.txt" }
 stay = { role = "quasi-identifier" }
 illness = { role = "sensitive" }
-costs = { role = "sensitive" }
+costs = { role = "sensitive", diversity = "none", reason = "made up" }
 outcome = { role = "target" }
 score = { role = "target" }
 ward = { role = "insensitive" }
@@ -41,10 +41,6 @@ k = 8
 column = "illness"
 model = "distinct-l"
 l = 2
-[[privacy.diversity]]
-column = "costs"
-model = "variance"
-variance = 0.0
 [workload]
 targets = ["outcome"]
 """
@@ -59,7 +55,7 @@ SELECT sex, avg(stay) FROM patients WHERE age BETWEEN 20 AND 40 GROUP BY sex;
 
 BLIND = 'method.criterion="median"'
 TDR = 'method.algorithm="tdr"'
-TREE = ['method.algorithm="tree"', 'columns.illness.role="insensitive"', 'columns.costs.role="identifier"',
+TREE = ['method.algorithm="tree"', 'columns.illness.role="insensitive"', 'columns.costs={role="identifier"}',
         'columns.score.role="identifier"', "privacy.diversity=[]", 'data.missing_policy="drop"']  # fmt: skip
 NAMES = ['method.variant="id3"', 'columns.age.role="identifier"', 'columns.stay.role="identifier"',
          'columns.admitted={role="identifier"}', 'columns.severity={role="quasi-identifier", type="nominal", split="multiway"}',
@@ -68,7 +64,12 @@ SELECTIONS = "workload.selections=[{where=\"age >= 60 and country in ('FR', 'DE'
 
 
 def _model(text: str) -> str:
-    return f'privacy.diversity=[{{column="illness", {text}}}, {{column="costs", model="variance", variance=0.0}}]'
+    return f'privacy.diversity=[{{column="illness", {text}}}]'
+
+
+def _costs(text: str) -> list[str]:
+    illness = '{column="illness", model="distinct-l", l=2}'
+    return ['columns.costs={role="sensitive"}', f'privacy.diversity=[{illness}, {{column="costs", {text}}}]']
 
 
 REQUESTS: dict[str, list[str]] = {
@@ -111,9 +112,9 @@ REQUESTS: dict[str, list[str]] = {
     "beta-likeness": [_model('model="beta-likeness", beta=1.5')],
     "beta-likeness enhanced": [_model('model="beta-likeness", beta=1.5, enhanced=true')],
     "delta-disclosure": [_model('model="delta-disclosure", delta=1.6')],
-    "variance": ["privacy.diversity.1.variance=900.0"],
-    "squared error": ['privacy.diversity.1={column="costs", model="squared-error", error=40000.0}'],
-    "t-closeness of numbers": ['privacy.diversity.1={column="costs", model="t-closeness", t=0.25}'],
+    "variance": _costs('model="variance", variance=900.0'),
+    "squared error": _costs('model="squared-error", error=40000.0'),
+    "t-closeness of numbers": _costs('model="t-closeness", t=0.25'),
     "max confidence": ["privacy.max_confidence=0.85", 'columns.score.role="identifier"'],
     "entity": ['columns.visitor.role="entity"'],
     "entity median": ['columns.visitor.role="entity"', BLIND],

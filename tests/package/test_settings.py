@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import fields
+from datetime import timedelta
 from functools import cache
 from inspect import signature
 from pathlib import Path
@@ -346,6 +348,29 @@ REFUSED: list[tuple[Mapping[str, Any], str]] = [
     (LOG | {"workload.query_log.learn": False, "workload.query_log.selections": 3}, "query_log.selections is of what"),
     (LOG | {"workload.query_log.minterms": 3, "workload.query_log.selections": 3}, "minterms stand in place of"),
     (TARGET | {"workload.targets": [{"column": "out", "classes": [1], "scale": False}]}, "scale of 'out' is for"),
+    (TDR | {"workload.targets": [{"column": "out", "scale": False}]}, "scale of 'out' is for"),
+    (
+        {"columns.out": {"role": "target", "type": "nominal"}, "workload.targets": [{"column": "out", "scale": False}]},
+        "scale of 'out' is for",
+    ),
+    ({"workload.weights": {"age": 0, "hours": 0, "town": 0}}, "workload.weights are 0 for every quasi-identifier"),
+    (
+        {"method.criterion": "selection", "workload.selections": [{"where": "age > 60", "weight": 0}]},
+        "needs selections with a weight above 0",
+    ),
+    ({"output.consent": True}, "output.consent = true, and nothing needs it"),
+    *(
+        (DIVERSE | {"privacy.diversity": [{"column": "ill", **demand}]}, "ask for more diversity than that")
+        for demand in (
+            {"model": "distinct-l", "l": 1},
+            {"model": "entropy-l", "l": 1},
+            {"model": "recursive-cl", "c": 2, "l": 1},
+            {"model": "t-closeness", "t": 1},
+            {"model": "alpha-k", "alpha": 1},
+            {"model": "squared-error", "error": 0},
+            {"model": "variance", "variance": 0},
+        )
+    ),
     *(
         ({"columns.who": {"role": role, key: value}}, f"columns.who: {key} says nothing of a column whose role")
         for role in ("identifier", "entity")
@@ -393,6 +418,46 @@ def test_what_is_of_another_kind_of_source_is_refused(
     asked: Mapping[str, Any], source: str | None, sentence: str, folder: Path
 ) -> None:
     assert sentence in told(having(asked, {"data.source": source}), folder)
+
+
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+def test_a_scale_of_what_turns_out_to_be_a_class_is_refused(engine: str) -> None:
+    words = {"quasi_identifiers": ["age"], "k": 5, "targets": [{"column": "out", "scale": False}], "engine": engine}
+    with pytest.raises(SpecError, match="scale of 'out' is for numbers"):
+        af.anonymize(people().select("age", "out"), **words)
+
+
+def test_a_selection_without_weight_is_answered_in_the_report(folder: Path) -> None:
+    without = told(having(), folder)
+    found = told(having({"workload.selections": [{"where": "age > 60", "weight": 0}]}), folder)
+    assert isinstance(found, dict)
+    assert isinstance(without, dict)
+    assert found["recoding"] == without["recoding"]
+    assert found["report.json"]["selections"] != without["report.json"]["selections"]
+
+
+def test_a_seed_draws_the_rows_that_a_comparison_is_measured_on(folder: Path) -> None:
+    found = [told(having(TARGET, {"method.seed": seed}), folder) for seed in (0, 5)]
+    assert isinstance(found[0], dict)
+    assert isinstance(found[1], dict)
+    assert found[0]["recoding"] == found[1]["recoding"]
+    assert found[0]["report.json"]["comparison"] != found[1]["report.json"]["comparison"]
+
+
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+@pytest.mark.parametrize("value", [timedelta(days=1), b"ab"], ids=["duration", "bytes"])
+def test_what_a_format_cannot_hold_is_refused_with_the_column(engine: str, value: object, folder: Path) -> None:
+    frame = people().select("age").with_columns(stay=pl.lit(value))
+    asked = {"version": 1, "columns": {"age": {"role": "quasi-identifier"}, "stay": {"role": "insensitive"}}}
+    asked |= {"privacy": {"k": 5}, "engine": {"name": engine}, "output": {"format": "csv"}}
+    made = spec_of(asked)
+    with pytest.raises(AnonfitError, match="column 'stay' is of type .* a CSV file cannot hold; use the format"):
+        af.anonymize(dataclasses.replace(made, data=dataclasses.replace(made.data, source=frame)))
+    release = af.anonymize(frame, quasi_identifiers=["age"], insensitive=["stay"], k=5, engine=engine)
+    with pytest.raises(AnonfitError, match="column 'stay' is of type .* a CSV file cannot hold; use the format"):
+        release.save(folder / "out", format="csv")
+    assert not (folder / "out").exists()
+    assert af.load(release.save(folder / "out", format="parquet")).data["stay"].dtype == frame["stay"].dtype
 
 
 @pytest.mark.parametrize("weight", [float("inf"), -1.0, float("nan")])

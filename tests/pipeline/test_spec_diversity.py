@@ -20,12 +20,12 @@ GOOD: list[dict[str, Any]] = [
     {"model": "recursive-cl", "c": 0.5, "l": 3},
     {"model": "t-closeness", "t": 0.2},
     {"model": "t-closeness", "t": 0, "distance": "equal"},
-    {"model": "alpha-k", "alpha": 1},
+    {"model": "alpha-k", "alpha": 0.9},
     {"model": "beta-likeness", "beta": 2.5},
     {"model": "beta-likeness", "beta": 2.5, "enhanced": True},
     {"model": "delta-disclosure", "delta": 1},
     {"model": "squared-error", "error": 1e6},
-    {"model": "variance", "variance": 0},
+    {"model": "variance", "variance": 0.5},
 ]
 
 
@@ -47,6 +47,10 @@ def test_every_model_there_is_was_read_above() -> None:
     [
         ({"model": "distinct-l", "l": 2.5}, "privacy.diversity[0].l must be a whole number"),
         ({"model": "distinct-l", "l": 0}, "privacy.diversity[0].l must be"),
+        (
+            {"model": "distinct-l", "l": 1},
+            "privacy.diversity[0].l must be a whole number of at least 2; found 1: ask for",
+        ),
         ({"model": "distinct-l", "l": True}, "privacy.diversity[0].l must be"),
         ({"model": "distinct-l", "l": "3"}, "privacy.diversity[0].l must be"),
         ({"model": "entropy-l", "l": 0.99}, "privacy.diversity[0].l must be"),
@@ -118,7 +122,7 @@ def test_all_faults_of_all_demands_are_told_together() -> None:
     )
     assert [one.split(";")[0].split(",")[0] for one in found] == [
         "columns.illness.typ is not a setting",
-        "privacy.diversity[0].l must be a number of at least 1",
+        "privacy.diversity[0].l must be a number above 1",
         "privacy.diversity[1]: recursive-cl needs c",
         "privacy.diversity[1]: recursive-cl needs l",
         "privacy.diversity asks distinct-l of 'age'",

@@ -169,16 +169,16 @@ def _round(rng: np.random.Generator, highest: float) -> float:
 
 
 DEMANDS: dict[str, Any] = {
-    "distinct-l": lambda rng: {"l": int(rng.integers(1, 6))},
-    "entropy-l": lambda rng: {"l": float(rng.choice([1.0, 2.0, 3.0, 1 + 3 * rng.random()]))},
-    "recursive-cl": lambda rng: {"c": float(rng.choice([0.5, 1.0, 2.0, 3.0])), "l": int(rng.integers(1, 5))},
+    "distinct-l": lambda rng: {"l": int(rng.integers(2, 6))},
+    "entropy-l": lambda rng: {"l": float(rng.choice([1.1, 2.0, 3.0, 1.01 + 3 * rng.random()]))},
+    "recursive-cl": lambda rng: {"c": float(rng.choice([0.5, 1.0, 2.0, 3.0])), "l": int(rng.integers(2, 5))},
     "t-closeness": lambda rng: {
         "t": _round(rng, 0.6),
         "distance": str(rng.choice(["equal", "ordered", "hierarchical"])),
     },
-    "alpha-k": lambda rng: {"alpha": max(_round(rng, 1.0), 0.05)},
+    "alpha-k": lambda rng: {"alpha": min(max(_round(rng, 1.0), 0.05), 0.99)},
     "beta-likeness": lambda rng: {"beta": _round(rng, 3.0), "enhanced": bool(rng.random() < 0.5)},
     "delta-disclosure": lambda rng: {"delta": _round(rng, 2.0)},
-    "squared-error": lambda rng: {"error": _round(rng, 10.0)},
-    "variance": lambda rng: {"variance": _round(rng, 2.0)},
+    "squared-error": lambda rng: {"error": max(_round(rng, 10.0), 0.01)},
+    "variance": lambda rng: {"variance": max(_round(rng, 2.0), 0.01)},
 }

@@ -29,18 +29,18 @@ NUMBERS = SensitiveColumn("cost", 2, False, np.array([1, 1]), np.array([0, 1]), 
     ("model", "given", "told"),
     [
         ("entropy", {"l": 2}, ".model = 'entropy' is not known; did you mean 'entropy-l'?"),
-        ("entropy-l", {}, "'diagnosis': entropy-l needs l, a number of at least 1."),
-        ("entropy-l", {"l": 0.5}, ".l must be a number of at least 1; found 0.5."),
-        ("entropy-l", {"l": "3"}, ".l must be a number of at least 1; found '3'."),
-        ("entropy-l", {"l": True}, ".l must be a number of at least 1; found True."),
-        ("entropy-l", {"l": float("nan")}, ".l must be a number of at least 1; found nan."),
-        ("entropy-l", {"l": float("inf")}, ".l must be a number of at least 1; found inf."),
-        ("distinct-l", {"l": 2.5}, ".l must be a whole number of at least 1; found 2.5."),
+        ("entropy-l", {}, "'diagnosis': entropy-l needs l, a number above 1."),
+        ("entropy-l", {"l": 0.5}, ".l must be a number above 1; found 0.5: ask for more diversity"),
+        ("entropy-l", {"l": "3"}, ".l must be a number above 1; found '3'."),
+        ("entropy-l", {"l": True}, ".l must be a number above 1; found True."),
+        ("entropy-l", {"l": float("nan")}, ".l must be a number above 1; found nan."),
+        ("entropy-l", {"l": float("inf")}, ".l must be a number above 1; found inf."),
+        ("distinct-l", {"l": 2.5}, ".l must be a whole number of at least 2; found 2.5."),
         ("distinct-l", {"l": 2, "c": 1}, ".c is not a parameter of distinct-l; valid: l."),
         ("recursive-cl", {"c": 0, "l": 2}, ".c must be a number above 0; found 0."),
-        ("t-closeness", {"t": 1.5}, ".t must be a number of at least 0 and at most 1; found 1.5."),
+        ("t-closeness", {"t": 1.5}, ".t must be a number of at least 0 and below 1; found 1.5: ask for more"),
         ("t-closeness", {"t": 0.1, "distance": "far"}, ".distance must be one of equal, ordered, hierarchical;"),
-        ("alpha-k", {"alpha": 0}, ".alpha must be a number above 0 and at most 1; found 0."),
+        ("alpha-k", {"alpha": 0}, ".alpha must be a number above 0 and below 1; found 0."),
         ("beta-likeness", {"beta": -1}, ".beta must be a number of at least 0; found -1."),
         ("beta-likeness", {"beta": 1, "enhanced": 1}, ".enhanced must be true or false; found 1."),
         ("delta-disclosure", {"delta": -0.1}, ".delta must be a number of at least 0; found -0.1."),
@@ -59,7 +59,8 @@ def test_all_faults_are_told_together() -> None:
     assert faults == [
         "privacy.diversity[1].d is not a parameter of recursive-cl; valid: c, l.",
         "privacy.diversity[1]: recursive-cl needs c, a number above 0.",
-        "privacy.diversity[1].l must be a whole number of at least 1; found 0.",
+        "privacy.diversity[1].l must be a whole number of at least 2; found 0: ask for more diversity than that, or write "
+        'diversity = "none" and a reason = "…" for the column.',
     ]
     assert parameter_faults("recursive-cl", {"l": 2.0, "c": 1}, where="privacy.diversity[1]") == []
 
@@ -98,7 +99,7 @@ def test_a_whole_number_may_be_written_with_a_point() -> None:
 
 @pytest.mark.parametrize("model", sorted(MODELS))
 def test_a_made_model_says_what_it_is(model: str) -> None:
-    given = {each.name: 1 for each in MODELS[model].parameters if each.is_needed}
+    given = {each.name: 2 if each.empty == "lowest" else 0.5 for each in MODELS[model].parameters if each.is_needed}
     made = make_model(NUMBERS, model, given)
     assert made.name == model
     assert made.column is NUMBERS

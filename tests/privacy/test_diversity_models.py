@@ -23,6 +23,7 @@ from plain_diversity import (
 )
 
 from anonfit.counts.fixed_point import FixedPoint, fixed_point
+from anonfit.errors import SpecError
 from anonfit.privacy.catalogue import MODELS, make_model
 from anonfit.privacy.confidence import confidence_limit
 from anonfit.privacy.numeric_diversity import squared_deviations
@@ -58,13 +59,13 @@ def test_distinct_values_are_counted() -> None:
 )
 def test_entropy_of_known_shares(counts: list[int], expected: float) -> None:
     column = column_of(counts)
-    assert figure(column, "entropy-l", counts, l=1) == pytest.approx(expected, abs=5e-5)
+    assert figure(column, "entropy-l", counts, l=2) == pytest.approx(expected, abs=5e-5)
     assert allowed(column, "entropy-l", counts, l=expected - 1e-4)
     assert not allowed(column, "entropy-l", counts, l=expected + 1e-4)
 
 
 def test_equally_frequent_values_are_a_tie_that_counts() -> None:
-    for size in range(1, 60):
+    for size in range(2, 60):
         assert allowed(column_of([7] * size), "entropy-l", [7] * size, l=size)
 
 
@@ -76,7 +77,7 @@ def test_recursive_diversity_is_strict() -> None:
     assert not allowed(column, "recursive-cl", [3, 6, 1, 2], c=1, l=2)
     assert figure(column, "recursive-cl", [[3, 6, 1, 2], [3, 6, 0, 0]], c=2, l=3) == [2.0, math.inf]
     assert not allowed(column, "recursive-cl", [3, 6, 0, 0], c=1e300, l=3)
-    assert allowed(column, "recursive-cl", [[5, 0, 0, 0], [5, 1, 0, 0]], c=1, l=1) == [False, True]
+    assert allowed(column, "recursive-cl", [[5, 0, 0, 0], [5, 1, 0, 0]], c=6, l=2) == [False, True]
 
 
 def test_recursive_diversity_with_more_values_than_there_are() -> None:
@@ -173,20 +174,27 @@ def test_squared_deviations_in_the_unit_of_the_column() -> None:
     assert allowed(column, "variance", groups, variance=26 / 9) == [True, True, False, False]
 
 
-@pytest.mark.parametrize(
-    ("model", "asked"),
-    [
-        ("distinct-l", {"l": 1}),
-        ("entropy-l", {"l": 1}),
-        ("recursive-cl", {"c": 1.01, "l": 1}),
-        ("alpha-k", {"alpha": 1}),
-        ("squared-error", {"error": 0}),
-        ("variance", {"variance": 0}),
-    ],
-)
-def test_the_weakest_demands_allow_groups_of_one_value(model: str, asked: dict[str, Any]) -> None:
-    column = column_of([3, 3], numbers=np.array([0, 1]), scale=FixedPoint(0.0, 1.0))
-    assert allowed(column, model, [[1, 0], [0, 3]], **asked) == [True, True]
+WEAKEST: list[tuple[str, str, float, float]] = [  # the parameter, the end that asks nothing, and what is just enough
+    ("distinct-l", "l", 1, 2),
+    ("entropy-l", "l", 1 + 1e-9, 1 + 1e-8),
+    ("recursive-cl", "l", 1, 2),
+    ("t-closeness", "t", 1 - 1e-9, 1 - 1e-8),
+    ("alpha-k", "alpha", 1 - 1e-9, 1 - 1e-8),
+    ("squared-error", "error", 0, 1e-9),
+    ("variance", "variance", 0, 1e-9),
+]
+
+
+@pytest.mark.parametrize(("model", "key", "nothing", "little"), WEAKEST)
+def test_a_demand_that_every_group_meets_is_refused_and_the_weakest_is_one(
+    model: str, key: str, nothing: float, little: float
+) -> None:
+    column = column_of([1, 10**9], numbers=np.array([0, 1]), scale=FixedPoint(0.0, 1.0))
+    others = {"c": 1e9} if model == "recursive-cl" else {}
+    for value in (nothing, round(nothing)):
+        with pytest.raises(SpecError, match='ask for more diversity than that, or write diversity = "none"'):
+            make_model(column, model, {key: value, **others})
+    assert allowed(column, model, [[7, 0], [3, 3]], **{key: little}, **others) == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -218,9 +226,9 @@ def test_a_thousand_million_persons_of_a_value() -> None:
     column = column_of(
         whole, numbers=scale.quantize(numbers), scale=scale, ordered=True, taxonomy=Taxonomy.flat(["a", "b", "c"])
     )
-    assert figure(column, "variance", whole, variance=0) == 0.5
-    assert figure(column, "squared-error", whole, error=0) == 2e9
-    assert figure(column, "entropy-l", whole, l=1) == pytest.approx(2 ** (0.5 + 1), rel=1e-12)
+    assert figure(column, "variance", whole, variance=1) == 0.5
+    assert figure(column, "squared-error", whole, error=1) == 2e9
+    assert figure(column, "entropy-l", whole, l=2) == pytest.approx(2 ** (0.5 + 1), rel=1e-12)
     assert figure(column, "recursive-cl", whole, c=1, l=2) == 1.0
     for distance in ("equal", "ordered", "hierarchical"):
         assert figure(column, "t-closeness", whole, t=0, distance=distance) == 0
@@ -244,7 +252,7 @@ def test_a_narrow_group_at_the_end_of_a_wide_column() -> None:
     numbers = np.array([0.0, 1.0, 1e6])
     scale = fixed_point(0.0, 1e6, persons=10**6)
     column = column_of([10**5] * 3, numbers=scale.quantize(numbers), scale=scale)
-    assert figure(column, "variance", [10**5, 10**5, 0], variance=0) == 0.25
+    assert figure(column, "variance", [10**5, 10**5, 0], variance=1) == 0.25
     # The plain formula in floats would be wrong in the fifth digit here, and lose the tie.
     assert allowed(column, "variance", [10**5, 10**5, 0], variance=0.25)
 
@@ -274,7 +282,7 @@ def test_figures_agree_with_their_definitions() -> None:
             expected = [float(moved(column, counts, distance)) for counts in groups]
             assert model.figure(groups).tolist() == pytest.approx(expected, abs=1e-14)
         errors = [float(deviations(column, counts)[1]) for counts in groups]
-        assert figure(column, "squared-error", groups, error=0) == pytest.approx(errors, rel=1e-14)
+        assert figure(column, "squared-error", groups, error=1) == pytest.approx(errors, rel=1e-14)
 
 
 def test_distances_are_what_moving_the_earth_costs() -> None:
@@ -357,6 +365,8 @@ def test_demands_that_groups_just_meet_are_met_together(seed: int, model: str) -
         else float(np.clip(worst, parameter.lowest, parameter.highest)),
     }
     asked.pop("enhanced", None)
+    if parameter.asks_nothing(asked[parameter.name]):
+        return
     made = make_model(column, model, asked)
     assert made.allows(groups[:2]).all()
     assert made.allows(groups[:2].sum(axis=0))

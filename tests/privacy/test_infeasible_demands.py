@@ -136,6 +136,9 @@ def test_the_bound_is_possible_and_a_digit_beyond_is_not() -> None:
         together = {name: float(bound) for name, bound, _ in bounds} if " and with l" in told else {}
         for name, bound, direction in bounds:
             nearest = {**asked, name: float(bound), **together}
+            if parameter_faults(model, nearest, where=""):  # a table of one value meets no demand
+                assert np.count_nonzero(group) == 1 or model in ("squared-error", "variance"), (column, asked, group)
+                continue
             assert make_model(column, model, nearest).allows(group), (column, asked, group)
             farther = {**nearest, name: beyond(model, name, bound, direction)}
             if not parameter_faults(model, farther, where=""):

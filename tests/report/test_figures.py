@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -35,13 +36,23 @@ RAW = pl.DataFrame(
 @pytest.mark.parametrize(
     ("entity", "count", "found"),
     [
-        (None, None, InitialRisk(persons=8, combinations=5, smallest=1, alone=3, below_k=5)),
-        ("who", None, InitialRisk(persons=7, combinations=5, smallest=1, alone=3, below_k=7)),
-        (None, "many", InitialRisk(persons=14, combinations=5, smallest=1, alone=2, below_k=2)),
+        (None, None, InitialRisk(persons=8, risks=5, smallest=1, alone=3, below_k=5)),
+        ("who", None, InitialRisk(persons=7, risks=5, smallest=1, alone=3, below_k=7)),
+        (None, "many", InitialRisk(persons=14, risks=5, smallest=1, alone=2, below_k=2)),
     ],
 )
 def test_the_initial_risk_counts_persons(entity: str | None, count: str | None, found: InitialRisk) -> None:
     assert initial_risk(RAW, ["age", "sex"], k=3, entity=entity, count=count) == found
+
+
+def test_the_average_risk_of_persons_with_several_rows_is_that_of_their_rarest_one() -> None:
+    # Persons 1 and 2 are alone in a row each; 3 shares both rows with one or two others.
+    raw = pl.DataFrame({"age": [1, 2, 3, 3, 3, 4, 4], "who": [1, 2, 1, 2, 3, 3, 2]})
+    risk = initial_risk(raw, ["age"], k=2, entity="who", count=None)
+    assert risk == InitialRisk(persons=3, risks=2.5, smallest=1, alone=2, below_k=2)
+    assert initial_content(risk, Disclosure(0))["average"] == pytest.approx(2.5 / 3)
+    assert initial_content(risk, Disclosure(1))["average"] == pytest.approx(2.5 / 3)
+    assert initial_content(risk, Disclosure(1, rows_are_persons=False))["average"] is None
 
 
 def told(alone: int, below: int, persons: int = 100, least: int = 10) -> tuple[Any, Any, bool]:
@@ -234,6 +245,24 @@ def test_the_average_risk_of_a_curve_is_that_of_the_persons_of_groups(words: dic
     (point,) = curve_content(found, EVERYTHING)["points"]
     assert point["average_risk"] == round(len(sizes) / sizes.sum(), 5)
     assert point["average_risk"] <= point["highest_risk"] == 1 / 5
+
+
+def test_persons_with_several_rows_are_not_counted_by_rows(tmp_path: Path) -> None:
+    frame = people(600).with_columns(who=pl.int_range(600) // 3)
+    found = released("classes", frame, entity="who")
+    folder = found.save(tmp_path / "release")
+    internal = json.loads((tmp_path / "release.internal.json").read_text(encoding="utf-8"))
+    report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+    assert report["initial_risk"]["average"] is None
+    assert internal["initial_risk"]["average"] <= 1
+    for line in report["detail"]:
+        assert sum(one["records"] for one in line["records_by_span"]) == found.data.height
+        assert "persons_by_span" not in line
+        assert "frequent_persons" not in line
+    held = [one[-1] for one in report["partition"]["rectangles"] if one[-1]]
+    assert held
+    assert max(held) <= max(one["high"] for one in report["group_sizes"])
+    assert "of all persons" not in (folder / "report.html").read_text(encoding="utf-8").split('id="detail"')[1][:2000]
 
 
 @pytest.mark.parametrize("ks", [(), (0, 5), range(1, 30)])

@@ -29,7 +29,7 @@ from anonfit.auditing.request import Request, check_request
 from anonfit.auditing.result import UNKNOWN_PERSONS, Audit, Diversity, RawColumn, SourceCheck
 from anonfit.auditing.risk import marketer_risk, prosecutor_risk
 from anonfit.auditing.shards import differing
-from anonfit.auditing.sizes import group_sizes
+from anonfit.auditing.sizes import frequent_labels, group_sizes
 from anonfit.auditing.withholding import Judged, withholding_of
 from anonfit.errors import DataError, refuse_fork
 
@@ -106,6 +106,7 @@ def _run_in_batches(request: Request, rows_at_once: int) -> Audit:
         sorted=is_sorted,
         findings=(),
         notes=notes_of(request, evidence=evidence, suppressed=left_out is not None),
+        frequent={} if request.meanings is None else frequent_labels(released.heads, sizes),
     )
     return replace(audit, findings=tuple(all_findings(audit, request, names=table.names)))
 

@@ -47,6 +47,7 @@ class DiversityDemand:
     def with_type(self, kind: str | None, date_format: str | None) -> DiversityDemand:
         """The same demand with what is declared of the column, where the demand itself does not say it."""
         reading = self.reading
+        kind = "ordinal" if reading.order else kind  # an order that is given says what the column is
         said: Any = {"type": reading.type or kind, "date_format": reading.date_format or date_format}
         return replace(self, reading=replace(reading, **said))
 

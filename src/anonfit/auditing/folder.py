@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,11 @@ from anonfit.auditing.result import Finding
 from anonfit.auditing.settings import Settings, object_of, text_of
 from anonfit.errors import ReleaseError
 
-__all__ = ["Folder", "check_files", "open_folder"]
+__all__ = ["Folder", "check_files", "check_makers", "files_as_stated", "json_of", "open_folder"]
 
 _FEWER = re.compile(r"fewer than (\d{1,18})", re.ASCII)
+_VERSION = re.compile(r"unknown|\d[\w.+!-]{0,60}", re.ASCII)
+_ENGINES = ("memory", "duckdb", "spark")
 _DATA = ("data.csv", "data.parquet", "data.arrow")
 _BESIDE = ("recoding.json", "report.json", "report.html")
 _MANIFEST = (
@@ -54,11 +56,9 @@ class Folder:
 
 def open_folder(folder: Path) -> Folder:
     """Read manifest.json and recoding.json; what they say is checked to be of the right kind."""
-    manifest = Settings(_json(folder, "manifest.json"), f"the manifest of '{folder.name}'", ReleaseError)
+    manifest = Settings(json_of(folder, "manifest.json"), f"the manifest of '{folder.name}'", ReleaseError)
     if manifest.entries.get("format") == "anonfit tree release":
-        raise ReleaseError(
-            f"'{folder.name}' holds a tree, not a table; in Python, anonfit.audit_tree(folder, data) audits it."
-        )
+        raise ReleaseError(f"'{folder.name}' holds a tree, not a table; anonfit.audit_tree(folder, data) audits it.")
     if manifest.entries.get("format") != "anonfit release":
         raise ReleaseError(f"The manifest of '{folder.name}' is not that of an anonfit release.")
     if manifest.get("version", int) != 1:
@@ -66,9 +66,7 @@ def open_folder(folder: Path) -> Folder:
             f"The release '{folder.name}' is of a version this audit does not know: use a newer anonfit."
         )
     manifest.known(_MANIFEST)
-    words = {name: manifest.entries.get(name) for name in ("anonfit", "engine", "algorithm")}
-    Settings(words, manifest.label, ReleaseError).plain(words, ())
-    manifest.part("packages", {}).plain(("anonfit", "polars", "numba", "numpy"), ())
+    check_makers(manifest)
     data, rows, files = manifest.part("data"), manifest.part("rows"), manifest.part("files")
     name = data.known(("file", "rows", "columns", "texts")).get("file", str)
     if name not in _DATA or not (folder / name).is_file() or (folder / name).is_symlink():
@@ -77,7 +75,7 @@ def open_folder(folder: Path) -> Folder:
         folder,
         folder / name,
         spec=manifest.get("spec", dict),
-        recoding=_json(folder, "recoding.json"),
+        recoding=json_of(folder, "recoding.json"),
         columns=data.texts("columns"),
         texts=data.texts("texts", ()),
         released=(rows.get("released", int), data.get("rows", int)),
@@ -88,6 +86,15 @@ def open_folder(folder: Path) -> Folder:
     )
 
 
+def check_makers(manifest: Settings) -> None:
+    """What made a release is told by versions and an engine's name; that of the method is held against the report."""
+    manifest.word("engine", _ENGINES, None)
+    packages = manifest.part("packages", {}).known(("anonfit", "polars", "numba", "numpy"))
+    made_by = [manifest.entries.get("anonfit", "unknown"), *packages.entries.values()]
+    if not all(isinstance(one, str) and _VERSION.fullmatch(one) for one in made_by):
+        raise ReleaseError(f"{manifest.label} tells the version of a package that is none.")
+
+
 def _inside(names: Iterable[str]) -> Iterable[str]:
     """Names of files, none of which leads out of the folder."""
     for name in names:
@@ -96,7 +103,8 @@ def _inside(names: Iterable[str]) -> Iterable[str]:
         yield name
 
 
-def _json(folder: Path, name: str) -> dict[str, Any]:
+def json_of(folder: Path, name: str) -> dict[str, Any]:
+    """The object of a JSON file that is in a folder itself."""
     try:
         if (folder / name).is_symlink():
             raise ValueError("leads out of the folder")
@@ -117,10 +125,14 @@ def _few_or_exact(rows: Settings, name: str) -> int | range:
 
 
 def check_files(folder: Folder) -> list[Finding]:
-    """The folder holds the files of a release, unchanged, and no others, whether the manifest lists these or not."""
-    needed = (folder.data.name, *_BESIDE)
-    changed = [name for name in needed if _digest(folder.path / name) != folder.files.get(name, "")]
-    there = {path.name for path in folder.path.iterdir()} | set(folder.files)
+    """The folder holds the files of a release, unchanged, and no others."""
+    return files_as_stated(folder.path, folder.files, (folder.data.name, *_BESIDE))
+
+
+def files_as_stated(folder: Path, files: Mapping[str, str], needed: Sequence[str]) -> list[Finding]:
+    """A folder holds the files that it needs, with their hashes, and no others, whether these are listed or not."""
+    changed = [name for name in needed if _digest(folder / name) != files.get(name, "")]
+    there = {path.name for path in folder.iterdir()} | set(files)
     others = sorted(there - {*needed, "manifest.json"})
     good, bad = (
         "Files are as the manifest says.",

@@ -41,7 +41,7 @@ from anonfit.auditing.request import Request, check_request
 from anonfit.auditing.result import UNKNOWN_PERSONS, Audit, Diversity, JointCells, JournalistRisk, RawColumn, SetSizes
 from anonfit.auditing.risk import journalist_risk, marketer_risk, prosecutor_risk
 from anonfit.auditing.row_order import rows_are_sorted
-from anonfit.auditing.sizes import group_sizes
+from anonfit.auditing.sizes import frequent_labels, group_sizes
 from anonfit.auditing.source import Located, check_source, raw_hashes
 from anonfit.auditing.values import RawValues
 from anonfit.auditing.withholding import withholding_of
@@ -121,6 +121,7 @@ def run_audit(request: Request) -> Audit:
         sorted=is_sorted,
         findings=(),
         notes=notes_of(request, evidence=evidence, suppressed=left_out_groups(released, request) is not None),
+        frequent={} if request.meanings is None else frequent_labels(released.heads, evidence.sizes),
     )
     found = replace(audit, findings=tuple(all_findings(audit, request, names=table.names)))
     if evidence.persons.counted != "entities" or not request.k:

@@ -27,16 +27,21 @@ Measured = tuple[npt.NDArray[Any], BoolArray]  # (group) the figure, and whether
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A number that a demand states: from `least` (above it, if `above`) to `most`."""
+    """A number that a demand states: from `least` (above it, if `above`) to `most`, and not `empty`: that end of the
+    range every group of any table meets, so that a demand with it would be none.
+    """
 
     least: float
     most: float | None = None
     above: bool = False
     whole: bool = False
+    empty: float | None = None
 
     def holds(self, value: object) -> bool:
         """Whether a value is such a number."""
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not np.isfinite(value):
+            return False
+        if self.empty is not None and abs(value - self.empty) <= 2 * TIE * self.empty:
             return False
         inside = value > self.least if self.above else value >= self.least
         return inside and (self.most is None or value <= self.most) and (not self.whole or value == int(value))
@@ -44,8 +49,9 @@ class Parameter:
     def __str__(self) -> str:
         """What it may be, in words."""
         kind = "a whole number" if self.whole else "a number"
-        begin = f"above {self.least:g}" if self.above else f"of at least {self.least:g}"
-        return f"{kind} {begin}" + ("" if self.most is None else f" and at most {self.most:g}")
+        begin = f"above {self.least:g}" if self.above or self.empty == self.least else f"of at least {self.least:g}"
+        end = "" if self.most is None else f" and {'below' if self.empty == self.most else 'at most'} {self.most:g}"
+        return f"{kind} {begin}{end}" + ("" if self.empty is None else f" (with {self.empty:g} nothing would be asked)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,12 +148,10 @@ def _variance(spread: Spread, values: Values, asked: Asked) -> Measured:
     return figures, figures >= asked["variance"] * (1 - TIE)
 
 
-_SHARE = Parameter(0, 1, above=True)
-
 MODELS: Mapping[str, Model] = {
     "distinct-l": Model(
         "l",
-        {"l": Parameter(1)},
+        {"l": Parameter(1, empty=1)},
         "smallest",
         _distinct,
         "Every group holds as many different values as asked.",
@@ -156,7 +160,7 @@ MODELS: Mapping[str, Model] = {
     ),
     "entropy-l": Model(
         "l",
-        {"l": Parameter(1)},
+        {"l": Parameter(1, empty=1)},
         "smallest",
         _entropy,
         "The values of every group are as evenly spread as asked.",
@@ -164,7 +168,7 @@ MODELS: Mapping[str, Model] = {
     ),
     "recursive-cl": Model(
         "c",
-        {"c": Parameter(0, above=True), "l": Parameter(1, whole=True)},
+        {"c": Parameter(0, above=True), "l": Parameter(1, whole=True, empty=1)},
         "largest",
         _recursive,
         "In no group the most frequent value outweighs the rarer ones more than allowed.",
@@ -172,7 +176,7 @@ MODELS: Mapping[str, Model] = {
     ),
     "t-closeness": Model(
         "t",
-        {"t": Parameter(0, 1)},
+        {"t": Parameter(0, 1, empty=1)},
         "largest",
         _closeness,
         "The values of every group are distributed as closely to the whole table's as asked.",
@@ -181,7 +185,7 @@ MODELS: Mapping[str, Model] = {
     ),
     "alpha-k": Model(
         "alpha",
-        {"alpha": _SHARE},
+        {"alpha": Parameter(0, 1, above=True, empty=1)},
         "largest",
         _confidence("alpha"),
         "No value has a larger share of a group than allowed.",
@@ -205,7 +209,7 @@ MODELS: Mapping[str, Model] = {
     ),
     "squared-error": Model(
         "error",
-        {"error": Parameter(0)},
+        {"error": Parameter(0, empty=0)},
         "smallest",
         _squared_error,
         "The numbers of every group differ as much as asked.",
@@ -214,7 +218,7 @@ MODELS: Mapping[str, Model] = {
     ),
     "variance": Model(
         "variance",
-        {"variance": Parameter(0)},
+        {"variance": Parameter(0, empty=0)},
         "smallest",
         _variance,
         "The numbers of every group vary as much as asked.",
@@ -225,7 +229,7 @@ MODELS: Mapping[str, Model] = {
 
 MAX_CONFIDENCE = Model(
     "max_confidence",
-    {"max_confidence": _SHARE},
+    {"max_confidence": Parameter(0, 1, above=True)},
     "largest",
     _confidence("max_confidence"),
     "No group makes a value of the target more certain than allowed.",

@@ -16,7 +16,7 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from anonfit.auditing.numbering import as_pointers, few_texts
-from anonfit.errors import DataError, did_you_mean
+from anonfit.errors import DataError, did_you_mean, refuse_patterns
 
 __all__ = ["Table", "is_text_file", "open_table", "reading_options", "require_columns", "unquoted", "unreadable"]
 
@@ -197,9 +197,11 @@ def _short(series: pl.Series) -> pl.Series:
 
 def _schema(lazy: pl.LazyFrame, label: str) -> dict[str, pl.DataType]:
     try:
-        return dict(lazy.collect_schema())
+        found = dict(lazy.collect_schema())
     except (PolarsError, OSError):
         raise unreadable(label) from None
+    refuse_patterns(found)
+    return found
 
 
 def _collected(lazy: pl.LazyFrame, label: str, *, whole_lines: bool = False) -> pl.DataFrame:

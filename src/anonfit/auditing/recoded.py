@@ -12,7 +12,7 @@ from anonfit.auditing.region_tree import RegionTree, read_region_tree
 from anonfit.auditing.settings import Settings
 from anonfit.errors import RecodingError
 
-__all__ = ["Recoded", "read_recoding"]
+__all__ = ["Recoded", "read_meanings", "read_recoding"]
 
 _COLUMN = ("name", "type", "scale", "missing", "domain", "cuts", "order", "other", "taxonomy", "date_format")
 
@@ -36,15 +36,21 @@ def read_recoding(recoding: object, date_formats: Mapping[str, str | None]) -> R
     if version not in (1, 2):
         raise RecodingError("The recoding is of a version this audit does not know: use a newer anonfit.")
     found.known(("format", "version", "columns", "nodes" if version == 1 else "parts"))
+    meanings = read_meanings(found, date_formats)
+    if version == 2:
+        return Recoded(meanings, read_region_grid(found.entries.get("parts"), meanings))
+    return Recoded(meanings, read_region_tree(found.entries.get("nodes"), meanings))
+
+
+def read_meanings(recoding: Settings, date_formats: Mapping[str, str | None]) -> dict[str, Meaning]:
+    """What the labels of the columns mean."""
     meanings: dict[str, Meaning] = {}
-    for column in found.parts("columns"):
+    for column in recoding.parts("columns"):
         meaning = _meaning(column, date_formats)
         if meaning.name in meanings:
             raise RecodingError(f"The recoding has the column '{meaning.name}' twice.")
         meanings[meaning.name] = meaning
-    if version == 2:
-        return Recoded(meanings, read_region_grid(found.entries.get("parts"), meanings))
-    return Recoded(meanings, read_region_tree(found.entries.get("nodes"), meanings))
+    return meanings
 
 
 def _meaning(column: Settings, date_formats: Mapping[str, str | None]) -> Meaning:

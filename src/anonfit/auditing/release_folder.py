@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,14 +18,15 @@ from anonfit.auditing.folder import Folder, check_files, open_folder
 from anonfit.auditing.meanings import Meaning
 from anonfit.auditing.promises import RAW_ROLES, Promise, read_promise
 from anonfit.auditing.reading import is_text_file, open_table
-from anonfit.auditing.recoded import Recoded, read_recoding
-from anonfit.auditing.reports import Page, check_report
+from anonfit.auditing.recoded import Recoded, read_meanings, read_recoding
+from anonfit.auditing.reports import Retell, check_report, not_recounted
 from anonfit.auditing.request import Attacker, OtherRelease, Request
 from anonfit.auditing.result import UNKNOWN_PERSONS, Audit, Finding
 from anonfit.auditing.risk import THRESHOLDS, Threshold, read_threshold
+from anonfit.auditing.settings import Settings
 from anonfit.errors import RecodingError, ReleaseError, refuse_fork
 
-__all__ = ["audit_data", "audit_release", "other_release"]
+__all__ = ["audit_data", "audit_release", "check_published", "other_release"]
 
 _MANY = 1 << 62  # rows: more than any table has
 
@@ -44,7 +45,7 @@ def audit_release(
     thresholds: Sequence[str | float | Threshold] = THRESHOLDS,
     missing: Sequence[str] | None = None,
     rows_at_once: int | None = None,
-    page: Page | None = None,
+    retell: Retell | None = None,
 ) -> Audit:
     """Audit a release folder: whether it holds what it claims in its own manifest, recoding and report and, apart from
     that, what is asked of it here.
@@ -62,7 +63,8 @@ def audit_release(
         thresholds: The shares of persons above these are reported.
         missing: Texts that mean missing in the source, if the spec in the manifest does not say.
         rows_at_once: Read so many rows at a time, as for `audit`.
-        page: Makes the page of a report, to hold report.html against; without it only a part of the page is checked.
+        retell: Tells a report anew from its figures, to hold its texts and its page against; anonfit.audit_release
+            brings it.
 
     Returns:
         What was found; `passed` says whether the folder holds what it claims and what is asked of it; `verdict` says it
@@ -88,7 +90,7 @@ def audit_release(
         sampling_fraction=sampling_fraction,
         max_risk=max_risk,
         attacker=attacker,
-        thresholds=thresholds,
+        thresholds=(*THRESHOLDS, *thresholds),
         missing=missing,
         rows_at_once=rows_at_once,
         findings=[
@@ -100,10 +102,43 @@ def audit_release(
     if k is not None:
         lost = found.counted == UNKNOWN_PERSONS
         asked = (k_finding(found.sizes, k, lost=lost, where=", ".join(found.quasi_identifiers)), *asked)
-    claims = (*found.findings, *check_report(opened, promise, found, page))
+    claims = (*found.findings, *check_report(opened, promise, _as_published(found), retell))
     by_caller = (f"{attacker} risk", "joint cells")
     own = tuple(replace(one, claimed=one.name not in by_caller) for one in claims)
-    return replace(found, findings=(*asked, *own), claims=promise.claims)
+    found = _above(found, slice(len(THRESHOLDS), None))
+    return replace(found, findings=(*asked, *own), claims=promise.claims, not_recounted=not_recounted(opened))
+
+
+def check_published(folder: Path, audit: Audit, retell: Retell) -> tuple[Finding, ...]:
+    """What the audit of a folder finds beside an audit of its data, which was made already, with the source."""
+    opened = open_folder(folder)
+    promise = read_promise(opened.spec)
+    for stated in (opened.withheld, opened.dropped):
+        _stated_rows(stated, promise)
+    meanings = read_meanings(Settings(opened.recoding, "the recoding", RecodingError), promise.date_formats)
+    return (
+        *_stated(lambda: audit.rows, open_table(opened.data).names, columns=opened.columns, released=opened.released),
+        _suppressed(opened, promise),
+        *_roles(promise, meanings),
+        *_consent(promise),
+        *check_report(opened, promise, audit, retell),
+    )
+
+
+def _as_published(found: Audit) -> Audit:
+    """An audit by the usual thresholds, without what another release or a population say: as a report has it."""
+    usual = _above(found, slice(len(THRESHOLDS)))
+    marketer = found.marketer if found.journalist is None else found.prosecutor.average
+    return replace(usual, journalist=None, joint=None, marketer=marketer)
+
+
+def _above(found: Audit, part: slice) -> Audit:
+    """An audit that tells who is above some of its thresholds only: a report goes by the usual ones."""
+    rounded = found.rounded
+    risk, public = (replace(one.prosecutor, above=one.prosecutor.above[part]) for one in (found, rounded))
+    journalist = found.journalist and replace(found.journalist, above=found.journalist.above[part])
+    told = None if rounded is found else replace(rounded, prosecutor=public)
+    return replace(found, prosecutor=risk, journalist=journalist, _rounded=told)
 
 
 def _asked(opened: Folder, demands: Mapping[str, Any] | None, *, source: object, **words: Any) -> tuple[Finding, ...]:
@@ -178,8 +213,8 @@ def audit_data(
     lost = promise.missing if missing is None else tuple(missing)
     names = open_table(data, missing=("",)).names
     asked = _request(data, promise, recoded, names=names, columns=columns)
-    noticed = [*findings, *_stated(data, names, columns=columns, released=released)]
-    noticed += [*_roles(promise, recoded), *_consent(promise), *_beyond(promise, source)]
+    noticed = [*findings, *_stated(lambda: open_table(data).height(), names, columns=columns, released=released)]
+    noticed += [*_roles(promise, recoded.meanings), *_consent(promise), *_beyond(promise, source)]
     request = replace(
         asked,
         entity=None if source is None else asked.entity,
@@ -283,7 +318,7 @@ def _expected(promise: Promise, recoded: Recoded, columns: Sequence[str] | None)
 
 
 def _stated(
-    data: object, names: Sequence[str], *, columns: Sequence[str] | None, released: Sequence[int]
+    height: Callable[[], int], names: Sequence[str], *, columns: Sequence[str] | None, released: Sequence[int]
 ) -> list[Finding]:
     """The file has the columns and the number of rows that were stated."""
     found = []
@@ -292,7 +327,7 @@ def _stated(
         sentence = "The file has the stated columns." if same else "The file has other columns than stated."
         found.append(Finding("stated columns", list(columns), list(names), same, sentence))
     if released:
-        rows = open_table(data).height()
+        rows = height()
         same = all(number == rows for number in released)
         sentence = (
             "The file has the stated number of rows." if same else "The file has another number of rows than stated."
@@ -301,9 +336,9 @@ def _stated(
     return found
 
 
-def _roles(promise: Promise, recoded: Recoded) -> list[Finding]:
+def _roles(promise: Promise, meanings: Mapping[str, Meaning]) -> list[Finding]:
     """The columns of the recoding are those that the spec calls quasi-identifiers."""
-    asked, found = list(recoded.meanings), list(promise.having("quasi-identifier"))
+    asked, found = list(meanings), list(promise.having("quasi-identifier"))
     same = set(asked) == set(found)
     sentence = (
         "The quasi-identifiers are the columns of the recoding."

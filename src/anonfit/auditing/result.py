@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,6 +18,7 @@ __all__ = [
     "Bin",
     "Diversity",
     "Finding",
+    "FrequentLabels",
     "GroupSizes",
     "JointCells",
     "JournalistRisk",
@@ -79,6 +81,7 @@ class GroupSizes:
     groups_below_k: Figure | None  # None: no k was asked
     persons_below_k: Share | None
     histogram: tuple[Bin, ...]
+    of_size: Mapping[int, int] = field(default_factory=dict, repr=False, metadata=APART)  # how many groups there are
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +135,15 @@ class JournalistRisk:
     average: Figure
     above: tuple[ThresholdShare, ...]
     larger_than_population: int  # groups with more persons than the population has there
+
+
+@dataclass(frozen=True, slots=True)
+class FrequentLabels:
+    """How many different labels a column has, and those that most persons have (or rows, where these were counted)."""
+
+    different: int
+    persons: int
+    labels: frozenset[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,11 +222,19 @@ class Audit:
     _rounded: Audit | None = field(default=None, repr=False, compare=False)
     """The same with persons in multiples of k, where persons are entities: see `measuring`."""
     claims: tuple[str, ...] = field(default=(), metadata=APART)  # what a release says that it holds
+    not_recounted: tuple[str, ...] = field(default=(), metadata=APART)  # what a release tells and nobody counted here
+    frequent: Mapping[str, FrequentLabels] = field(default_factory=dict, repr=False, metadata=APART)
+    """Of every column of the file that holds a quasi-identifier."""
 
     @property
     def k(self) -> int | None:
         """The persons in the smallest group; None without rows, and where rows were counted in place of persons."""
         return None if self.counted == UNKNOWN_PERSONS else self.sizes.smallest
+
+    @property
+    def rounded(self) -> Audit:
+        """The same as it may be told: with persons in multiples of k, where persons are entities."""
+        return self if self._rounded is None else self._rounded
 
     @property
     def passed(self) -> bool | None:

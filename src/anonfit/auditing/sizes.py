@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 
 from anonfit.auditing.coding import IntArray
 from anonfit.auditing.figures import Figure, Share
-from anonfit.auditing.result import Bin, GroupSizes
+from anonfit.auditing.result import Bin, FrequentLabels, GroupSizes
 
-__all__ = ["group_sizes", "share_of"]
+__all__ = ["frequent_labels", "group_sizes", "share_of"]
 
 _BINS = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 
@@ -42,6 +43,7 @@ def group_sizes(sizes: IntArray, k: int | None) -> GroupSizes:
         below,
         persons_below,
         _histogram(sizes),
+        dict(zip(*(part.tolist() for part in np.unique(sizes, return_counts=True)), strict=True)),
     )
 
 
@@ -55,3 +57,15 @@ def _histogram(sizes: IntArray) -> tuple[Bin, ...]:
             groups = Figure(int(np.count_nonzero(inside)), persons.persons)
             bins.append(Bin(low, None if after is None else after - 1, groups, persons))
     return tuple(bins)
+
+
+def frequent_labels(heads: pl.DataFrame, sizes: IntArray) -> dict[str, FrequentLabels]:
+    """The labels of every column that most persons have; heads: (group) what a group says."""
+    found = {}
+    for name in heads.columns:
+        labels = pl.DataFrame({"label": heads[name], "persons": sizes})
+        held = labels.group_by("label").agg(pl.col("persons").sum())
+        most = int(held["persons"].max() or 0)  # type: ignore[arg-type]
+        frequent = held.filter(pl.col("persons") == most)["label"].to_list()
+        found[name] = FrequentLabels(len(held), most, frozenset(frequent))
+    return found

@@ -21,7 +21,7 @@ from anonfit.auditing.saved_trees import SavedTree, saved_tree_of
 from anonfit.auditing.tree_spans import joined_spans, spans_of_tree
 from anonfit.errors import DataError, listed
 
-__all__ = ["AuditedModel", "ModelSpans", "open_model", "spans_of"]
+__all__ = ["AuditedModel", "ModelSpans", "class_name", "open_model", "spans_of"]
 
 PLACES = 3
 """Decimal places of the shares in a tree whose populations are relative."""
@@ -156,8 +156,8 @@ def _of_saved(
 
 def _populations(saved: SavedTree, frame: pl.DataFrame, target: str, persons: Persons) -> Finding:
     """Whether the bins hold what the tree says they hold: persons, shares or the most frequent class."""
-    place = {_name(value): number for number, value in enumerate(saved.classes)}
-    names = [_name(value) for value in frame[target].to_list()]
+    place = {class_name(value): number for number, value in enumerate(saved.classes)}
+    names = [class_name(value) for value in frame[target].to_list()]
     if saved.populations == "majority":  # classes that no leaf tells are not named; they come last
         place = {name: number for number, name in enumerate(dict.fromkeys((*place, *sorted(set(names)))))}
     classes = np.array([place.get(name, -1) for name in names], np.int64)
@@ -173,8 +173,10 @@ def _populations(saved: SavedTree, frame: pl.DataFrame, target: str, persons: Pe
     return Finding("populations", saved.populations, "the same" if same else "others", same, sentence)
 
 
-def _name(value: object) -> str:
+def class_name(value: object) -> str:
     """A class as a text, however a file writes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 

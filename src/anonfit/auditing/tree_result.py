@@ -88,6 +88,11 @@ class TreeAudit:
         return self.spans.missed
 
     @property
+    def verdict(self) -> tuple[str, ...]:
+        """In sentences: what was asked and met or missed, and what the folder of a tree claims of itself."""
+        return self.spans.verdict
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What a reader of the figures should know."""
         return self.spans.notes

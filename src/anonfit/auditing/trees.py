@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,9 +23,18 @@ from anonfit.auditing.reading import open_table, require_columns
 from anonfit.auditing.request import Request
 from anonfit.auditing.result import Audit
 from anonfit.auditing.risk import THRESHOLDS
-from anonfit.auditing.saved_trees import SavedTree
+from anonfit.auditing.saved_trees import MODEL, SavedTree
 from anonfit.auditing.sizes import group_sizes, share_of
-from anonfit.auditing.tree_models import AuditedModel, ModelSpans, open_model, spans_of
+from anonfit.auditing.tree_folder import (
+    RetellTree,
+    check_tree_folder,
+    claimed,
+    is_tree_folder,
+    open_tree_folder,
+    training_rows,
+    uncounted,
+)
+from anonfit.auditing.tree_models import AuditedModel, ModelSpans, class_name, open_model, spans_of
 from anonfit.auditing.tree_result import Exposure, OneTree, Span, TreeAudit
 from anonfit.auditing.tree_spans import joined_spans
 from anonfit.errors import DataError, listed, refuse_fork
@@ -64,7 +74,7 @@ class _Columns:
 
 def audit_tree(
     model: Any,
-    data: Any,
+    data: Any = None,
     *,
     public: Sequence[str] | None = None,
     private: Sequence[str] | None = None,
@@ -79,15 +89,17 @@ def audit_tree(
     features: Sequence[str] | None = None,
     domains: Mapping[str, Sequence[object]] | None = None,
     limit: int = 10_000_000,
-    missing: Sequence[str] = ("",),
+    missing: Sequence[str] | None = None,
+    retell: RetellTree | None = None,
 ) -> TreeAudit:
     """Say how anonymous the release of a model is, together with how many training rows have each of its outcomes.
 
     Args:
         model: A fitted scikit-learn decision tree or forest (all its trees are taken to be released), a
-            KAnonymousTreeClassifier, a saved tree (its folder or file), a function that gives one outcome for each
-            row of a frame, or any model whose `predict` does.
-        data: The rows it was taught with, as the model reads them: a path, or a polars, pandas or Arrow frame.
+            KAnonymousTreeClassifier, a saved tree (its folder, whose claims, files and texts are audited too, or its
+            file), a function that gives one outcome for each row of a frame, or any model whose `predict` does.
+        data: The rows it was taught with, as the model reads them: a path, or a polars, pandas or Arrow frame. Of the
+            folder of a tree, less is checked without them.
         public: Columns an attacker may know of a person. A tree of anonfit says which, if this is not given.
         private: Columns nobody else knows. The class is one of them, or of the public ones.
         k: The individuals asked of the smallest span.
@@ -102,10 +114,11 @@ def audit_tree(
         features: The columns that the model reads, in its order, where it does not know their names.
         domains: For a model that is no tree, the values that private columns can have; those in the data if not given.
         limit: For a model that is no tree, how often it may be asked at most.
-        missing: Texts that mean missing.
+        missing: Texts that mean missing, if the manifest of a folder does not say.
+        retell: Tells the texts of a tree's folder anew; anonfit.audit_tree brings it.
 
     Returns:
-        What was found; `passed` says whether every demand is met.
+        What was found; `passed` says whether every demand is met, and every claim of a folder.
 
     Example:
         >>> import polars as pl
@@ -116,12 +129,18 @@ def audit_tree(
         (2, True, 2)
     """
     refuse_fork()
+    if is_tree_folder(model):
+        told: dict[str, Any] = {"public": public, "private": private, "k": k, "target": target, "diversity": diversity}
+        told |= {"max_confidence": max_confidence, "entity": entity, "count": count, "times": times}
+        return _of_folder(Path(model), data, {name: one for name, one in told.items() if one}, retell, missing=missing)
+    if data is None:
+        raise DataError("An audit of a model needs the rows that it was taught with.")
     named = [*(public or ()), *(private or ())]
     opened = open_model(model, features, [name for name in named if name != target])
     if times is not None and (entity is not None or count is not None):
         raise DataError("'times' says how often a row was there; 'entity' and 'count' cannot be given beside it.")
     columns = replace(_columns(opened, public, private, target=target, entity=entity, count=count), times=times)
-    table = open_table(data, missing=missing)
+    table = open_table(data, missing=("",) if missing is None else missing)
     require_columns(table, columns.all, purpose="named for the audit")
     frame = table.frame(columns.all)
     if not len(frame):
@@ -140,6 +159,26 @@ def audit_tree(
     )
     demands = {"k": k, "diversity": diversity, "max_confidence": max_confidence}
     return _measured(columns, frame, persons, found, demands, tuple(confidences))
+
+
+def _of_folder(
+    path: Path, data: Any, asked: dict[str, Any], retell: RetellTree | None, *, missing: Sequence[str] | None
+) -> TreeAudit:
+    """The folder of a published tree: what it claims and, apart from that, what is asked of it here."""
+    folder = open_tree_folder(path)
+    if missing is not None:
+        folder = replace(folder, promise=replace(folder.promise, missing=tuple(missing)))
+    if data is None:
+        return claimed(uncounted(folder), folder, check_tree_folder(folder, None, None, retell))
+    rows, words = training_rows(folder, data), {**folder.words, "missing": ()}
+    height = open_table(data, missing=folder.promise.missing).height()
+    own = audit_tree(path / MODEL, rows, **words)
+    found = claimed(own, folder, check_tree_folder(folder, own, height, retell))
+    if not asked:
+        return found
+    of_caller = audit_tree(path / MODEL, rows, **{**words, "k": None, "diversity": (), "max_confidence": None, **asked})
+    of_spans = [one for one in of_caller.findings if one.name != "populations"]
+    return claimed(found, folder, (), of_spans)
 
 
 def _columns(
@@ -216,7 +255,7 @@ def _of_spans(
     _, first = np.unique(of_row, return_index=True)
     classes: list[str | None] = [None] * len(first)
     if columns.class_is_public and columns.target is not None:
-        classes = [str(one) for one in frame[columns.target].gather(first).to_list()]
+        classes = [class_name(one) for one in frame[columns.target].gather(first).to_list()]
     leaves = [found.leaves[number] for number in found.of_row[first].tolist()]
     spans = [Span(*one) for one in zip(sizes.tolist(), leaves, classes, strict=True)]
     # Not as they come: whose row is the first tells something of its person.

@@ -50,6 +50,9 @@ def _of_claims(audit: Audit) -> Iterator[str]:
         names = _several(_words(one, audit) for one in faults)
         yield f"Whether the release holds what it claims ({claims}) was not checked in full: {names}."
     yield from (one.sentence for one in audit.findings if one.name == "attack_limit")
+    if audit.not_recounted:
+        told = ", ".join(audit.not_recounted).replace("_", " ")
+        yield f"Not recounted were those figures of its report that do not follow from the folder: {told}."
 
 
 def _of_nobody(audit: Audit) -> Iterator[str]:

@@ -17,7 +17,7 @@ from anonfit.errors import RequestError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from anonfit.auditing import Audit
+    from anonfit.auditing import Audit, TreeAudit
     from anonfit.auditing.result import Finding
     from anonfit.spec.model import Spec
 
@@ -90,7 +90,10 @@ def audit_data(
     }
     with stages(as_json=as_json) as stage:
         stage("Auditing")
-        if data.is_dir():
+        tree = _audit_tree(data, spec, asked, source=source, other=other)
+        if tree is not None:
+            found = tree.spans
+        elif data.is_dir():
             found = _audit_folder(data, spec, asked, source=source, other=other)
         else:
             from anonfit.auditing import audit
@@ -102,7 +105,10 @@ def audit_data(
                     "which columns may an attacker know? Name them with --quasi-identifiers a,b,c, or give a spec."
                 )
             found = audit(data, source=source, other=other, **asked)
-    show_audit(found, as_json=as_json)
+    if tree is None:
+        show_audit(found, as_json=as_json)
+    else:
+        _show_tree(tree, as_json=as_json)
     if found.passed is False:
         raise typer.Exit(1)
 
@@ -111,8 +117,7 @@ def _audit_folder(
     folder: Path, spec: Path | None, asked: Mapping[str, Any], *, source: Path | None, other: Path | None
 ) -> Audit:
     """Audit a release folder: what it claims and, apart from that, what --k, --max-risk or a spec ask of it."""
-    from anonfit.auditing import audit_release
-    from anonfit.report.page import report_page
+    from anonfit.release.folder_audits import audit_release
 
     given = [
         f"--{key.replace('_', '-')}" for key in ("quasi_identifiers", "sensitive", "entity", "count") if asked.get(key)
@@ -128,7 +133,35 @@ def _audit_folder(
         demands = _of_spec(spec, file, {"k": asked["k"]})
     elif asked["k"] is not None:
         words["k"] = asked["k"]
-    return audit_release(folder, demands=demands, source=source, other=other, page=report_page, **words)
+    return audit_release(folder, demands=demands, source=source, other=other, **words)
+
+
+def _audit_tree(
+    folder: Path, spec: Path | None, asked: Mapping[str, Any], *, source: Path | None, other: Path | None
+) -> TreeAudit | None:
+    """Audit the folder of a tree: what it claims and, apart from that, what --k asks of it; None if it is none."""
+    from anonfit.auditing.tree_folder import is_tree_folder
+
+    if not is_tree_folder(folder):
+        return None
+    from anonfit.release.folder_audits import audit_tree
+
+    given = [f"--{key.replace('_', '-')}" for key, value in asked.items() if value and key != "k"]
+    given += [word for word, value in (("a spec", spec), ("--with", other)) if value is not None]
+    if given:
+        raise RequestError(f"the folder of a tree says itself what it claims; leave out {', '.join(given)}.")
+    return audit_tree(folder, source, k=asked["k"])
+
+
+def _show_tree(found: TreeAudit, *, as_json: bool) -> None:
+    """Show the audit of a tree's folder to its owner."""
+    if as_json:
+        print_json(found.to_dict())
+        return
+    screen = results()
+    _show_verdict(found.spans, screen)
+    for one in found.exposed:
+        screen.print(f"  persons whose class can be told at {one.confidence:.0%}: {one.persons.share:.1%}")
 
 
 def _number(value: Any) -> str:
@@ -201,6 +234,9 @@ def _show_verdict(found: Audit, screen: Console) -> None:
     for one in found.sets:
         words = f"{', '.join(one.columns)}: k = {one.sizes.smallest}, {one.sizes.groups:,} groups"
         screen.print(Text(f"  {words}"), soft_wrap=True)
+    if sizes.smallest is None:
+        _show_missed(found, screen)
+        return
     smallest = f"k = {sizes.smallest}" if unit == "persons" else f"smallest group {sizes.smallest}"
     together = "all quasi-identifiers together: " if found.sets else ""
     screen.print(
@@ -209,8 +245,15 @@ def _show_verdict(found: Audit, screen: Console) -> None:
     )
     if found.suppressed_rows.persons:
         screen.print(f"  rows with * in every quasi-identifier: {found.suppressed_rows.persons:,}")
+    _show_missed(found, screen)
+
+
+def _show_missed(found: Audit, screen: Console) -> None:
+    """Each demand that is not met, or not known to be."""
+    from rich.text import Text
+
     for finding in found.missed:
-        text = _missed(finding, needs_source=unit == "rows" and found.source is None)
+        text = _missed(finding, needs_source=found.source is None and (_unit(found) == "rows" or not found.rows))
         screen.print(Text(f"  {text}", style="red"), soft_wrap=True)
 
 

@@ -157,7 +157,7 @@ def apply(
     "anonfit audit other_tool.csv --quasi-identifiers age,sex,zip --sensitive diagnosis --k 5"
 )
 def audit(
-    data: Annotated[Path, typer.Argument(help="A release folder, or any file.")],
+    data: Annotated[Path, typer.Argument(help="A release folder, the folder of a tree, or any file.")],
     spec: Annotated[Path | None, typer.Argument(help="A spec: what the file's columns are, and what is asked.")] = None,
     quasi_identifiers: Annotated[
         str | None, typer.Option("--quasi-identifiers", help="Columns an attacker may know: a,b,c.")
@@ -420,8 +420,9 @@ def _end(_number: int, _frame: FrameType | None) -> None:
 
 def main() -> None:
     """Run the command line; every error becomes one text and an exit status."""
-    from anonfit.cli.showing import show_failure, show_usage
+    from anonfit.cli.showing import outlive_readers, show_failure, show_usage
 
+    outlive_readers()
     signal.signal(signal.SIGTERM, _end)
     logging.getLogger().addHandler(logging.NullHandler())  # what libraries log of an interrupt is nothing for people
     as_json = "--json" in sys.argv

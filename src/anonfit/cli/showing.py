@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonfit.errors import AnonfitError, RequestError, SpecError, printable
@@ -20,7 +21,17 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = ["check_addresses", "console", "print_json", "results", "show_failure", "show_usage", "stages", "table"]
+__all__ = [
+    "check_addresses",
+    "console",
+    "outlive_readers",
+    "print_json",
+    "results",
+    "show_failure",
+    "show_usage",
+    "stages",
+    "table",
+]
 
 
 def console() -> Console:
@@ -48,6 +59,29 @@ def _screen(*, stderr: bool) -> Console:
     if not stderr and isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # as standard error does with signs that it cannot show
     return Screen(stderr=stderr, highlight=False)
+
+
+class _Unread(io.FileIO):
+    """A stream whose reader may go: what nobody reads is lost, and the work goes on."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            return memoryview(data).nbytes
+
+
+def outlive_readers() -> None:
+    """Let a pipe that nobody reads any more (`anonfit run … | true`), or a stream that is closed from the start, change
+    neither what is done nor the exit status.
+    """
+    for name, stream in (("stdout", sys.stdout), ("stderr", sys.stderr)):
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - open to the end
+        elif stream is getattr(sys, f"__{name}__") and not stream.isatty():
+            raw = io.BufferedWriter(_Unread(stream.fileno(), "w", closefd=False))
+            lines = name == "stderr"
+            setattr(sys, name, io.TextIOWrapper(raw, stream.encoding, stream.errors, line_buffering=lines))
 
 
 @contextmanager

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anonfit.errors import ReleaseError
+from anonfit.errors import DataError, ReleaseError
 from anonfit.tables.frames import rebuilt
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["sink", "write_table"]
+__all__ = ["check_writable", "sink", "write_table"]
 
 
 def sink(
@@ -43,6 +43,18 @@ def sink(
     write_table(register_io_source(frames, schema=pl.Schema(schema)), path, kind)
 
 
+def check_writable(types: Mapping[str, pl.DataType], kind: str) -> None:
+    """Refuse columns of types that a format cannot hold."""
+    import polars as pl
+
+    for name, dtype in types.items() if kind == "csv" else ():
+        if dtype in (pl.Duration, pl.Binary):
+            raise DataError(
+                f"column '{name}' is of type {dtype}, which a CSV file cannot hold; use the format parquet or "
+                "arrow, or cast it."
+            )
+
+
 def write_table(table: pl.DataFrame | pl.LazyFrame, path: Path, kind: str) -> None:
     """Write a table as a file of a format. Arrow's older form of texts has no room for other texts than those of the
     rows, so that the audit can tell from lengths alone that there are none.
@@ -50,6 +62,7 @@ def write_table(table: pl.DataFrame | pl.LazyFrame, path: Path, kind: str) -> No
     import polars as pl
 
     rows = table.lazy()
+    check_writable(rows.collect_schema(), kind)
     try:
         if kind == "csv":
             rows.sink_csv(path)
@@ -58,7 +71,4 @@ def write_table(table: pl.DataFrame | pl.LazyFrame, path: Path, kind: str) -> No
         else:
             rows.sink_ipc(path, compression="zstd", compat_level=pl.CompatLevel.oldest())
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise ReleaseError(
-            f"the data file could not be written ({type(error).__name__}): is the disk full, or the format unfit "
-            "for a column?"
-        ) from None
+        raise ReleaseError(f"the data file could not be written ({type(error).__name__}): is the disk full?") from None

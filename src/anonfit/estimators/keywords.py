@@ -95,7 +95,7 @@ def words_for_anonymize(anonymizer: Anonymizer, table: pl.DataFrame, targets: Ta
     words["insensitive"] = [name for name in table.columns if name not in roles]
     # Nothing of the table is released here, so raw columns with many values and cuts at values give nothing away.
     words["release"] = [*words["insensitive"], *sensitive, *targets.names]
-    words["consent"] = True
+    words["consent"] = words.get("cut_points") == "value"
     words["targets"] = [entry["column"] if len(entry) == 1 else entry for entry in targets.entries]
     words["types"] = {**(anonymizer.types or {}), **targets.types}
     return words

@@ -48,13 +48,13 @@ MODELS: Mapping[str, Entry] = MappingProxyType(
     {
         "distinct-l": Entry(
             DistinctL,
-            (Parameter("l", "different values in every group", Kind.WHOLE, lowest=1),),
+            (Parameter("l", "different values in every group", Kind.WHOLE, lowest=1, empty="lowest"),),
             ANY,
             "every group has at least l different values",
         ),
         "entropy-l": Entry(
             EntropyL,
-            (Parameter("l", "equally frequent values of the same entropy", lowest=1),),
+            (Parameter("l", "equally frequent values of the same entropy", lowest=1, empty="lowest"),),
             ANY,
             "the entropy of every group is at least that of l equally frequent values",
         ),
@@ -62,7 +62,9 @@ MODELS: Mapping[str, Entry] = MappingProxyType(
             RecursiveCL,
             (
                 Parameter("c", "how many times the rest the most frequent value may be", above_lowest=True),
-                Parameter("l", "the rest begins with the l-th most frequent value", Kind.WHOLE, lowest=1),
+                Parameter(
+                    "l", "the rest begins with the l-th most frequent value", Kind.WHOLE, lowest=1, empty="lowest"
+                ),
             ),
             ANY,
             "the most frequent value has fewer than c times the persons of the l-th most frequent and all rarer ones",
@@ -70,7 +72,7 @@ MODELS: Mapping[str, Entry] = MappingProxyType(
         "t-closeness": Entry(
             TCloseness,
             (
-                Parameter("t", "the largest distance from the whole table", highest=1),
+                Parameter("t", "the largest distance from the whole table", highest=1, empty="highest"),
                 Parameter("distance", "how far two values are apart", Kind.CHOICE, choices=tuple(DISTANCES), free=True),
             ),
             ANY,
@@ -78,7 +80,11 @@ MODELS: Mapping[str, Entry] = MappingProxyType(
         ),
         "alpha-k": Entry(
             AlphaK,
-            (Parameter("alpha", "the largest share of a value in a group", highest=1, above_lowest=True),),
+            (
+                Parameter(
+                    "alpha", "the largest share of a value in a group", highest=1, above_lowest=True, empty="highest"
+                ),
+            ),
             ANY,
             "no value has a larger share than alpha in a group",
         ),
@@ -99,13 +105,17 @@ MODELS: Mapping[str, Entry] = MappingProxyType(
         ),
         "squared-error": Entry(
             SquaredError,
-            (Parameter("error", "the smallest sum of squared deviations, in the column's unit squared"),),
+            (
+                Parameter(
+                    "error", "the smallest sum of squared deviations, in the column's unit squared", empty="lowest"
+                ),
+            ),
             (ColumnType.CONTINUOUS,),
             "the numbers of every group deviate enough from their mean, added up",
         ),
         "variance": Entry(
             Variance,
-            (Parameter("variance", "the smallest variance, in the column's unit squared"),),
+            (Parameter("variance", "the smallest variance, in the column's unit squared", empty="lowest"),),
             (ColumnType.CONTINUOUS,),
             "the numbers of every group deviate enough from their mean, on average",
         ),

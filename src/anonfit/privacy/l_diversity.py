@@ -99,7 +99,7 @@ class RecursiveCL:
         """The table's most frequent value is too frequent, or the table has too few values."""
         distinct = int(_distinct(counts))
         most = int(counts.max())
-        possible = [l for l in range(1, distinct + 1) if most < self.c * int(_rest(counts, l))]  # noqa: E741
+        possible = [l for l in range(2, distinct + 1) if most < self.c * int(_rest(counts, l))]  # noqa: E741
         ways = []
         if distinct >= self.l:
             ways.append(f"with l = {self.l} c must be at least {more_than(float(self.figure(counts)))}")

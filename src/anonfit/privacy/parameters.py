@@ -7,14 +7,17 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from anonfit.errors import did_you_mean
 from anonfit.privacy.bounds import plain
+from anonfit.privacy.sensitive import TIE
 
 __all__ = ["Kind", "Parameter", "Value", "faults_of", "with_defaults"]
 
 Value: TypeAlias = float | str | bool
+
+NOTHING_ASKED = ': ask for more diversity than that, or write diversity = "none" and a reason = "…" for the column.'
 
 
 class Kind(StrEnum):
@@ -28,7 +31,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A setting of a model. Without a default it must be given, unless it is `free`: then the column decides."""
+    """A setting of a model. Without a default it must be given, unless it is `free`: then the column decides. `empty`
+    is the end of its range at which the demand asks nothing, since every group of any table meets it; that end is
+    refused.
+    """
 
     name: str
     words: str
@@ -39,6 +45,7 @@ class Parameter:
     choices: tuple[str, ...] = ()
     default: Value | None = None
     free: bool = False
+    empty: Literal["lowest", "highest"] | None = None
 
     @property
     def is_needed(self) -> bool:
@@ -52,7 +59,10 @@ class Parameter:
         if self.kind == Kind.CHOICE:
             return f"{self.kind} {', '.join(self.choices)}"
         low = f"{'above' if self.above_lowest else 'of at least'} {plain(self.lowest)}"
-        return f"{self.kind} {low}" + (f" and at most {plain(self.highest)}" if math.isfinite(self.highest) else "")
+        if self.empty == "lowest":
+            low = f"of at least {plain(self.lowest + 1)}" if self.kind == Kind.WHOLE else f"above {plain(self.lowest)}"
+        high = f" and {'below' if self.empty == 'highest' else 'at most'} {plain(self.highest)}"
+        return f"{self.kind} {low}" + (high if math.isfinite(self.highest) else "")
 
     def accepts(self, value: object) -> bool:
         """Whether a value is one it may have."""
@@ -62,10 +72,18 @@ class Parameter:
             return value in self.choices
         if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < math.inf:
             return False
-        if self.kind == Kind.WHOLE and value != int(value):
+        if self.asks_nothing(value) or (self.kind == Kind.WHOLE and value != int(value)):
             return False
         above = value > self.lowest if self.above_lowest else value >= self.lowest
         return above and value <= self.highest
+
+    def asks_nothing(self, value: object) -> bool:
+        """Whether every group of any table meets a demand with this value; so near to the end, models see a tie."""
+        if self.empty is None or isinstance(value, bool) or not isinstance(value, int | float):
+            return False
+        if self.empty == "lowest":
+            return value <= self.lowest * (1 + 2 * TIE)
+        return value >= self.highest * (1 - 2 * TIE)
 
 
 def faults_of(parameters: Sequence[Parameter], given: Mapping[str, object], *, model: str, where: str) -> list[str]:
@@ -81,7 +99,8 @@ def faults_of(parameters: Sequence[Parameter], given: Mapping[str, object], *, m
             if parameter.is_needed:
                 faults.append(f"{where}: {model} needs {name}, {parameter.demand()}.")
         elif not parameter.accepts(given[name]):
-            faults.append(f"{where}.{name} must be {parameter.demand()}; found {given[name]!r}.")
+            hint = NOTHING_ASKED if parameter.asks_nothing(given[name]) else "."
+            faults.append(f"{where}.{name} must be {parameter.demand()}; found {given[name]!r}{hint}")
     return faults
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonfit.algorithms.demands import has_classes
+from anonfit.algorithms.exploring import RULE
 from anonfit.algorithms.refinements import redundant
 from anonfit.algorithms.top_down import requirements_of
 from anonfit.algorithms.trees.growing import Variant
@@ -18,10 +19,11 @@ from anonfit.auditing.result import BYTES
 from anonfit.errors import AuditFailed, Infeasible
 from anonfit.metrics.learning import SURE, Learned
 from anonfit.recoding.values import Values
+from anonfit.release.explore import FIGURES
 from anonfit.release.large_tables import LargeTable, raw_columns, read_large, released_table
 from anonfit.release.measure import Appraisal, appraise_thoroughly
 from anonfit.release.run import Made, demands_of, persons_in, refining_of, tree_of, workload_of
-from anonfit.report.asking import Asked, aims_of, asked_content
+from anonfit.report.asking import Aim, Asked, aims_of, asked_content
 from anonfit.report.attack import attack_content, attack_release
 from anonfit.report.content import Facts, formula_columns, report_content
 from anonfit.report.disclosure import EVERYTHING, Disclosure
@@ -31,7 +33,7 @@ from anonfit.spec.write import public_tables, quasi_identifier_table, target_tab
 from anonfit.tables.codebook import column_type
 from anonfit.tables.scanned import RawColumns
 from anonfit.tables.schema import ColumnType, Role, Schema
-from anonfit.workload.request import TargetRequest
+from anonfit.workload.request import TargetRequest, Workload
 
 if TYPE_CHECKING:
     import polars as pl
@@ -40,7 +42,9 @@ if TYPE_CHECKING:
     from anonfit.metrics.attack import Attack
 
 __all__ = [
+    "UNKNOWN_USE",
     "all_of_selections",
+    "asked_of",
     "attack_made",
     "audit_made",
     "audited_demands",
@@ -51,6 +55,9 @@ __all__ = [
     "public_rule",
     "require_passed",
 ]
+
+
+UNKNOWN_USE = "The use is not known: "
 
 
 def audit_made(made: Made, data: Any, *, rows_at_once: int | None = None) -> Audit:
@@ -154,64 +161,89 @@ def _asked(made: Made) -> dict[str, Any]:
     spec, workload = made.spec, workload_of(made.spec)
     if made.learned is not None:
         workload = replace(workload, weights=made.learned.weights)
-    return asked_content(
-        Asked(
-            k=spec.privacy.k,
-            quasi_identifiers=made.recoding.quasi_identifiers,
-            demands=manifest_spec(made)["privacy"]["diversity"],
-            max_confidence=spec.privacy.max_confidence,
-            attack_limit=spec.privacy.attack_limit,
-            workload=workload,
-            aims=aims_of(workload, made.schema, raw_columns(made), steered=made.steered),
-            capped=_capped(made),
-            refined_by=_refined_by(made),
-            grown_by=_grown_by(made),
-            explored=_explored(made),
-            waived={name: column.reason or "" for name, column in spec.columns.items() if column.diversity is not None},
-            decisions=spec.decisions,
-            several=_several(made),
-        )
+    return asked_of(
+        spec,
+        made.schema,
+        made.recoding.quasi_identifiers,
+        demands=manifest_spec(made)["privacy"]["diversity"],
+        workload=workload,
+        aims=aims_of(workload, made.schema, raw_columns(made), steered=made.steered),
+        tried=None if made.exploration is None else len(made.exploration["candidates"]),
     )
 
 
-def _capped(made: Made) -> list[str]:
+def asked_of(
+    spec: Spec,
+    schema: Schema,
+    names: Sequence[str],
+    *,
+    demands: Sequence[Mapping[str, Any]],
+    workload: Workload,
+    aims: Sequence[Aim],
+    tried: int | None,
+) -> dict[str, Any]:
+    """What a spec asks of the quasi-identifiers that are named, for the public report; `demands` are as the manifest
+    has them, and `tried` is how many ways to weigh columns were, where the use is not known.
+    """
+    asked = Asked(
+        k=spec.privacy.k,
+        quasi_identifiers=names,
+        demands=demands,
+        max_confidence=spec.privacy.max_confidence,
+        attack_limit=spec.privacy.attack_limit,
+        workload=workload,
+        aims=aims,
+        capped=_capped(spec, schema),
+        refined_by=_refined_by(spec),
+        grown_by=_grown_by(spec),
+        explored=None if tried is None else _explored(tried),
+        waived={name: column.reason or "" for name, column in spec.columns.items() if column.diversity is not None},
+        decisions=spec.decisions,
+        several=_several(spec, names),
+    )
+    settings = {
+        "values": str(spec.output.values),
+        "regions": spec.output.regions,
+        "order": spec.output.order,
+        "cut_points": str(spec.method.cut_points),
+    }
+    return asked_content(asked) | settings
+
+
+def _capped(spec: Spec, schema: Schema) -> list[str]:
     """The targets of which `max_confidence` caps what groups tell: those that are released as they are."""
-    if made.spec.privacy.max_confidence >= 1:
+    if spec.privacy.max_confidence >= 1:
         return []
-    released = {column.name for column in made.schema.of_role(Role.TARGET)}
-    return [target.column for target in made.spec.capped_targets if target.column in released]
+    released = {column.name for column in schema.of_role(Role.TARGET)}
+    return [target.column for target in spec.capped_targets if target.column in released]
 
 
-def _refined_by(made: Made) -> str | None:
+def _refined_by(spec: Spec) -> str | None:
     """What chose the refinements, in words."""
-    refining = refining_of(made.spec)
+    refining = refining_of(spec)
     if refining is None:
         return None
     return "information gain" if refining.criterion == "infogain" else "information gain against anonymity loss"
 
 
-def _grown_by(made: Made) -> str | None:
+def _grown_by(spec: Spec) -> str | None:
     """The kind of tree whose spans the regions are, in words."""
-    tree = tree_of(made.spec)
+    tree = tree_of(spec)
     return None if tree is None else "C4.5" if tree.growing.variant == Variant.C45 else "ID3"
 
 
-def _explored(made: Made) -> str | None:
-    """What was tried and by which rule one was chosen, in words; the candidates themselves are not public."""
-    if made.exploration is None:
-        return None
-    figures = ", ".join(made.exploration["figures"].values())
+def _explored(tried: int) -> str:
+    """How many ways were tried and by which rule one was chosen, in words; these themselves are not public."""
     return (
-        f"The use is not known: {len(made.exploration['candidates'])} ways to weigh columns were tried and held "
-        f"against each other by their figures ({figures}). Published is, {made.exploration['rule']}. The others are "
-        "not published."
+        f"{UNKNOWN_USE}{tried} ways to weigh columns were tried and held against each other by their figures "
+        f"({', '.join(FIGURES.values())}). Published is, {RULE}. The others are not published."
     )
 
 
-def _several(made: Made) -> list[dict[str, Any]]:
+def _several(spec: Spec, names: Sequence[str]) -> list[dict[str, Any]]:
     """Several quasi-identifiers, each with its k; one may follow from another."""
-    asked = demands_of(made.spec).quasi_identifiers
-    implied = dict(redundant(requirements_of(demands_of(made.spec), made.recoding.quasi_identifiers)))
+    asked = demands_of(spec).quasi_identifiers
+    implied = dict(redundant(requirements_of(demands_of(spec), names)))
     return [
         {"columns": list(one.columns), "k": one.k, "follows_from": implied.get(number)}
         for number, one in enumerate(asked)
@@ -337,13 +369,7 @@ def _report(
     formulas: Sequence[str],
 ) -> dict[str, Any]:
     """The report, as far as it may be told."""
-    spec, rows = made.spec, made.rows
-    settings = {
-        "values": str(spec.output.values),
-        "regions": spec.output.regions,
-        "order": spec.output.order,
-        "cut_points": str(spec.method.cut_points),
-    }
+    rows = made.rows
     roles = {column.name: column.role for column in made.schema.columns}
     content = report_content(
         Facts(
@@ -356,7 +382,6 @@ def _report(
             withheld=rule.rows(rows.withheld, rows.withheld_persons),
             audit=audit.public(rule.least) if rule.least else audit.to_dict(),
             asked=asked,
-            settings=settings,
             selections=_public_selections(made) if rule.least else all_of_selections(made),
             attack=None if attack is None else attack_content(attack, rule, roles=roles),
             appraisal=appraisal.content(rule),

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +68,8 @@ class Appraisal:
     rules: tuple[Rule, ...] | None = None
     columns: ColumnFigures | None = None
     clusters: ClusterFigures | None = None
+    counted: Literal["persons", "records"] = "persons"
+    """What `details` count: records, where a person may have several."""
     drawn: tuple[int, int] | None = None
     """Rows that predictions, rules, clusters, queries and the comparison were measured on, and all; None: on all."""
 
@@ -75,7 +77,7 @@ class Appraisal:
         """The figures as they may be told."""
         return {
             "group_sizes": group_bins(rule.rounded(self.sizes)),
-            "detail": detail_content(self.details),
+            "detail": detail_content(self.details, self.counted),
             "partition": self.partition,
             "predictions": predictions_content(self.predictions, rule),
             "initial_risk": None if self.initial is None else initial_content(self.initial, rule),
@@ -133,10 +135,14 @@ def _of_regions(made: Made) -> Appraisal:
     used, sizes = _held(made, made.nodes)
     found = details(made.recoding, used, sizes)
     targets = coded_targets(workload_of(made.spec), made.schema, made.source)
+    persons, has_entities = _persons_of(made, used, sizes), _column(made, Role.ENTITY) is not None
+    k = made.spec.privacy.k
+    told = np.maximum(persons // k * k, 1) if has_entities else persons  # in multiples of k, as all that is told
     return Appraisal(
-        sizes=_persons_of(made, used, sizes),
+        sizes=persons,
         details=found,
-        partition=partition_content(made.recoding, used, sizes, [detail.shares for detail in found]),
+        counted="records" if has_entities else "persons",
+        partition=partition_content(made.recoding, used, told, [detail.shares for detail in found]),
         predictions=predictions(targets, made.nodes, made.recoding.node_count),
         columns=column_figures(made.recoding, used, _weights(made), counts=sizes),
     )

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import os
 import shutil
@@ -12,13 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from dataclasses import replace as replaced
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonfit.engines.sinking import write_table
-from anonfit.errors import AnonfitError, AuditFailed, ReleaseError, SpecError, listed, refuse_fork
-from anonfit.recoding.columns import NominalCells, OrdinalCells
+from anonfit.errors import AnonfitError, AuditFailed, ReleaseError, refuse_fork
 from anonfit.release.evidence import audit_made, both_reports, manifest_spec, public_report, public_rule, require_passed
 from anonfit.release.folder import (
     FORMAT,
@@ -28,24 +27,21 @@ from anonfit.release.folder import (
     data_name,
     publish,
 )
-from anonfit.release.loading import Loaded, load_folder
+from anonfit.release.loading import load_folder
+from anonfit.release.retelling import retold, spec_of_manifest
 from anonfit.release.run import Made
 from anonfit.release.warmup import prepare
 from anonfit.report.page import internal_page, report_page
 from anonfit.runtime.files import file_hash, workplace, write_new
 from anonfit.runtime.progress import Stage, silent
-from anonfit.runtime.strict_json import Damaged, Part
 from anonfit.spec.model import Spec
-from anonfit.spec.parse import public_spec
 from anonfit.spec.write import spec_tables
-from anonfit.tables.schema import Role
 
 if TYPE_CHECKING:
     from anonfit.auditing import Audit
 
 __all__ = [
     "audit_made",
-    "loaded_spec",
     "package_versions",
     "public_report",
     "publish_made",
@@ -216,7 +212,7 @@ def publish_made(
             folder,
             target,
             _manifest(made, report, kind),
-            load=_loaded,
+            load=partial(_audited_by_others, audit=audit),
             records={"internal.json": internal, "internal.html": internal_page(owners)},
             hashes={data.name: data_hash},
             replace=replace,
@@ -224,36 +220,14 @@ def publish_made(
     return report
 
 
-def _loaded(folder: Path) -> None:
-    """Load what was written, as others will; its rows were read by the audit."""
+def _audited_by_others(folder: Path, *, audit: Audit) -> None:
+    """Load and audit what was written, as others will; its rows were read by the audit of the data."""
+    from anonfit.auditing.release_folder import check_published
+
     try:
-        loaded_spec(load_folder(folder, rows=False))
+        loaded = load_folder(folder, rows=False)
+        spec_of_manifest(loaded.manifest["spec"], loaded.recoding)
+        found = check_published(folder, audit, retold)
     except AnonfitError as error:
         raise AuditFailed(f"what was written cannot be loaded, so nothing is published: {error}") from None
-
-
-def loaded_spec(loaded: Loaded) -> Spec:
-    """The spec of a loaded release: the public one, with what the recoding knows of the columns."""
-    try:
-        spec = public_spec(_tables_of(loaded))
-    except (Damaged, SpecError) as error:
-        raise ReleaseError(f"the manifest does not describe the release: {error}") from None
-    if lost := set(spec.of_role(Role.QUASI_IDENTIFIER)) - set(loaded.recoding.quasi_identifiers):
-        raise ReleaseError(f"the recoding says nothing of {listed(sorted(lost))}; make the release again.")
-    return spec
-
-
-def _tables_of(loaded: Loaded) -> dict[str, Any]:
-    """The tables of the public spec, with what the recoding knows of the columns."""
-    tables: dict[str, Any] = copy.deepcopy(dict(loaded.manifest["spec"]))
-    declared = Part(tables, "spec").named().get("columns", Part({}, "spec.columns")).named()
-    for column in loaded.recoding.columns:
-        if column.name not in declared:
-            raise Damaged(f"its spec has no column '{column.name}', which the recoding has.")
-        told = declared[column.name].plain()
-        told.pop("split", None)
-        if isinstance(column, OrdinalCells):
-            told |= {"type": "ordinal", "order": list(column.order)}
-        elif isinstance(column, NominalCells):
-            told.setdefault("type", str(column.type))
-    return tables
+    require_passed(replaced(audit, findings=found))

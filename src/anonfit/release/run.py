@@ -15,6 +15,7 @@ from anonfit.algorithms.demands import guard
 from anonfit.algorithms.mondrian import Anonymized, Persons, anonymize, answer_selections, persons_of
 from anonfit.algorithms.top_down import anonymize_top_down
 from anonfit.algorithms.trees.making import anonymize_by_tree
+from anonfit.engines.sinking import check_writable
 from anonfit.errors import DataError, Infeasible, SpecError
 from anonfit.privacy.groups import groups_allowed
 from anonfit.recoding.grid import combined
@@ -79,7 +80,7 @@ def read_source(spec: Spec, source: Any) -> tuple[Schema, pl.DataFrame]:
     return schema, read_table(source, options)
 
 
-def _check_raw(schema: Schema, frame: pl.DataFrame) -> None:
+def _check_raw(spec: Spec, schema: Schema, frame: pl.DataFrame) -> None:
     """Refuse raw columns that nearly tell every record apart, unless their release is written."""
     import polars as pl
 
@@ -88,6 +89,7 @@ def _check_raw(schema: Schema, frame: pl.DataFrame) -> None:
     for name in names:
         if frame[name].dtype.is_nested() or frame[name].dtype == pl.Object:
             raise DataError(not_plain(name, frame[name].dtype))
+    check_writable({name: frame[name].dtype for name in names}, spec.output.format)
     asked = asked_raw(schema)
     if len(frame) < 2 or not asked:
         return
@@ -165,7 +167,7 @@ def make(
     if len(read) == 0:
         raise DataError("the table has no rows; there is nothing to release.")
     frame = without_missing(spec, schema, read)
-    _check_raw(schema, frame)
+    _check_raw(spec, schema, frame)
     check_bounds(spec, schema)
     persons = persons_in(schema, frame)
     if spec.workload.query_log is not None:
@@ -306,7 +308,7 @@ def extend(
     stage("Reading")
     schema, read = read_source(spec, source)
     frame = without_missing(spec, schema, read)
-    _check_raw(schema, frame)
+    _check_raw(spec, schema, frame)
     for column in schema.of_role(Role.SAMPLE_WEIGHT):
         masses_of(frame[column.name], None)  # refuses weights that are none
     stage("Routing rows")

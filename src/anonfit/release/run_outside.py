@@ -21,6 +21,7 @@ from anonfit.algorithms.support import ONLY_MEMORY
 from anonfit.algorithms.trees.outside import anonymize_by_tree_outside
 from anonfit.engines.fitting import COMFORTABLE, needed_memory
 from anonfit.engines.levels.growing import HAND_OVER
+from anonfit.engines.sinking import check_writable
 from anonfit.engines.spark.sources import PARTITION
 from anonfit.engines.spilling import spill_folder
 from anonfit.errors import DataError, SpecError
@@ -64,11 +65,24 @@ if TYPE_CHECKING:
     from anonfit.engines.spark.engine import SparkEngine
     from anonfit.workload.selections import AskedSelections
 
-__all__ = ["engine_for", "make_outside", "opened", "refuse_only_memory", "spill_place"]
+__all__ = ["REASONS", "engine_for", "make_outside", "opened", "refuse_only_memory", "spill_place"]
 
 
 LEAST_MEMORY = 256 * 2**20
 """What an engine is given at least, if nothing is said."""
+
+
+MAY_NOT_FIT = "the table may not fit in memory, but "
+SPARK, KNOWN, FITS, NO_DUCKDB, LARGE = (
+    "the table is a DataFrame of Spark",
+    "the table is in memory already, or its size is not known",
+    "the table fits in memory",
+    f"{MAY_NOT_FIT}the package duckdb is not installed",
+    "the table does not fit in memory with ease",
+)
+ONLY_HERE = {choice.name: f"{choice.asked} needs the engine 'memory'" for choice in ONLY_MEMORY}
+REASONS = (SPARK, KNOWN, FITS, NO_DUCKDB, LARGE, *(f"{MAY_NOT_FIT}{fault}" for fault in ONLY_HERE.values()))
+"""Why an engine was taken, in words: all that a report may say."""
 
 
 def engine_for(spec: Spec, source: Any) -> tuple[str, str | None]:
@@ -76,17 +90,17 @@ def engine_for(spec: Spec, source: Any) -> tuple[str, str | None]:
     if spec.engine.name != "auto":
         return spec.engine.name, None
     if is_spark(source):
-        return "spark", "the table is a DataFrame of Spark"
+        return "spark", SPARK
     needed = needed_memory(source, [name for name in spec.columns if spec.columns[name].role != Role.IDENTIFIER])
     if needed is None:
-        return "memory", "the table is in memory already, or its size is not known"
+        return "memory", KNOWN
     if needed <= COMFORTABLE * (spec.engine.memory or available_memory()):
-        return "memory", "the table fits in memory"
+        return "memory", FITS
     if find_spec("duckdb") is None or find_spec("pyarrow") is None:
-        return "memory", "the table may not fit in memory, but the package duckdb is not installed"
+        return "memory", NO_DUCKDB
     if faults := _not_outside(spec):
-        return "memory", f"the table may not fit in memory, but {faults[0]}"
-    return "duckdb", "the table does not fit in memory with ease"
+        return "memory", f"{MAY_NOT_FIT}{faults[0]}"
+    return "duckdb", LARGE
 
 
 def _not_outside(spec: Spec) -> list[str]:
@@ -100,7 +114,7 @@ def _not_outside(spec: Spec) -> list[str]:
         "original": spec.output.order == "original",
         "explore": spec.method.criterion == "explore",
     }
-    return [f"{choice.asked} needs the engine 'memory'" for choice in ONLY_MEMORY if asked[choice.name]]
+    return [fault for name, fault in ONLY_HERE.items() if asked[name]]
 
 
 def refuse_only_memory(spec: Spec, engine: str | None = None) -> None:
@@ -137,7 +151,7 @@ def make_outside(
         stage("Reading")
         source = rows_that_stay(source, options, folder) if engine == "spark" else source
         with opened(engine, spec, schema, source, options, folder, threads) as (rows_of, left_out, scan):
-            _check_raw(rows_of, schema)
+            _check_raw(rows_of, spec, schema)
             spec, asked = with_log_outside(spec, schema, rows_of, scan, stage)
             result, written = _grown(rows_of, spec, schema, folder, threads, stage, stopping)
         rows = within_limit(spec, RowCounts(rows_of.read, rows_of.read - rows_of.rows, 0, dropped_persons=left_out))
@@ -233,7 +247,7 @@ def _engine(
     return engine, scan_of(found, missing_texts=texts, without_missing=dropping)
 
 
-def _check_raw(engine: DuckDBEngine | SparkEngine, schema: Schema) -> None:
+def _check_raw(engine: DuckDBEngine | SparkEngine, spec: Spec, schema: Schema) -> None:
     """Refuse raw columns that nearly tell every record apart, unless their release is written."""
     import polars as pl
 
@@ -241,6 +255,7 @@ def _check_raw(engine: DuckDBEngine | SparkEngine, schema: Schema) -> None:
         dtype = engine.schema[column.name]
         if dtype.is_nested() or dtype == pl.Object:
             raise DataError(not_plain(column.name, dtype))
+    check_writable({column.name: engine.schema[column.name] for column in schema.released_raw}, spec.output.format)
     faults = []
     for column in asked_raw(schema) if engine.rows > 1 else ():
         share = engine.distinct_share(column.name)

@@ -6,7 +6,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from dataclasses import replace as replaced
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,13 +19,14 @@ from anonfit.algorithms.trees.storage import read_model
 from anonfit.errors import AnonfitError, AuditFailed, DataError, ReleaseError, SpecError
 from anonfit.release.folder import RECORD, VERSION, check_free, publish, read_manifest
 from anonfit.release.publish import package_versions, source_hash
+from anonfit.release.retelling import retold_tree
 from anonfit.release.run import RowCounts, read_source, source_of, tree_of, without_missing
 from anonfit.release.run_outside import engine_for
 from anonfit.release.tree_outside import NOTHING_LEFT, grow_outside
 from anonfit.report.disclosure import Disclosure
 from anonfit.report.tree_picture import drawn_svg
 from anonfit.report.tree_text import drawn_text
-from anonfit.report.trees import TreeFacts, tree_content
+from anonfit.report.trees import TreeFacts, asked_of_tree, tree_content
 from anonfit.runtime.files import workplace, write_new
 from anonfit.runtime.progress import Stage, silent
 from anonfit.runtime.strict_json import Damaged, Part, parse_json, read_text
@@ -156,19 +159,15 @@ def _require_passed(audit: TreeAudit) -> None:
 
 
 def _asked(made: MadeTree) -> dict[str, Any]:
-    privacy, tree = made.spec.privacy, made.tree
-    return {
-        "k": privacy.k,
-        "public": list(tree.public),
-        "private": list(tree.private),
-        "class": tree.target,
-        "class_is_public": tree.class_is_public,
-        "diversity": [diversity_table(one) for one in privacy.diversity],
-        "max_confidence": privacy.max_confidence,
-        "variant": made.spec.method.variant,
-        "cut_points": str(made.spec.method.cut_points),
-        "populations": str(tree.populations),
-    }
+    privacy, method = made.spec.privacy, made.spec.method
+    return asked_of_tree(
+        made.tree,
+        k=privacy.k,
+        diversity=[diversity_table(one) for one in privacy.diversity],
+        max_confidence=privacy.max_confidence,
+        variant=method.variant,
+        cut_points=str(method.cut_points),
+    )
 
 
 def _manifest(made: MadeTree, report: dict[str, Any]) -> dict[str, Any]:
@@ -225,16 +224,21 @@ def publish_tree(made: MadeTree, target: Path, *, replace: bool = False, stage: 
         report = tree_content(TreeFacts(written, _asked(made), rows.read, rows.released, dropped, figures))
         write_new(folder / AUDIT, json.dumps(report, indent=1, ensure_ascii=False) + "\n")
         records = {"internal.json": _internal(made, audit, target)}
-        publish(folder, target, _manifest(made, report), load=_loaded, records=records, replace=replace)
+        by_others = partial(_audited_by_others, audit=audit, rows=rows.read)
+        publish(folder, target, _manifest(made, report), load=by_others, records=records, replace=replace)
     return report
 
 
-def _loaded(folder: Path) -> None:
-    """Load what was written, as others will."""
+def _audited_by_others(folder: Path, *, audit: TreeAudit, rows: int) -> None:
+    """Load and audit what was written, as others will; its training rows were read by the audit of the tree."""
+    from anonfit.auditing.tree_folder import check_tree_folder, open_tree_folder
+
     try:
         load_tree_folder(folder)
+        found = check_tree_folder(open_tree_folder(folder), audit, rows, retold_tree)
     except AnonfitError as error:
         raise AuditFailed(f"what was written cannot be loaded, so nothing is published: {error}") from None
+    _require_passed(replaced(audit, spans=replaced(audit.spans, findings=tuple(found))))
 
 
 def load_tree_folder(path: Path) -> tuple[ReleasedTree, Mapping[str, Any] | None]:

@@ -15,9 +15,10 @@ from anonfit.workload.features import feature_weights
 from anonfit.workload.request import TargetRequest, Workload
 from anonfit.workload.targets import is_numeric
 
-__all__ = ["Aim", "Asked", "aims_of", "asked_content", "method_name", "nothing_asked"]
+__all__ = ["GIVEN_MODEL", "Aim", "Asked", "aims_of", "asked_content", "method_name", "nothing_asked"]
 
 TREE = "k-anonymous decision tree"
+GIVEN_MODEL = "as a given model predicts it"
 RULES = {
     "first": "the weight decides first, then the width",
     "product": "weight times what a split is worth",
@@ -293,7 +294,7 @@ def _aim_words(aim: Aim) -> str:
     if request.equal_width:
         kind = f"{request.equal_width} classes of equal width"
     if request.model is not None:
-        kind = "as a given model predicts it"
+        kind = GIVEN_MODEL
     weight = f", weight {request.weight:g}" if request.weight != 1 else ""
     return f"{request.column} ({kind}{weight}{', released generalized' if aim.is_generalized else ''})"
 

@@ -30,7 +30,7 @@ from anonfit.workload.targets import classes_of, is_numeric
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["attack_content", "attack_release"]
+__all__ = ["attack_content", "attack_release", "attack_sentences"]
 
 DIGITS = 4
 
@@ -120,7 +120,7 @@ def attack_content(found: Attack, rule: Disclosure, *, roles: Mapping[str, Role]
         },
         "inference": inference,
     }
-    return content | {"sentences": _sentences(content)}
+    return content | {"sentences": attack_sentences(content)}
 
 
 def _guesses(one: Guesses, rule: Disclosure, role: Role | None) -> dict[str, Any]:
@@ -184,8 +184,8 @@ def _difference(share: float | None, other: float | None) -> float | None:
     return None if share is None or other is None else round(share - other, DIGITS)
 
 
-def _sentences(content: Mapping[str, Any]) -> list[str]:
-    """The same in words."""
+def attack_sentences(content: Mapping[str, Any]) -> list[str]:
+    """What came of an attack, in words."""
     found, chances = [], content["re_identification"]
     found.append(
         f"{content['persons']:,} persons were sought in the release by their exact quasi-identifiers. "

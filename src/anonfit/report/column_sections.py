@@ -16,7 +16,8 @@ def columns_part(found: Mapping[str, Any]) -> Markup:
     """What columns lost."""
     words = (
         "The certainty penalty (NCP) is the share of a column that the average label covers. The second figure is the "
-        "share of all pairs of persons whom the column alone does not tell apart: its discernibility as a share. "
+        "share of all pairs of persons (of records, where persons have several) whom the column alone does not tell "
+        "apart: its discernibility as a share. "
         "Labels that overlap tell persons apart although each says little, so the two may disagree. The weighted sum "
         f"of the discernibilities (WDM) is {found['weighted_discernibility']:,.0f}."
     )
@@ -43,7 +44,7 @@ def columns_compared_part(found: Mapping[str, Any]) -> Markup:
     ]
     heads = ("Weight", "NCP, blind", "NCP, purpose", "Pairs, blind", "Pairs, purpose")
     columns = [Column("Column", "name"), *(Column(head, "number") for head in heads), Column("Where they disagree")]
-    return table("Loss of every column, by NCP and by the pairs of persons that it does not tell apart.", columns, rows)
+    return table("Loss of every column, by NCP and by the pairs that it does not tell apart.", columns, rows)
 
 
 def clusters_part(found: Mapping[str, Any]) -> Markup:

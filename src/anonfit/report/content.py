@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from anonfit.errors import listed
+from anonfit.recoding.columns import RecodedColumn
 from anonfit.recoding.recoding import Recoding
 from anonfit.report.asking import nothing_asked
+from anonfit.report.attack import attack_sentences
 from anonfit.report.board import board_content
 from anonfit.report.disclosure import Disclosed
 from anonfit.report.diversity import diversity_content
@@ -26,6 +28,7 @@ __all__ = [
     "PRESETS",
     "SEVERAL_RELEASES",
     "Facts",
+    "following",
     "formula_columns",
     "read_content",
     "report_content",
@@ -114,7 +117,7 @@ TECHNIQUE = {
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What a report is made of: `asked` is of `asking.asked_content`, `selections` of `selections.public_selections`,
-    `attack` of `attack.attack_content`, `appraisal` of `Appraisal.content`; `settings` say how the file was written.
+    `attack` of `attack.attack_content`, `appraisal` of `Appraisal.content`.
     """
 
     schema: Schema
@@ -126,7 +129,6 @@ class Facts:
     withheld: Disclosed
     audit: Mapping[str, Any]
     asked: Mapping[str, Any]
-    settings: Mapping[str, Any]
     selections: Mapping[str, Any] | None = None
     attack: Mapping[str, Any] | None = None
     appraisal: Mapping[str, Any] = field(default_factory=dict)
@@ -134,30 +136,30 @@ class Facts:
     """Columns with texts that a spreadsheet may run, where the file is one that it opens."""
 
 
-def _not_covered(facts: Facts) -> list[str]:
+def _not_covered(report: Mapping[str, Any], schema: Schema, recoded: Sequence[RecodedColumn]) -> list[str]:
     """What the evidence says nothing about: what was consented to first, then what this release's settings bring."""
-    found = [text for (key, word), text in CONSENTED.items() if facts.settings.get(key) == word]
+    asked, selections, formulas = report["asked"], report["selections"], report["formulas"]
+    found = [text for (key, word), text in CONSENTED.items() if asked.get(key) == word]
     found += [KNOWLEDGE, IN_COMMON]
-    asked = facts.asked
     is_capped = asked["max_confidence"] < 1
     guarded = {demand["column"] for demand in asked["diversity"]}
     if any(target["used"] for target in asked["targets"]):
         found.append(CAPPED_TARGETS if is_capped else TARGETS)
     if len(guarded) > 1:
         found.append(COLUMNS_TOGETHER)
-    if facts.schema.of_role(Role.ENTITY) and (guarded or is_capped):
+    if schema.of_role(Role.ENTITY) and (guarded or is_capped):
         found.append(SEVERAL_VALUES)
-    if facts.schema.of_role(Role.SENSITIVE):
+    if schema.of_role(Role.SENSITIVE):
         found.append(ACROSS_GROUPS)
-    if any(column.has_missing or getattr(column, "other", None) for column in facts.recoding.columns):
+    if any(column.has_missing or getattr(column, "other", None) for column in recoded):
         found.append(RARE)
     found.append(MINIMALITY if guarded or is_capped else AS_SMALL_AS_ALLOWED)
-    if facts.selections is not None and (facts.selections.get("answers") or facts.selections.get("selections")):
+    if selections is not None and (selections.get("answers") or selections.get("selections")):
         found.append(CHOSEN_SELECTIONS)
     if asked.get("several_quasi_identifiers"):
         found.append(ACROSS)
     found += [SEVERAL_RELEASES, LINKED_ROWS]
-    return [*found, FORMULAS.format(listed(facts.formulas, 20))] if facts.formulas else found
+    return [*found, FORMULAS.format(listed(formulas, 20))] if formulas else found
 
 
 def formula_columns(table: pl.DataFrame | pl.LazyFrame) -> list[str]:
@@ -179,12 +181,14 @@ def formula_columns(table: pl.DataFrame | pl.LazyFrame) -> list[str]:
     return [name for name in schema if found.get(name) or names[name]]
 
 
-def _columns(facts: Facts) -> list[dict[str, Any]]:
+def _columns(
+    asked: Mapping[str, Any], schema: Schema, columns: Sequence[RecodedColumn], different: Mapping[str, int | None]
+) -> list[dict[str, Any]]:
     """One line per column: its role, what was done to it, and how many different values the release has."""
-    recoded = {column.name: column for column in facts.recoding.columns}
-    generalized_targets = {target["column"] for target in facts.asked["targets"]} & set(recoded)
+    recoded = {column.name: column for column in columns}
+    generalized_targets = {target["column"] for target in asked["targets"]} & set(recoded)
     lines = []
-    for column in facts.schema.columns:
+    for column in schema.columns:
         line: dict[str, Any] = {
             "name": column.name,
             "role": str(column.role),
@@ -194,7 +198,7 @@ def _columns(facts: Facts) -> list[dict[str, Any]]:
             line["technique"] = "generalized (target)"
         if column.name in recoded:
             line["type"] = str(recoded[column.name].type)
-            line["different"] = _different(facts.table, column.name)
+            line["different"] = different[column.name]
         lines.append(line)
     return lines
 
@@ -220,27 +224,43 @@ def read_content(read: int, kept: int, *left_out: Disclosed) -> Disclosed:
 
 def report_content(facts: Facts) -> dict[str, Any]:
     """The report. In the public one every figure is of the released file, or obeys the disclosure rule."""
+    recoded = facts.recoding.columns
     content = {
         "format": "anonfit report",
         "version": 1,
-        "asked": {**facts.asked, **facts.settings},
-        "attacker": ATTACKER_OF_ONE if facts.asked.get("several_quasi_identifiers") else ATTACKER,
-        "not_covered": _not_covered(facts),
+        "asked": dict(facts.asked),
+        "attacker": None,
+        "not_covered": [],
         "rows": {
             "released": facts.released,
             "read": read_content(facts.read, facts.released, facts.dropped, facts.withheld),
             "dropped": facts.dropped,
             "withheld": facts.withheld,
         },
-        "columns": _columns(facts),
+        "columns": [{"name": one.name, "different": _different(facts.table, one.name)} for one in recoded],
         "formulas": list(facts.formulas),
-        "diversity": diversity_content(facts.audit),
+        "diversity": [],
         "selections": None if facts.selections is None else dict(facts.selections),
         "attack": None if facts.attack is None else dict(facts.attack),
         **facts.appraisal,
         "audit": dict(facts.audit),
     }
-    return content | {"verdict": verdict(content), "board": board_content(content)}
+    return content | following(content, facts.schema, recoded)
+
+
+def following(report: Mapping[str, Any], schema: Schema, recoded: Sequence[RecodedColumn]) -> dict[str, Any]:
+    """The parts of a report that follow from its other parts, from roles and from the columns of the recoding."""
+    asked, attack = report["asked"], report["attack"]
+    different = {line["name"]: line.get("different") for line in report["columns"]}
+    found = {
+        "attacker": ATTACKER_OF_ONE if asked.get("several_quasi_identifiers") else ATTACKER,
+        "not_covered": _not_covered(report, schema, recoded),
+        "columns": _columns(asked, schema, recoded, different),
+        "diversity": diversity_content(report["audit"]),
+        "attack": None if attack is None else attack | {"sentences": attack_sentences(attack)},
+    }
+    found["verdict"] = verdict(report)
+    return found | {"board": board_content({**report, **found})}
 
 
 def verdict(report: Mapping[str, Any]) -> dict[str, list[str]]:

@@ -23,7 +23,8 @@ class InitialRisk:
     """Persons by how many share their raw quasi-identifiers."""
 
     persons: int
-    combinations: int
+    risks: float
+    """The sum over persons of one by how many share their combination: the rarest one, where they have several."""
     smallest: int
     alone: int
     below_k: int
@@ -71,7 +72,8 @@ def _risk_of_entities(rows: pl.DataFrame, k: int) -> InitialRisk:
         placed.filter(chosen)["persons"].n_unique() for chosen in (pl.col("size") == 1, pl.col("size") < k)
     )
     smallest = int(sizes["size"].to_numpy().min(initial=len(rows)))
-    return InitialRisk(rows["persons"].n_unique(), len(sizes), smallest, alone, below_k)
+    rarest = placed.group_by("persons").agg(pl.col("size").min())["size"].to_numpy()
+    return InitialRisk(len(rarest), float((1 / rarest).sum()), smallest, alone, below_k)
 
 
 def _risk(parts: Iterable[NDArray[np.int64]], k: int) -> InitialRisk:
@@ -120,15 +122,16 @@ def initial_content(risk: InitialRisk, rule: Disclosure) -> dict[str, Any]:
     """The initial risk as it may be told.
 
     Who are alone is not told where few others are below k: these could be counted by subtraction. Nor is the average
-    then, from which the number of combinations follows.
+    then, from which the number of combinations follows. Where persons have several rows, it would tell more of them
+    than multiples of k do.
     """
     told = rule.may_tell(risk.alone, risk.persons) and rule.may_tell(risk.below_k, risk.persons)
     apart = not rule.few(risk.below_k - risk.alone)
-    persons = rule.rounded(risk.persons)
+    exact = rule.rows_are_persons or not rule.least
     hidden = {"persons": "not told", "share": "not told"}
     return {
         "smallest": rule.number(risk.smallest),
         "alone": rule.share(risk.alone, risk.persons) if apart else hidden,
         "below_k": rule.share(risk.below_k, risk.persons),
-        "average": risk.combinations / persons if told and apart and persons else None,
+        "average": risk.risks / risk.persons if told and apart and exact and risk.persons else None,
     }

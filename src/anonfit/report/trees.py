@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from anonfit.algorithms.trees.released import Populations, ReleasedTree
 from anonfit.report.content import CONSENTED, SEVERAL_RELEASES, read_content
 from anonfit.report.disclosure import Disclosed
 
-__all__ = ["TreeFacts", "tree_content"]
+__all__ = ["TreeFacts", "asked_of_tree", "tree_content"]
 
 ATTACKER = (
     "The assumed attacker has the tree and knows, of everybody whose row it was taught with, all public columns "
@@ -45,6 +45,30 @@ class TreeFacts:
     trained: int
     dropped: Disclosed
     audit: Mapping[str, Any]
+
+
+def asked_of_tree(
+    tree: ReleasedTree,
+    *,
+    k: int,
+    diversity: Sequence[Mapping[str, Any]],
+    max_confidence: float,
+    variant: str,
+    cut_points: str,
+) -> dict[str, Any]:
+    """What was asked of a tree."""
+    return {
+        "k": k,
+        "public": list(tree.public),
+        "private": list(tree.private),
+        "class": tree.target,
+        "class_is_public": tree.class_is_public,
+        "diversity": [dict(one) for one in diversity],
+        "max_confidence": max_confidence,
+        "variant": variant,
+        "cut_points": cut_points,
+        "populations": str(tree.populations),
+    }
 
 
 def tree_content(facts: TreeFacts) -> dict[str, Any]:

@@ -19,7 +19,7 @@ Report = Mapping[str, Any]
 LONGEST = 60
 MOST_CURVES = 6
 SPANS = (
-    ("s0", "at most 5 % of all persons fit the label"),
+    ("s0", "at most 5 % of all fit the label"),
     ("s1", "to 25 %"),
     ("s2", "to 50 %"),
     ("s3", "more"),
@@ -54,7 +54,7 @@ def detail_section(report: Report) -> Markup:
     )
     return section(
         "How much detail each column kept",
-        paragraph(words),
+        paragraph(words if report["audit"]["counted"] != "entities" else words.replace("persons", "records")),
         key(SPANS),
         table("Quasi-identifiers.", columns, rows),
         *([columns_part(report["columns_lost"])] if report.get("columns_lost") else []),
@@ -67,8 +67,9 @@ def _short(label: str) -> str:
 
 
 def _precision(line: Mapping[str, Any]) -> Markup:
-    total = sum(one["persons"] for one in line["persons_by_span"]) or 1
-    shares = [(f"s{index}", one["persons"] / total) for index, one in enumerate(line["persons_by_span"])]
+    counted = "persons" if "persons_by_span" in line else "records"
+    numbers = [one[counted] for one in line[f"{counted}_by_span"]]
+    shares = [(f"s{index}", number / (sum(numbers) or 1)) for index, number in enumerate(numbers)]
     said = "; ".join(
         f"{percent(share)} {name}" for (_, share), (_, name) in zip(shares, SPANS, strict=True) if share > 0
     )

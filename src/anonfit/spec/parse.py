@@ -203,10 +203,13 @@ GIVES_AWAY = {
 
 
 def _check_consent(spec: Spec, faults: Faults) -> None:
-    """Refuse what gives away values or places of records, unless that is meant."""
-    for (section, key, word), gives_away in GIVES_AWAY.items():
-        if getattr(getattr(spec, section), key) == word and not spec.output.consent:
-            faults.add(f"{section}.{key} = '{word}' {gives_away}; write consent = true in [output] if that is meant.")
+    """Refuse what gives away values or places of records, unless that is meant; and consent to nothing."""
+    asked = [(key, gives) for key, gives in GIVES_AWAY.items() if getattr(getattr(spec, key[0]), key[1]) == key[2]]
+    for (section, key, word), gives_away in asked if not spec.output.consent else ():
+        faults.add(f"{section}.{key} = '{word}' {gives_away}; write consent = true in [output] if that is meant.")
+    if spec.output.consent and not asked and not faults.within("output") and not faults.within("method"):
+        words = ", ".join(f"{section}.{key} = '{word}'" for section, key, word in GIVES_AWAY)
+        faults.add(f"output.consent = true, and nothing needs it: it is for {words}; remove it.")
 
 
 def _check_roles(spec: Spec, faults: Faults) -> None:

@@ -16,6 +16,7 @@ from anonfit.spec.model import MethodSpec, SelectionSpec, Spec, TargetSpec, Work
 from anonfit.spec.query_log import check_query_log, read_query_log
 from anonfit.tables.schema import ColumnType, Role
 from anonfit.workload.guarded import why_guarded
+from anonfit.workload.targets import not_scaled
 
 __all__ = ["check_workload", "read_workload"]
 
@@ -164,8 +165,10 @@ def _check_target(target: TargetSpec, spec: Spec, faults: Faults) -> None:
             f"workload.targets: the role of '{name}' is '{column.role}'; a target's role is 'target' (released as it "
             "is) or 'quasi-identifier' (released generalized)."
         )
-    if not target.scale and (target.classes or target.equal_width or spec.method.criterion == "infogain"):
-        faults.add(f"workload.targets: scale of '{name}' is for numbers, and it steers by classes; remove it.")
+    by_classes = spec.method.criterion == "infogain" or spec.method.algorithm != "mondrian"
+    is_class = target.classes or target.equal_width or column.type in (ColumnType.NOMINAL, ColumnType.ORDINAL)
+    if not target.scale and (by_classes or is_class):
+        faults.add(not_scaled(name))
     made = "classes" if target.classes else "equal_width" if target.equal_width else None
     if made and column.type not in (ColumnType.CONTINUOUS, None):
         faults.add(f"workload.targets: {made} of '{name}' makes classes of numbers; its type is '{column.type}'.")
@@ -200,8 +203,13 @@ def _check_method(spec: Spec, faults: Faults) -> None:
     if method.criterion in ("infogain", "lsd") and not spec.targets:
         faults.add(f"method.criterion = '{method.criterion}' needs a target: {some_target}")
     learns = workload.query_log is not None and workload.query_log.learn
-    if method.criterion == "selection" and not workload.selections and not learns:
-        faults.add("method.criterion = 'selection' needs selections: write them as [[workload.selections]].")
+    if method.criterion == "selection" and not any(one.weight for one in workload.selections) and not learns:
+        faults.add(
+            "method.criterion = 'selection' needs selections with a weight above 0: write them as "
+            "[[workload.selections]]."
+        )
+    if workload.weights and not any(workload.weights.get(name, 1.0) for name in spec.of_role(Role.QUASI_IDENTIFIER)):
+        faults.add("workload.weights are 0 for every quasi-identifier, so none matters; raise one, or remove them.")
     has_weights = bool(spec.weights or workload.weights_from or learns)
     if method.criterion == "weighted" and not has_weights:
         faults.add("method.criterion = 'weighted' needs weights: write them in [workload.weights].")

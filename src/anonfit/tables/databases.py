@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
-from anonfit.errors import DataError, SpecError
+from anonfit.errors import DataError, SpecError, refuse_patterns
 
 if TYPE_CHECKING:
     import polars as pl
@@ -63,7 +63,9 @@ class DatabaseSource:
 
     def schema(self) -> dict[str, pl.DataType]:
         """Its columns and their types."""
-        return _reader(self).schema(self)
+        found = _reader(self).schema(self)
+        refuse_patterns(found)
+        return found
 
     def frames(self, names: tuple[str, ...] | None = None) -> Iterator[pl.DataFrame]:
         """Its rows in batches, of all columns or of some; at least one batch, if only an empty one."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.errors import DataError, MissingPackage, listed, refuse_fork
+from anonfit.errors import DataError, MissingPackage, listed, refuse_fork, refuse_patterns
 from anonfit.tables.spark_frames import is_spark, spark_rows
 
 if TYPE_CHECKING:
@@ -28,9 +28,15 @@ SAMPLE, FEW = 4096, 256
 
 def from_frame(source: Any) -> pl.DataFrame:
     """Any known kind of frame as polars, its index left out."""
+    refuse_fork()
+    found = _as_polars(source)
+    refuse_patterns(found.columns)
+    return found
+
+
+def _as_polars(source: Any) -> pl.DataFrame:
     import polars as pl
 
-    refuse_fork()
     if isinstance(source, pl.DataFrame):
         return source
     if isinstance(source, pl.LazyFrame):

@@ -22,6 +22,7 @@ from anonfit.tables.reading import (
     kind_of_error,
     read_table,
     refuse_too_large,
+    scan_of_types,
     table_format,
     unpadded,
     value_tries,
@@ -75,7 +76,7 @@ def _ingested(source: Any, options: ReadOptions, folder: Path) -> Ingested:
     if table_format(paths[0]) == "csv":
         return _from_text(source, paths, options, folder)
     try:
-        scans = [_scan(path) for path in paths]
+        scans = [scan_of_types(path) for path in paths]
         schemas = [scan.collect_schema() for scan in scans]
     except (pl.exceptions.PolarsError, OSError) as error:
         raise DataError(f"{paths[0].name} cannot be read as a table: {type(error).__name__}.") from None
@@ -127,12 +128,6 @@ def _from_database(source: DatabaseSource, options: ReadOptions, folder: Path) -
         files.append(folder / f"source-{number}.parquet")
         frame.write_parquet(files[-1])
     return Ingested(tuple(files), wanted, cleaned=False)
-
-
-def _scan(path: Path) -> pl.LazyFrame:
-    import polars as pl
-
-    return pl.scan_parquet(path, glob=False) if table_format(path) == "parquet" else pl.scan_ipc(path, glob=False)
 
 
 def _in_memory(source: Any, options: ReadOptions, folder: Path) -> Ingested:

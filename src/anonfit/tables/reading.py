@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anonfit.errors import DataError, listed, refuse_fork
+from anonfit.errors import DataError, listed, refuse_fork, refuse_patterns
 from anonfit.runtime.strict_json import refuse_endless
 from anonfit.runtime.threads import available_memory
 from anonfit.tables.databases import DatabaseSource
@@ -35,6 +35,7 @@ __all__ = [
     "kind_of_error",
     "read_table",
     "refuse_too_large",
+    "scan_of_types",
     "table_format",
     "unpadded",
     "value_tries",
@@ -125,6 +126,7 @@ def csv_shape(path: Path, options: ReadOptions) -> CsvShape:
     if len(set(shape.names)) < len(shape.names):
         twice = sorted(name for name, times in Counter(shape.names).items() if times > 1)
         raise DataError(f"{path.name}: column names stand twice: {listed(twice)}; rename them.")
+    refuse_patterns(shape.names)
     return shape
 
 
@@ -255,13 +257,20 @@ def _read_file(path: Path, options: ReadOptions, categories: Mapping[str, pl.Dat
     if kind == "csv":
         return _read_csv(path, options, categories)
     try:
-        scan = pl.scan_parquet(path, glob=False) if kind == "parquet" else pl.scan_ipc(path, glob=False)
-        names = scan.collect_schema().names()
-        wanted = options.wanted(names)
-        frame: pl.DataFrame = scan.select(wanted).collect()
+        scan = scan_of_types(path)
+        frame: pl.DataFrame = scan.select(options.wanted(scan.collect_schema().names())).collect()
     except (pl.exceptions.PolarsError, OSError) as error:
         raise DataError(f"{path.name} cannot be read as {kind}: {type(error).__name__}.") from None
     return frame
+
+
+def scan_of_types(path: Path) -> pl.LazyFrame:
+    """The rows of a file that has types."""
+    import polars as pl
+
+    found = pl.scan_parquet(path, glob=False) if table_format(path) == "parquet" else pl.scan_ipc(path, glob=False)
+    refuse_patterns(found.collect_schema())
+    return found
 
 
 def column_names(source: Any, options: ReadOptions) -> tuple[str, ...]:
@@ -279,8 +288,7 @@ def column_names(source: Any, options: ReadOptions) -> tuple[str, ...]:
     if kind == "csv":
         return csv_shape(path, options).names
     try:
-        scan = pl.scan_parquet(path, glob=False) if kind == "parquet" else pl.scan_ipc(path, glob=False)
-        return tuple(scan.collect_schema().names())
+        return tuple(scan_of_types(path).collect_schema().names())
     except (pl.exceptions.PolarsError, OSError) as error:
         raise DataError(f"{path.name} cannot be read as {kind}: {type(error).__name__}.") from None
 

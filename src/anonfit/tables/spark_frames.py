@@ -6,7 +6,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from anonfit.errors import DataError, listed
+from anonfit.errors import DataError, listed, refuse_patterns
 
 if TYPE_CHECKING:
     import polars as pl
@@ -26,6 +26,7 @@ def spark_names(source: Any) -> tuple[str, ...]:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise DataError(f"column names stand twice in the frame: {listed(twice)}; rename them.")
+    refuse_patterns(names)
     return names
 
 

@@ -27,6 +27,7 @@ __all__ = [
     "classes_of",
     "code_target",
     "is_numeric",
+    "not_scaled",
     "number_target",
     "predicted_target",
     "rounded_sum",
@@ -112,6 +113,11 @@ def _nominal(column: Column) -> ColumnType | None:
     return column.type if column.type in (ColumnType.NOMINAL, ColumnType.ORDINAL) else None
 
 
+def not_scaled(name: str) -> str:
+    """Why a scale is refused of a target whose classes are told."""
+    return f"workload.targets: scale of '{name}' is for numbers, and it steers by classes; remove it."
+
+
 def code_target(
     request: TargetRequest,
     column: Column,
@@ -127,6 +133,8 @@ def code_target(
     """
     if is_numeric(request, column, values, criterion):
         return number_target(request, _numbers(column, values), masses=masses, own=own, times=times)
+    if not request.scale:
+        raise SpecError([not_scaled(request.column)])
     classes, width = classes_of(request, column, values)
     return ClassTarget(request.column, classes, width, request.weight, own)
 

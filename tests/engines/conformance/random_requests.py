@@ -205,7 +205,9 @@ def _settings(rng: Random, case: Case, words: dict[str, Any]) -> dict[str, Any]:
     numeric = case["target"] in ("number", "mixed")
     fits = {"lsd": numeric, "infogain": case["target"] not in ("blind", "number"), "selection": words["selections"]}
     words["criterion"] = case["criterion"] if fits.get(case["criterion"], True) else "auto"
-    words |= {name: case[name] for name in ("candidates", "values", "cut_points")} | {"consent": True}
+    words |= {name: case[name] for name in ("candidates", "values", "cut_points")} | {
+        "consent": case["cut_points"] == "value"
+    }
     guided = bool(words["targets"]) and words["criterion"] not in ("median", "weighted", "clustering")
     named = {"features": "features", "selected-by": "selected_by"}.get(case["more"])
     if named is not None:

@@ -9,8 +9,8 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from anonfit.auditing import audit_release
 from anonfit.errors import RequestError
+from anonfit.release.folder_audits import audit_release
 from anonfit.runtime.progress import Stage
 
 __all__ = ["Side", "together"]

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts of a report that cannot be recounted from a release folder: figures of raw rows and of utility. An audit
+cannot say whether such a figure is right; it sees to it that there is nothing else in its place, such as a text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from anonfit.auditing.labels import read_label
+from anonfit.auditing.meanings import Meaning
+from anonfit.auditing.spelling import speller
+
+__all__ = ["NOT_RECOUNTED", "Known", "has_shape", "spelled"]
+
+_TOLD = re.compile(r"(all but )?fewer than \d{1,18}( persons)?|not told", re.ASCII)
+_PART = re.compile(r"[<≥] [-+.\de]+|\[[-+.\de]+, [-+.\de]+\)|(-?\d+ days?, )?\d+:\d\d:\d\d(\.\d+)?", re.ASCII)
+"""Parts of numbers, and spans and times of day, which files write in many ways."""
+_WORDS = (
+    *("classes", "number", "accuracy", "explained variance", "sensitive", "target", "ncp", "wdm"),
+    *("order", "date", "time"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What texts in a report may be: names of columns, labels of these, and values of columns released as they are."""
+
+    columns: frozenset[str]
+    meanings: Mapping[str, Meaning]
+    values: Callable[[str], frozenset[str]]  # as `spelled`
+
+
+Check = Callable[[Any, Mapping[str, Any], Known], bool]
+
+
+def _figure(value: Any, _: Mapping[str, Any], __: Known) -> bool:
+    """A number, nothing, or that it is not told."""
+    return value is None or isinstance(value, (int, float)) or (isinstance(value, str) and bool(_TOLD.fullmatch(value)))
+
+
+def _word(value: Any, _: Mapping[str, Any], __: Known) -> bool:
+    return value is None or value in _WORDS
+
+
+def _column(value: Any, _: Mapping[str, Any], known: Known) -> bool:
+    return isinstance(value, str) and value in known.columns
+
+
+def _label(value: Any, beside: Mapping[str, Any], known: Known) -> bool:
+    """A label of the column that is named beside it."""
+    meaning = known.meanings.get(str(beside.get("column")))
+    return meaning is not None and isinstance(value, str) and _is_label(value, meaning)
+
+
+def _is_label(text: str, meaning: Meaning) -> bool:
+    found = read_label(text, meaning)
+    return found is not None and (meaning.missing is None or speller(meaning, observed=False)(text, found))
+
+
+def _edge(value: Any, beside: Mapping[str, Any], known: Known) -> bool:
+    """A cut, an end of the domain or a word of the order of the column that is named beside it."""
+    meaning = known.meanings.get(str(beside.get("column")))
+    if value is None or meaning is None:
+        return meaning is not None
+    if meaning.type == "ordinal":
+        return value in meaning.order
+    return isinstance(value, str) and meaning.scalar(value) in {*(meaning.cuts or ()), *meaning.domain} - {None}
+
+
+def _item(value: Any, _: Mapping[str, Any], known: Known) -> bool:
+    """A column, and a label or value of it or a part of its numbers."""
+    for name in known.columns if isinstance(value, str) else ():
+        if not value.startswith(f"{name} "):
+            continue
+        rest, meaning = value[len(name) + 1 :], known.meanings.get(name)
+        if meaning is not None and _is_label(rest, meaning):
+            return True
+        if meaning is None and (_PART.fullmatch(rest) or spelled(rest) in known.values(name)):
+            return True
+    return False
+
+
+def spelled(value: object) -> str:
+    """A value as a text, however a file or a report writes it."""
+    text = str(value)
+    for read in (float, datetime.fromisoformat):
+        try:
+            return str(read(text))
+        except ValueError:
+            continue
+    return text.lower() if text in ("True", "False") else text
+
+
+def _told_anew(_: Any, __: Mapping[str, Any], ___: Known) -> bool:
+    """Sentences, which are held against those that follow from the figures."""
+    return True
+
+
+def _figures(*names: str) -> dict[str, Check]:
+    return dict.fromkeys(names, _figure)
+
+
+_SHARE = _figures("persons", "share")
+_BOTH = _figures("blind", "purpose")
+_PRECISION = _figures("imprecision", "precision", "recall")
+_AXIS = {"column": _column, "scale": _word, "places": [_figure], "edges": [_edge]}
+_SHAPES: dict[str, Any] = {
+    "attack": {
+        "persons": _figure,
+        "linked": _SHARE,
+        "re_identification": _figures("chance", "highest", "blind_chance", "sharing_with_fewer_than_k"),
+        "inference": [
+            {
+                "column": _column,
+                "role": _word,
+                "kind": _word,
+                **_figures("accuracy", "accuracy_by_others", "baseline", "gain", "gain_by_others"),
+                **_figures("error_saved", "error_saved_by_others"),
+                "learned": _figures("at_least", "sure", "right", "sure_by_group"),
+            }
+        ],
+        "sentences": _told_anew,
+    },
+    "detail": [
+        {
+            "column": _column,
+            "frequent_label": _label,
+            "persons_by_span": [_figures("up_to", "persons")],
+            "records_by_span": [_figures("up_to", "records")],
+            **_figures("kept", "ruled_out", "at_most", "labels", "frequent_persons", "frequent_records"),
+        }
+    ],
+    "partition": {
+        "across": _AXIS,
+        "up": _AXIS,
+        "held": [{"column": _column, "label": _label}],
+        "rectangles": [[_figure]],
+        **_figures("cut_short", "regions"),
+    },
+    "predictions": [
+        {
+            "column": _column,
+            "kind": _word,
+            "measure": _word,
+            "typical_error": _figures("table", "regions"),
+            **_figures("table", "regions"),
+        }
+    ],
+    "initial_risk": {"alone": _SHARE, "below_k": _SHARE, **_figures("smallest", "average")},
+    "comparison": {
+        **_figures("known_rows", "held_out_rows", "sampled"),
+        "groups": _BOTH,
+        "targets": [
+            {"column": _column, "measure": _word, **_figures("whole", "different", "gain", "noise"), **_BOTH},
+        ],
+        "selections": {"asked": _figure, "blind": _PRECISION, "purpose": _PRECISION},
+        "columns": {
+            "weighted_discernibility": _BOTH,
+            "columns": [{"column": _column, "weight": _figure, "ncp": _BOTH, "together": _BOTH, "disagree": _word}],
+        },
+    },
+    "curve": {
+        **_figures("known_rows", "held_out_rows"),
+        "points": [
+            {
+                **_figures("k", "highest_risk", "average_risk", "kept", "precision"),
+                "targets": [{"column": _column, "measure": _word, "value": _figure}],
+            }
+        ],
+    },
+    "columns_lost": {
+        **_figures("gcp", "weighted_discernibility"),
+        "columns": [{"column": _column, **_figures("weight", "ncp", "squares", "together")}],
+    },
+    "clusters": {
+        **_figures("clusters", "rows", "agreement"),
+        **dict.fromkeys(("original", "release"), _figures("within", "between")),
+    },
+    "selections": {
+        **_figures("asked", "multiples_of"),
+        "answers": [{"number": _figure, **_PRECISION}],
+    },
+    "queries": _figures("asked", "told", "multiples_of", "imprecision", "precision", "count_error"),
+    "rules": {
+        **_figures("found", "hold", "not_told"),
+        "rules": [{"given": [_item], "then": _item, **_figures("support", "confidence", "lift", "holds")}],
+    },
+    "measured_on": {**_figures("rows", "of"), "sentence": _told_anew},
+}
+NOT_RECOUNTED = tuple(_SHAPES)
+"""The sections of a report whose figures nobody can recount from its folder, or not all of them."""
+
+
+def has_shape(report: Mapping[str, Any], known: Known) -> bool:
+    """Whether the sections of a report that are not recounted hold figures and nothing else."""
+    return all(_fits(report.get(name), shape, {}, known) for name, shape in _SHAPES.items())
+
+
+def _fits(value: Any, shape: Any, beside: Mapping[str, Any], known: Known) -> bool:
+    """Whether a value of JSON is as a shape says; nothing may stand in place of an object or a list."""
+    if callable(shape):
+        return bool(shape(value, beside, known))
+    if value is None:
+        return True
+    if isinstance(shape, list):
+        return isinstance(value, list) and all(_fits(one, shape[0], beside, known) for one in value)
+    return isinstance(value, Mapping) and all(
+        name in shape and _fits(part, shape[name], value, known) for name, part in value.items()
+    )

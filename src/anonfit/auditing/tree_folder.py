@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The folder of a published tree: whether its files are those of its manifest, its model is the one that the manifest
+describes, the training rows hold what it claims, and audit.json, tree.txt and tree.svg tell just that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from anonfit.auditing.figures import Figure, Share
+from anonfit.auditing.folder import check_makers, files_as_stated, json_of
+from anonfit.auditing.labels import read_label
+from anonfit.auditing.meanings import Meaning
+from anonfit.auditing.promises import Promise, read_promise
+from anonfit.auditing.reading import open_table, require_columns
+from anonfit.auditing.report_figures import Json, alike, as_recounted, entries
+from anonfit.auditing.result import Audit, Finding
+from anonfit.auditing.risk import THRESHOLDS, prosecutor_risk
+from anonfit.auditing.saved_trees import MODEL, SavedTree, saved_tree_of
+from anonfit.auditing.settings import Settings, object_of, text_of
+from anonfit.auditing.sizes import group_sizes
+from anonfit.auditing.tree_result import TreeAudit
+from anonfit.errors import ReleaseError
+
+__all__ = [
+    "RetellTree",
+    "TreeFolder",
+    "check_tree_folder",
+    "claimed",
+    "is_tree_folder",
+    "open_tree_folder",
+    "training_rows",
+    "uncounted",
+]
+
+RetellTree = Callable[[Path, Json, Json], tuple[Json, Mapping[str, str]]]
+"""Given a folder, its manifest and its audit.json: that with all that follows from the rest told anew, and the texts of
+the drawings by the names of their files. Who audits lends it."""
+
+FORMAT = "anonfit tree release"
+REPORT = "audit.json"
+DRAWINGS = ("tree.txt", "tree.svg")
+_MANIFEST = ("format", "version", "anonfit", "packages", "engine", "algorithm", "spec", "audit", "files")
+_SECTIONS = {"format", "version", "asked", "told", "rows", "tree", "attacker", "spans", "not_covered", "audit"}
+NOT_COUNTED = "Not checked: only the rows that the tree was taught with say it."
+
+
+@dataclass(frozen=True, slots=True)
+class TreeFolder:
+    """The parts of a tree's folder that an audit goes by."""
+
+    path: Path
+    manifest: Json
+    files: Mapping[str, str]
+    promise: Promise
+    saved: SavedTree
+    class_is_public: bool
+    populations: str
+    diversity: tuple[Json, ...]
+
+    @property
+    def public(self) -> tuple[str, ...]:
+        """The columns that an attacker may know, but for the class."""
+        return self.promise.having("quasi-identifier")
+
+    @property
+    def private(self) -> tuple[str, ...]:
+        """The columns that nobody else knows and the tree may test."""
+        roles = self.promise.roles.items()
+        return tuple(name for name, role in roles if role in ("sensitive", "insensitive") and name != self.saved.target)
+
+    @property
+    def words(self) -> dict[str, Any]:
+        """What is claimed, as an audit is asked."""
+        known = [self.saved.target] if self.class_is_public else []
+        confidence = self.promise.max_confidence
+        return {
+            "public": [*self.public, *known],
+            "private": [*self.private, *({self.saved.target} - set(known))],
+            "target": self.saved.target,
+            "k": self.promise.k,
+            "diversity": [dict(one) for one in self.diversity],
+            "max_confidence": confidence if confidence < 1 else None,
+        }
+
+    @property
+    def claims(self) -> tuple[str, ...]:
+        """What is claimed, in words."""
+        told = ", ".join(self.words["public"])
+        named = (f"k = {self.promise.k} of spans by {told}", *self.promise.claims[1:])
+        return (*named, f"{self.populations} populations of {self.saved.target}")
+
+
+def is_tree_folder(model: object) -> bool:
+    """Whether a path is the folder of a published tree."""
+    if not isinstance(model, (str, Path)) or not (Path(model) / "manifest.json").is_file():
+        return False
+    return json_of(Path(model), "manifest.json").get("format") == FORMAT
+
+
+def open_tree_folder(folder: Path) -> TreeFolder:
+    """Read manifest.json and model.json; what they say is checked to be of the right kind."""
+    manifest = Settings(json_of(folder, "manifest.json"), f"the manifest of '{folder.name}'", ReleaseError)
+    if manifest.known(_MANIFEST).get("version", int) != 1:
+        raise ReleaseError(f"The tree '{folder.name}' is of a version this audit does not know: use a newer anonfit.")
+    check_makers(manifest)
+    spec, files = manifest.part("spec"), manifest.part("files")
+    output, privacy = spec.part("output").known(("populations",)), spec.part("privacy")
+    if (folder / MODEL).is_symlink() or manifest.entries.get("algorithm") != "tree":
+        raise ReleaseError(f"'{folder.name}' is no folder of a tree: its model or its method is another.")
+    saved = saved_tree_of(folder / MODEL)
+    assert saved is not None
+    return TreeFolder(
+        folder,
+        manifest.entries,
+        {name: files.get(name, str).lower() for name in files.entries},
+        read_promise({**spec.entries, "output": {}}),
+        saved,
+        privacy.get("class_is_public", bool, False),
+        output.word("populations", ("exact", "relative", "majority")),
+        tuple(one.entries for one in privacy.parts("diversity", ())),
+    )
+
+
+def training_rows(folder: TreeFolder, data: object) -> pl.DataFrame:
+    """The rows that the tree was taught with, as a table has them: without those that lack a value, if they were left
+    out, and with the classes that numbers were taken for.
+    """
+    promise, target = folder.promise, folder.saved.target
+    table = open_table(data, missing=promise.missing)
+    names = [*folder.public, *folder.private, target]
+    require_columns(table, names, purpose="of the tree")
+    frame = table.frame(list(dict.fromkeys(names)))
+    frame = frame.drop_nulls(names) if promise.drops_missing else frame
+    edges = _edges(folder)
+    if not edges:
+        return frame
+    numbers = frame[target].cast(pl.Float64, strict=False).to_numpy()
+    classes = np.searchsorted(np.array(edges), numbers, side="right")
+    known = _intervals(folder.saved, edges)
+    names_of = pl.Series(target, [known.get(one, f"another class, {one}") for one in range(len(edges) + 1)])
+    return frame.with_columns(names_of.gather(classes.tolist()).alias(target))
+
+
+def _edges(folder: TreeFolder) -> list[float]:
+    """Where the numbers of the class are parted; none where it has names."""
+    listed = entries(folder.manifest["spec"].get("workload")).get("targets") or []
+    told = [one for one in listed if isinstance(one, Mapping) and one.get("column") == folder.saved.target]
+    return [float(end) for one in told for end in one.get("classes") or ()]
+
+
+def _intervals(saved: SavedTree, edges: list[float]) -> dict[int, Any]:
+    """The classes of a tree by the place of their numbers between the edges."""
+    found = {}
+    for name in saved.classes:
+        read = read_label(str(name), Meaning(saved.target, "continuous"))
+        if read is not None and read.intervals:
+            lower = read.intervals[0].lower
+            found[0 if lower is None else int(np.searchsorted(edges, float(lower), side="right"))] = name
+    return found
+
+
+def check_tree_folder(
+    folder: TreeFolder, audit: TreeAudit | None, rows: int | None, retell: RetellTree | None
+) -> list[Finding]:
+    """All that is to be found beside the training rows, of which `audit` tells and there were so many."""
+    report = _read(folder.path / REPORT)
+    found = [*files_as_stated(folder.path, folder.files, (MODEL, *DRAWINGS, REPORT)), _of_model(folder)]
+    if report is None:
+        bad = "The audit that was written is not one of anonfit, or has sections that are none."
+        return [*found, Finding("report", "as recounted", "another", met=False, sentence=bad)]
+    return [*found, _of_figures(folder, audit, rows, report), *_of_texts(folder, report, retell)]
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        report = object_of(text_of(path))
+    except (OSError, ValueError):
+        return None
+    whole = set(report) == _SECTIONS and isinstance(report["audit"], Mapping) and isinstance(report["rows"], Mapping)
+    return report if whole and (report["format"], report["version"]) == ("anonfit tree audit", 1) else None
+
+
+def _of_model(folder: TreeFolder) -> Finding:
+    """The model reads the columns that the manifest calls quasi-identifiers as public ones, and tells what it says."""
+    saved, target = folder.saved, folder.saved.target
+    claimed = (folder.public, (*folder.public, *folder.private), folder.class_is_public, folder.populations)
+    same = (saved.public, saved.tree.names, saved.class_is_public, saved.populations) == claimed
+    same = same and folder.promise.roles.get(target) in ("target", "sensitive", "insensitive")
+    return as_recounted(
+        "model",
+        same,
+        "The model is the one that the manifest describes.",
+        "The model has other public or private columns, or tells another kind of populations, than the manifest says.",
+    )
+
+
+def _of_figures(folder: TreeFolder, audit: TreeAudit | None, rows: int | None, report: Json) -> Finding:
+    """audit.json tells what was counted, and the manifest the same."""
+    said = report["audit"]
+    spans = entries(said.get("spans"))
+    told = {"passed": True, "k": said.get("k"), "findings": spans.get("findings")}
+    same = alike(folder.manifest.get("audit"), told) and said.get("passed") is True
+    if audit is None:
+        bad = "The manifest and the audit that was written tell other findings."
+        sentence = NOT_COUNTED if same else bad
+        return Finding("report figures", "as recounted", None, None if same else False, sentence)
+    mine = audit.public_figures(folder.promise.k)
+    same = same and alike(said, mine)
+    read, dropped = report["rows"].get("read"), report["rows"].get("dropped")
+    left = (rows or 0) - audit.spans.rows
+    few = f"fewer than {folder.promise.k}" if 0 < left < folder.promise.k else left
+    reading = rows if few == left else f"{audit.spans.rows} or slightly more"
+    return as_recounted(
+        "report figures",
+        same and (read, dropped) == (reading, few) and len(report["rows"]) == 2,
+        "The audit that was written tells the figures of the tree.",
+        "The audit that was written, or the manifest, tells other figures than were counted.",
+    )
+
+
+def _of_texts(folder: TreeFolder, report: Json, retell: RetellTree | None) -> list[Finding]:
+    """All that follows from model, manifest and figures is what they give, and the drawings are those of the tree."""
+    names = ("report texts", "drawings")
+    if retell is None:
+        sentence = "Not compared: nobody lent this audit the code that draws a tree and tells its audit anew."
+        return [Finding(name, None, None, None, sentence) for name in names]
+    try:
+        told, drawn = retell(folder.path, folder.manifest, report)
+        drawings = {name: text_of(folder.path / name) for name in DRAWINGS}
+        same = (alike(dict(report), dict(told)), drawings == dict(drawn))
+    except Exception:  # a folder of another shape than any that was ever written
+        same = (False, False)
+    words = (
+        ("The sentences of the audit follow from the tree.", "The audit that was written says something else."),
+        ("The drawings are those of the tree.", "tree.txt or tree.svg are not drawings of the tree."),
+    )
+    if all(same) or folder.manifest.get("anonfit") == version("anonfit"):
+        return [as_recounted(name, ok, *both) for name, ok, both in zip(names, same, words, strict=True)]
+    sentence = "Not checked: another version of anonfit made it and may say it in other words; audit it with that."
+    return [Finding(name, "as told anew", None, None, sentence) for name in names]
+
+
+def uncounted(folder: TreeFolder) -> TreeAudit:
+    """The audit of a tree without its training rows: no figures, and nothing that is known to be met."""
+    nobody = np.zeros(0, np.int64)
+    words, promise = folder.words, folder.promise
+    asked: list[tuple[str, Any, str | None]] = [("k", promise.k, None)]
+    asked += [(one["model"], one["column"], one["column"]) for one in folder.diversity]
+    if promise.max_confidence < 1:
+        asked.append(("max_confidence", promise.max_confidence, folder.saved.target))
+    spans = Audit(
+        rows=0,
+        persons=0,
+        counted="rows",
+        quasi_identifiers=("span",),
+        sizes=group_sizes(nobody, promise.k),
+        suppressed_rows=Share(0, 0),
+        sets=(),
+        diversity=(),
+        prosecutor=prosecutor_risk(nobody, THRESHOLDS),
+        journalist=None,
+        marketer=Figure(0.0, 0),
+        raw_columns=(),
+        labels=None,
+        source=None,
+        joint=None,
+        sorted=None,
+        findings=tuple(Finding(name, of, None, None, NOT_COUNTED, where) for name, of, where in asked),
+        notes=("Nothing was counted: the rows that the tree was taught with were not given.",),
+    )
+    return TreeAudit(
+        kind="tree",
+        public=tuple(words["public"]),
+        private=tuple(words["private"]),
+        target=folder.saved.target,
+        class_is_public=folder.class_is_public,
+        outcomes=len(folder.saved.tree.leaves),
+        spans=spans,
+        exposed=(),
+        trees=(),
+        of_spans=(),
+    )
+
+
+def claimed(
+    found: TreeAudit, folder: TreeFolder, findings: Sequence[Finding], asked: Sequence[Finding] = ()
+) -> TreeAudit:
+    """An audit whose findings are claims of the folder, with others on the folder and, before, what was asked apart."""
+    own = tuple(replace(one, claimed=True) for one in (*found.spans.findings, *findings))
+    return replace(found, spans=replace(found.spans, findings=(*asked, *own), claims=folder.claims))
