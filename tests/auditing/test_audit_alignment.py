@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from anonfit.auditing import audit
-from anonfit.auditing.alignment import aligned, aligned_texts
+from anonfit.auditing.hashing import aligned, aligned_texts
 from anonfit.auditing.result import Audit
 
 LONG = 2**53

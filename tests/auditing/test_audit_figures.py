@@ -14,7 +14,7 @@ import pytest
 
 import anonfit.auditing as package
 from anonfit.auditing import THRESHOLDS, audit
-from anonfit.auditing.figures import Figure, Share, plain
+from anonfit.auditing.result import Figure, Share, plain
 from anonfit.auditing.risk import read_threshold
 from anonfit.errors import DataError
 

@@ -11,11 +11,20 @@ import numpy as np
 import polars as pl
 import pytest
 
-from anonfit.auditing import numbering
-from anonfit.auditing.coding import Coded, as_numbers, coded, coded_values
+from anonfit.auditing import coding as numbering
+from anonfit.auditing.axes import distinct_texts
+from anonfit.auditing.coding import (
+    Coded,
+    as_numbers,
+    as_pointers,
+    coded,
+    coded_values,
+    dictionary,
+    few_texts,
+    numbered,
+    numbered_few,
+)
 from anonfit.auditing.groups import Grouping, Persons, count_values
-from anonfit.auditing.numbering import as_pointers, dictionary, few_texts, numbered, numbered_few
-from anonfit.auditing.placing import distinct_texts
 from anonfit.auditing.raw_columns import different
 
 WORDS = [

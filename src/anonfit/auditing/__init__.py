@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from anonfit.auditing.result import Audit as Audit
     from anonfit.auditing.result import Finding as Finding
     from anonfit.auditing.risk import THRESHOLDS as THRESHOLDS
-    from anonfit.auditing.tree_result import TreeAudit as TreeAudit
+    from anonfit.auditing.tree_folder import TreeAudit as TreeAudit
     from anonfit.auditing.trees import audit_tree as audit_tree
 
 __all__ = [
@@ -36,7 +36,7 @@ _HOMES = {
     "THRESHOLDS": "risk",
     "Audit": "result",
     "Finding": "result",
-    "TreeAudit": "tree_result",
+    "TreeAudit": "tree_folder",
     "audit": "api",
     "audit_data": "release_folder",
     "audit_release": "release_folder",

@@ -8,12 +8,18 @@ from pathlib import Path
 from typing import Any, Literal
 
 from anonfit.auditing.batch_audit import audit_request
-from anonfit.auditing.demands import read_demand, read_sensitive, read_targets
 from anonfit.auditing.meanings import Meaning, read_meaning
-from anonfit.auditing.region_grid import RegionGrid, read_region_grid
-from anonfit.auditing.region_tree import RegionTree, read_region_tree
+from anonfit.auditing.recoding import RegionGrid, RegionTree, read_region_grid, read_region_tree
 from anonfit.auditing.released import Regions
-from anonfit.auditing.request import Attacker, OtherRelease, Request, column_sets
+from anonfit.auditing.request import (
+    Attacker,
+    OtherRelease,
+    Request,
+    column_sets,
+    read_demand,
+    read_sensitive,
+    read_targets,
+)
 from anonfit.auditing.result import Audit
 from anonfit.auditing.risk import THRESHOLDS, Threshold, read_threshold
 from anonfit.errors import DataError

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from anonfit.auditing.alignment import Align, aligned, aligned_texts
 from anonfit.auditing.batch_order import Order, heads_are_sorted
 from anonfit.auditing.batch_source import Tally, hashers
 from anonfit.auditing.batch_tables import Tables
@@ -19,16 +18,15 @@ from anonfit.auditing.batches import group_batches, persons_of
 from anonfit.auditing.coding import IntArray
 from anonfit.auditing.diversity import generalized_target
 from anonfit.auditing.evidence import Evidence, Space, left_out_groups, open_data, open_raw_rows, read_groups
-from anonfit.auditing.figures import Figure, Share
 from anonfit.auditing.findings import all_findings
 from anonfit.auditing.groups import Persons
+from anonfit.auditing.hashing import Align, aligned, aligned_texts, differing
 from anonfit.auditing.measuring import journalist_figures, notes_of, run_audit, sensitive_demands, sizes_of_sets
 from anonfit.auditing.reading import Table, require_columns
 from anonfit.auditing.released import Released
 from anonfit.auditing.request import Request, check_request
-from anonfit.auditing.result import UNKNOWN_PERSONS, Audit, Diversity, RawColumn, SourceCheck
+from anonfit.auditing.result import UNKNOWN_PERSONS, Audit, Diversity, Figure, RawColumn, Share, SourceCheck
 from anonfit.auditing.risk import marketer_risk, prosecutor_risk
-from anonfit.auditing.shards import differing
 from anonfit.auditing.sizes import frequent_labels, group_sizes
 from anonfit.auditing.withholding import Judged, withholding_of
 from anonfit.errors import DataError, refuse_fork

@@ -10,14 +10,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from anonfit.auditing.alignment import Align, Side, add_hashes, aligned, plain_values, side_of
-from anonfit.auditing.coding import IntArray
-from anonfit.auditing.numbering import Hashes
+from anonfit.auditing.coding import Hashes, IntArray
+from anonfit.auditing.hashing import Align, Shards, Side, add_hashes, aligned, plain_values, side_of
 from anonfit.auditing.reading import Table
-from anonfit.auditing.shards import Shards
 from anonfit.auditing.source import row_keys
 
-__all__ = ["Hasher", "Tally", "hashers"]
+__all__ = ["Tally", "hashers"]
 
 _SEED = 0x3C6EF372
 

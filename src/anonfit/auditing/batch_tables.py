@@ -18,7 +18,7 @@ from anonfit.auditing.request import Request
 from anonfit.auditing.source import locate_source
 from anonfit.auditing.withholding import Judged
 
-__all__ = ["Place", "Tables"]
+__all__ = ["Tables"]
 
 
 @dataclass(slots=True)

@@ -11,17 +11,15 @@ import numpy as np
 import polars as pl
 
 from anonfit.auditing.coding import IntArray, coded, coded_values, is_text, many_values
-from anonfit.auditing.demands import DiversityDemand
 from anonfit.auditing.diversity import measure_demands
 from anonfit.auditing.evidence import Evidence
-from anonfit.auditing.figures import Figure, Share
 from anonfit.auditing.groups import Grouping, Persons, count_values
+from anonfit.auditing.hashing import Shards, distinct_hashes
 from anonfit.auditing.measuring import diversity_within, evidence_of_sets
 from anonfit.auditing.raw_columns import different, measure_raw_column
 from anonfit.auditing.released import Released
-from anonfit.auditing.request import Request
-from anonfit.auditing.result import Diversity, RawColumn
-from anonfit.auditing.shards import Shards, distinct_hashes
+from anonfit.auditing.request import DiversityDemand, Request
+from anonfit.auditing.result import Diversity, Figure, RawColumn, Share
 from anonfit.auditing.values import RawValues
 
 __all__ = ["HEAD", "ColumnCounts"]

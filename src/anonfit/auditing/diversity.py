@@ -10,12 +10,10 @@ from dataclasses import replace
 import numpy as np
 
 from anonfit.auditing.coding import IntArray
-from anonfit.auditing.demands import DiversityDemand
 from anonfit.auditing.evidence import Evidence
-from anonfit.auditing.figures import Figure
-from anonfit.auditing.groups import ValueCounts, count_values
-from anonfit.auditing.result import Diversity
-from anonfit.auditing.spread import Spread, spread_of
+from anonfit.auditing.groups import Spread, ValueCounts, count_values, spread_of
+from anonfit.auditing.request import DiversityDemand
+from anonfit.auditing.result import Diversity, Figure
 from anonfit.auditing.values import RawValues, Reading, Reads, Values, read_values, type_of
 
 __all__ = ["PERSONS_UNKNOWN", "generalized_target", "groups_that_miss", "measure_demands"]

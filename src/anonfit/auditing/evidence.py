@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from anonfit.auditing.alignment import aligned, aligned_texts
 from anonfit.auditing.boxes import Boxes
 from anonfit.auditing.coding import IntArray
 from anonfit.auditing.groups import Grouping, Persons, persons_in_groups, read_persons
 from anonfit.auditing.guessing import guess_meanings
+from anonfit.auditing.hashing import aligned, aligned_texts
 from anonfit.auditing.meanings import Meaning
 from anonfit.auditing.observed import Seen, observed_groups
 from anonfit.auditing.reading import Table, is_text_file, open_table, require_columns

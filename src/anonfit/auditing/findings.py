@@ -6,17 +6,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from anonfit.auditing.diversity import PERSONS_UNKNOWN
-from anonfit.auditing.figures import Figure, Share
 from anonfit.auditing.request import Request, SetDemand
 from anonfit.auditing.result import (
     DROPPED,
     WITHHELD,
     Audit,
     Diversity,
+    Figure,
     Finding,
     GroupSizes,
     LabelCheck,
     SetSizes,
+    Share,
     SourceCheck,
 )
 

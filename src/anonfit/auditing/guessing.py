@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
+from anonfit.auditing.axes import as_moments, distinct_texts
 from anonfit.auditing.labels import read_label
 from anonfit.auditing.meanings import Meaning
-from anonfit.auditing.placing import as_moments, distinct_texts
 from anonfit.auditing.reading import Table
 from anonfit.auditing.released import Released, label_texts
 

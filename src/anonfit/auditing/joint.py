@@ -5,11 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from anonfit.auditing.coding import Coded, IntArray, join_codes
-from anonfit.auditing.figures import Figure
+from anonfit.auditing.coding import Coded, IntArray, join_codes, numbered
 from anonfit.auditing.groups import Persons, persons_in_groups
-from anonfit.auditing.numbering import numbered
-from anonfit.auditing.result import JointCells
+from anonfit.auditing.result import Figure, JointCells
 from anonfit.auditing.sizes import share_of
 
 __all__ = ["joint_cells"]

@@ -12,8 +12,7 @@ import numpy as np
 import polars as pl
 
 from anonfit.auditing.boxes import Boxes
-from anonfit.auditing.coding import IntArray, coded_values
-from anonfit.auditing.demands import DiversityDemand
+from anonfit.auditing.coding import Hashes, IntArray, coded_values
 from anonfit.auditing.diversity import generalized_target, measure_demands
 from anonfit.auditing.evidence import (
     Evidence,
@@ -28,17 +27,24 @@ from anonfit.auditing.evidence import (
     source_persons,
     without_suppressed,
 )
-from anonfit.auditing.figures import Share
 from anonfit.auditing.findings import all_findings
 from anonfit.auditing.groups import Grouping, count_values, persons_in_groups, regrouped
 from anonfit.auditing.joint import joint_cells
-from anonfit.auditing.numbering import Hashes
 from anonfit.auditing.population import population_sizes
 from anonfit.auditing.raw_columns import measure_raw_column
 from anonfit.auditing.reading import Table, open_table, require_columns
 from anonfit.auditing.released import Released, open_released
-from anonfit.auditing.request import Request, check_request
-from anonfit.auditing.result import UNKNOWN_PERSONS, Audit, Diversity, JointCells, JournalistRisk, RawColumn, SetSizes
+from anonfit.auditing.request import DiversityDemand, Request, check_request
+from anonfit.auditing.result import (
+    UNKNOWN_PERSONS,
+    Audit,
+    Diversity,
+    JointCells,
+    JournalistRisk,
+    RawColumn,
+    SetSizes,
+    Share,
+)
 from anonfit.auditing.risk import journalist_risk, marketer_risk, prosecutor_risk
 from anonfit.auditing.row_order import rows_are_sorted
 from anonfit.auditing.sizes import frequent_labels, group_sizes

@@ -11,16 +11,14 @@ from decimal import Decimal
 import numpy as np
 import numpy.typing as npt
 
-from anonfit.auditing.alignment import mixed
-from anonfit.auditing.axes import Axis, Run
+from anonfit.auditing.axes import Axis, Cells
 from anonfit.auditing.boxes import Boxes, box_space
 from anonfit.auditing.coding import IntArray
-from anonfit.auditing.labels import Interval, ValueSet, leaf_interval
+from anonfit.auditing.hashing import mixed
+from anonfit.auditing.labels import Interval, Run, ValueSet, leaf_interval
 from anonfit.auditing.meanings import Meaning
-from anonfit.auditing.placing import Cells
-from anonfit.auditing.region_grid import RegionGrid
+from anonfit.auditing.recoding import RegionGrid, RegionTree
 from anonfit.auditing.region_parts import RegionSpace, region_space
-from anonfit.auditing.region_tree import RegionTree
 from anonfit.auditing.released import ColumnLabels
 
 __all__ = ["Seen", "observed_groups"]

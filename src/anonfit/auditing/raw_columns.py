@@ -7,9 +7,8 @@ import numpy as np
 import polars as pl
 
 from anonfit.auditing.coding import IntArray
-from anonfit.auditing.figures import Figure
 from anonfit.auditing.groups import ValueCounts, most_frequent
-from anonfit.auditing.result import RawColumn
+from anonfit.auditing.result import Figure, RawColumn
 from anonfit.auditing.sizes import share_of
 
 __all__ = ["different", "measure_raw_column"]

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 import polars as pl
 from polars.exceptions import PolarsError
 
-from anonfit.auditing.numbering import as_pointers, few_texts
+from anonfit.auditing.coding import as_pointers, few_texts
 from anonfit.errors import DataError, did_you_mean, refuse_patterns
 
 __all__ = ["Table", "is_text_file", "open_table", "reading_options", "require_columns", "unquoted", "unreadable"]

@@ -9,16 +9,12 @@ from decimal import Decimal
 
 import numpy as np
 
-from anonfit.auditing.axes import Axis, Run, axis_of, joined
-from anonfit.auditing.boxes import Boxes, box_space
+from anonfit.auditing.axes import Axis, Cells, axis_of
+from anonfit.auditing.boxes import Boxes, box_space, locate_rows
 from anonfit.auditing.coding import IntArray
-from anonfit.auditing.descent import locate_rows
-from anonfit.auditing.labels import Interval, ValueSet, leaf_interval
+from anonfit.auditing.labels import Interval, Run, ValueSet, cell_count, joined, leaf_interval
 from anonfit.auditing.meanings import Meaning
-from anonfit.auditing.placing import Cells
-from anonfit.auditing.region_cells import cell_count
-from anonfit.auditing.region_grid import RegionGrid
-from anonfit.auditing.region_tree import RegionTree
+from anonfit.auditing.recoding import RegionGrid, RegionTree
 
 __all__ = ["Part", "RegionSpace", "ends_of", "parts_of", "region_space", "value_set"]
 

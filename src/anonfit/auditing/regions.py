@@ -8,13 +8,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from anonfit.auditing.axes import Run
 from anonfit.auditing.coding import Coded, IntArray, join_codes
-from anonfit.auditing.labels import ValueSet
+from anonfit.auditing.labels import Run, ValueSet, cell_count, cell_reader
 from anonfit.auditing.meanings import Meaning
-from anonfit.auditing.region_cells import cell_count, cell_reader
-from anonfit.auditing.region_grid import RegionGrid
-from anonfit.auditing.region_tree import Bits, RegionTree
+from anonfit.auditing.recoding import Bits, RegionGrid, RegionTree
 
 __all__ = ["GroupLabels", "count_strangers"]
 

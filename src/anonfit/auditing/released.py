@@ -11,19 +11,16 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from anonfit.auditing.axes import axis_of
+from anonfit.auditing.axes import axis_of, distinct_texts
 from anonfit.auditing.boxes import Boxes, box_space, overlapping_boxes
 from anonfit.auditing.coding import IntArray
 from anonfit.auditing.groups import Grouping, group_rows
-from anonfit.auditing.labels import Interval, ValueSet, read_bounds, read_label
+from anonfit.auditing.labels import Interval, ValueSet, read_bounds, read_label, speller
 from anonfit.auditing.meanings import Meaning
-from anonfit.auditing.placing import distinct_texts
 from anonfit.auditing.reading import Table, require_columns
-from anonfit.auditing.region_grid import RegionGrid
-from anonfit.auditing.region_tree import RegionTree
+from anonfit.auditing.recoding import RegionGrid, RegionTree
 from anonfit.auditing.regions import GroupLabels, count_strangers
 from anonfit.auditing.result import LabelCheck
-from anonfit.auditing.spelling import speller
 
 __all__ = [
     "ColumnLabels",

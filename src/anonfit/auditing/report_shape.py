@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from anonfit.auditing.labels import read_label
+from anonfit.auditing.labels import read_label, speller
 from anonfit.auditing.meanings import Meaning
-from anonfit.auditing.spelling import speller
 
 __all__ = ["NOT_RECOUNTED", "Known", "has_shape", "spelled"]
 

@@ -11,20 +11,15 @@ from decimal import Decimal
 
 import numpy as np
 
-from anonfit.auditing.axes import axis_of
+from anonfit.auditing.axes import axis_of, distinct_texts
 from anonfit.auditing.boxes import Boxes, box_space
 from anonfit.auditing.coding import Coded, IntArray, join_codes
-from anonfit.auditing.labels import ValueSet, read_label
-from anonfit.auditing.meanings import Meaning
-from anonfit.auditing.placing import distinct_texts
-from anonfit.auditing.region_cells import cell_reader
-from anonfit.auditing.region_grid import RegionGrid
+from anonfit.auditing.labels import ValueSet, cell_reader, read_label, speller
+from anonfit.auditing.meanings import Meaning, moment, number
+from anonfit.auditing.recoding import RegionGrid, RegionTree
 from anonfit.auditing.region_parts import Part, ends_of, parts_of, value_set
-from anonfit.auditing.region_tree import RegionTree
 from anonfit.auditing.released import Released
 from anonfit.auditing.result import LabelCheck
-from anonfit.auditing.scalars import moment, number
-from anonfit.auditing.spelling import speller
 
 __all__ = ["read_representatives"]
 

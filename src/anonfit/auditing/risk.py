@@ -11,8 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from anonfit.auditing.coding import IntArray
-from anonfit.auditing.figures import Figure, Share
-from anonfit.auditing.result import JournalistRisk, ProsecutorRisk, ThresholdShare
+from anonfit.auditing.result import Figure, JournalistRisk, ProsecutorRisk, Share, ThresholdShare
 from anonfit.errors import DataError, did_you_mean
 
 __all__ = ["THRESHOLDS", "Threshold", "journalist_risk", "marketer_risk", "prosecutor_risk", "read_threshold"]

@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from anonfit.auditing.coding import IntArray, as_numbers, coded_in_order
-from anonfit.auditing.numbering import dictionary
+from anonfit.auditing.coding import IntArray, as_numbers, coded_in_order, dictionary
 from anonfit.auditing.released import Released
 
 __all__ = ["Truths", "equal_neighbours", "falling", "orders", "rows_are_sorted", "sorted_by"]

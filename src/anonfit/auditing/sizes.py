@@ -7,8 +7,7 @@ import numpy as np
 import polars as pl
 
 from anonfit.auditing.coding import IntArray
-from anonfit.auditing.figures import Figure, Share
-from anonfit.auditing.result import Bin, FrequentLabels, GroupSizes
+from anonfit.auditing.result import Bin, Figure, FrequentLabels, GroupSizes, Share
 
 __all__ = ["frequent_labels", "group_sizes", "share_of"]
 

@@ -14,19 +14,16 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from anonfit.auditing.alignment import Align, Hashes, add_hashes, aligned, aligned_texts, mixed, parts_of, side_of
-from anonfit.auditing.axes import Axis
-from anonfit.auditing.boxes import Boxes
-from anonfit.auditing.coding import IntArray
-from anonfit.auditing.descent import Found, locate_rows
-from anonfit.auditing.figures import Figure, Share
+from anonfit.auditing.axes import Axis, Cells, Placed
+from anonfit.auditing.boxes import Boxes, Found, locate_rows
+from anonfit.auditing.coding import Hashes, IntArray
+from anonfit.auditing.hashing import Align, add_hashes, aligned, aligned_texts, mixed, parts_of, side_of
 from anonfit.auditing.observed import Seen
-from anonfit.auditing.placing import Cells, Placed
 from anonfit.auditing.reading import Table, require_columns
 from anonfit.auditing.released import Released
-from anonfit.auditing.result import SourceCheck
+from anonfit.auditing.result import Figure, Share, SourceCheck
 
-__all__ = ["Located", "check_source", "locate_source", "place_rows", "raw_hashes", "row_keys"]
+__all__ = ["Keys", "Located", "check_source", "locate_source", "place_rows", "raw_hashes", "row_keys"]
 
 Keys = tuple[IntArray, Hashes]
 """The group of every row (-1: none), and a hash of its values."""

@@ -1,36 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder of a published tree: whether its files are those of its manifest, its model is the one that the manifest
-describes, the training rows hold what it claims, and audit.json, tree.txt and tree.svg tell just that."""
+"""What the audit of a model found, and the folder of a published tree: whether its files are those of its manifest, its
+model is the one that the manifest describes, the training rows hold what it claims, and audit.json, tree.txt and
+tree.svg tell just that."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 
-from anonfit.auditing.figures import Figure, Share
-from anonfit.auditing.folder import check_makers, files_as_stated, json_of
+from anonfit.auditing.folder import Promise, check_makers, files_as_stated, json_of, read_promise
 from anonfit.auditing.labels import read_label
-from anonfit.auditing.meanings import Meaning
-from anonfit.auditing.promises import Promise, read_promise
+from anonfit.auditing.meanings import Meaning, Settings, object_of, text_of
+from anonfit.auditing.model_trees import MODEL, SavedTree, saved_tree_of
 from anonfit.auditing.reading import open_table, require_columns
-from anonfit.auditing.report_figures import Json, alike, as_recounted, entries
-from anonfit.auditing.result import Audit, Finding
+from anonfit.auditing.reports import Json, alike, as_recounted, entries
+from anonfit.auditing.result import PERSONS, Audit, Figure, Finding, Share, plain
 from anonfit.auditing.risk import THRESHOLDS, prosecutor_risk
-from anonfit.auditing.saved_trees import MODEL, SavedTree, saved_tree_of
-from anonfit.auditing.settings import Settings, object_of, text_of
 from anonfit.auditing.sizes import group_sizes
-from anonfit.auditing.tree_result import TreeAudit
 from anonfit.errors import ReleaseError
 
 __all__ = [
+    "Exposure",
+    "OneTree",
     "RetellTree",
-    "TreeFolder",
+    "Span",
+    "TreeAudit",
     "check_tree_folder",
     "claimed",
     "is_tree_folder",
@@ -49,6 +49,101 @@ DRAWINGS = ("tree.txt", "tree.svg")
 _MANIFEST = ("format", "version", "anonfit", "packages", "engine", "algorithm", "spec", "audit", "files")
 _SECTIONS = {"format", "version", "asked", "told", "rows", "tree", "attacker", "spans", "not_covered", "audit"}
 NOT_COUNTED = "Not checked: only the rows that the tree was taught with say it."
+
+
+@dataclass(frozen=True, slots=True)
+class Exposure:
+    """The individuals whose class an attacker can tell with a confidence: so large a part of their span has it."""
+
+    confidence: float
+    persons: Share
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """One span: how many individuals have it, in which leaves they can be, and their class where that is public."""
+
+    persons: int = field(metadata=PERSONS)
+    leaves: tuple[int, ...]
+    of_class: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OneTree:
+    """A tree of a forest by itself."""
+
+    leaves: int
+    spans: int
+    smallest: int | None = field(metadata=PERSONS)
+    persons_below_k: Share | None
+    certain: Share | None  # whose class the tree makes certain
+
+
+@dataclass(frozen=True, slots=True)
+class TreeAudit:
+    """How anonymous the release of a model is. The groups of `spans` are its spans: persons nobody can tell apart by
+    the model and public values. `passed` is about what was asked; the figures are there in any case.
+    """
+
+    kind: Literal["tree", "forest", "model"]
+    public: tuple[str, ...]
+    private: tuple[str, ...]
+    target: str | None
+    class_is_public: bool
+    outcomes: int  # leaves, of all trees; of another model, the outcomes that were met
+    spans: Audit
+    exposed: tuple[Exposure, ...]  # none where the class is public or not given
+    trees: tuple[OneTree, ...]
+    of_spans: tuple[Span, ...]  # of a single tree
+
+    @property
+    def k(self) -> int | None:
+        """The individuals in the smallest span: the model is k-anonymous for this k (Definition 7)."""
+        return self.spans.k
+
+    @property
+    def below_k(self) -> Share | None:
+        """The individuals in spans of fewer than k; None where no k was asked."""
+        return self.spans.sizes.persons_below_k
+
+    @property
+    def certain(self) -> Share | None:
+        """The individuals whose class is certain: all of their span have the same."""
+        return next((one.persons for one in self.exposed if one.confidence == 1), None)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Every demand, and whether it is met."""
+        return self.spans.findings
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether every demand is met; one that could not be checked is not. None: nothing was asked."""
+        return self.spans.passed
+
+    @property
+    def missed(self) -> tuple[Finding, ...]:
+        """Demands that are not met, or could not be checked."""
+        return self.spans.missed
+
+    @property
+    def verdict(self) -> tuple[str, ...]:
+        """In sentences: what was asked and met or missed, and what the folder of a tree claims of itself."""
+        return self.spans.verdict
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the figures should know."""
+        return self.spans.notes
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, JSON-ready: for the owner of the data."""
+        return {"passed": self.passed, "k": self.k, **plain(self), "spans": self.spans.to_dict()}
+
+    def public_figures(self, k: int) -> dict[str, Any]:
+        """The same without any figure about fewer than k individuals, or all but fewer than k."""
+        spans = self.spans.public(k)
+        return {"passed": self.passed, "k": spans["k"], **plain(self, k), "spans": spans}
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,21 +12,22 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from anonfit.auditing.branches import ModelTree
 from anonfit.auditing.coding import IntArray, coded_values
-from anonfit.auditing.demands import read_demand, read_targets
-from anonfit.auditing.figures import Figure, Share
 from anonfit.auditing.groups import Grouping, Persons, count_values, group_rows, most_frequent, persons_in_groups
 from anonfit.auditing.groups import read_persons as persons_of
 from anonfit.auditing.measuring import run_audit
+from anonfit.auditing.model_trees import MODEL, ModelTree, SavedTree
 from anonfit.auditing.reading import open_table, require_columns
-from anonfit.auditing.request import Request
-from anonfit.auditing.result import Audit
+from anonfit.auditing.request import Request, read_demand, read_targets
+from anonfit.auditing.result import Audit, Figure, Share
 from anonfit.auditing.risk import THRESHOLDS
-from anonfit.auditing.saved_trees import MODEL, SavedTree
 from anonfit.auditing.sizes import group_sizes, share_of
 from anonfit.auditing.tree_folder import (
+    Exposure,
+    OneTree,
     RetellTree,
+    Span,
+    TreeAudit,
     check_tree_folder,
     claimed,
     is_tree_folder,
@@ -34,12 +35,11 @@ from anonfit.auditing.tree_folder import (
     training_rows,
     uncounted,
 )
-from anonfit.auditing.tree_models import AuditedModel, ModelSpans, class_name, open_model, spans_of
-from anonfit.auditing.tree_result import Exposure, OneTree, Span, TreeAudit
-from anonfit.auditing.tree_spans import joined_spans
+from anonfit.auditing.tree_models import AuditedModel, ModelSpans, class_name, joined_spans, open_model, spans_of
 from anonfit.errors import DataError, listed, refuse_fork
 
 __all__ = ["audit_tree"]
+
 
 CONFIDENCES = (0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
 

@@ -14,18 +14,17 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from anonfit.auditing.coding import Coded, IntArray, coded, coded_values, join_codes
+from anonfit.auditing.coding import Coded, IntArray, coded, coded_values, join_codes, numbered
 from anonfit.auditing.diversity import groups_that_miss
 from anonfit.auditing.evidence import Evidence
 from anonfit.auditing.groups import Grouping, Persons, persons_in_groups, read_persons
-from anonfit.auditing.numbering import numbered
 from anonfit.auditing.reading import Table
 from anonfit.auditing.region_parts import RegionSpace, region_space
 from anonfit.auditing.request import Request
 from anonfit.auditing.source import place_rows
 from anonfit.auditing.values import RawValues
 
-__all__ = ["Judged", "Withholding", "withholding_of"]
+__all__ = ["Judged", "withholding_of"]
 
 _ROWS, _PERSONS, _ENTITY, _GROUP = "rows", "persons", "entity", "group"
 BoolArray = npt.NDArray[np.bool_]

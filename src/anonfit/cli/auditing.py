@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from anonfit.auditing.verdict import figure_words
+from anonfit.auditing.result import figure_words
 from anonfit.cli.showing import print_json, results, stages, table
 from anonfit.errors import RequestError
 

@@ -96,7 +96,7 @@ class CombinationCounter:
 
     def __init__(self, *, has_counts: bool) -> None:
         """With `has_counts`, rows stand for several persons."""
-        from anonfit.auditing.shards import Shards
+        from anonfit.auditing.hashing import Shards
 
         self.shards = Shards(2 if has_counts else 1)
 
