@@ -14,8 +14,8 @@ import pytest
 
 import anonfit.auditing as package
 from anonfit.auditing import THRESHOLDS, audit
+from anonfit.auditing.request import read_threshold
 from anonfit.auditing.result import Figure, Share, plain
-from anonfit.auditing.risk import read_threshold
 from anonfit.errors import DataError
 
 TEN = pl.DataFrame({"q": ["a"] * 4 + ["b"] * 6})

@@ -19,7 +19,7 @@ from anonfit.auditing import audit, audit_release
 from anonfit.auditing.labels import cell_reader, read_label
 from anonfit.auditing.meanings import read_meaning
 from anonfit.auditing.recoding import RegionTree, read_region_tree
-from anonfit.auditing.regions import count_strangers
+from anonfit.auditing.released import count_strangers
 from anonfit.auditing.result import Audit
 from anonfit.errors import DataError, RecodingError
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from anonfit.auditing.api import audit as audit
-    from anonfit.auditing.batch_audit import ROWS_AT_ONCE as ROWS_AT_ONCE
+    from anonfit.auditing.measuring import ROWS_AT_ONCE as ROWS_AT_ONCE
     from anonfit.auditing.release_folder import audit_data as audit_data
     from anonfit.auditing.release_folder import audit_release as audit_release
+    from anonfit.auditing.request import THRESHOLDS as THRESHOLDS
     from anonfit.auditing.result import Audit as Audit
     from anonfit.auditing.result import Finding as Finding
-    from anonfit.auditing.risk import THRESHOLDS as THRESHOLDS
     from anonfit.auditing.tree_folder import TreeAudit as TreeAudit
     from anonfit.auditing.trees import audit_tree as audit_tree
 
@@ -32,8 +32,8 @@ __all__ = [
 ]
 
 _HOMES = {
-    "ROWS_AT_ONCE": "batch_audit",
-    "THRESHOLDS": "risk",
+    "ROWS_AT_ONCE": "measuring",
+    "THRESHOLDS": "request",
     "Audit": "result",
     "Finding": "result",
     "TreeAudit": "tree_folder",

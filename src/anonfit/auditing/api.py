@@ -7,21 +7,23 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from anonfit.auditing.batch_audit import audit_request
 from anonfit.auditing.meanings import Meaning, read_meaning
+from anonfit.auditing.measuring import audit_request
 from anonfit.auditing.recoding import RegionGrid, RegionTree, read_region_grid, read_region_tree
 from anonfit.auditing.released import Regions
 from anonfit.auditing.request import (
+    THRESHOLDS,
     Attacker,
     OtherRelease,
     Request,
+    Threshold,
     column_sets,
     read_demand,
     read_sensitive,
     read_targets,
+    read_threshold,
 )
 from anonfit.auditing.result import Audit
-from anonfit.auditing.risk import THRESHOLDS, Threshold, read_threshold
 from anonfit.errors import DataError
 
 __all__ = ["audit", "read_other"]

@@ -5,9 +5,9 @@ the way of raw rows down the tree to the boxes that hold them.
 Arrays for `kernels.py`: `labels` (box, axis) holds label numbers, unique over all axes; label i means the runs
 `runs[starts[i]:starts[i + 1]]`, each (first cell, last cell), and reaches from `hulls[i, 0]` to `hulls[i, 1]`.
 
-For `kernels.locate`, a node is the step (axis, offset, child) to `child + sides[offset + cell]`; that of a leaf leads to
-itself, and its boxes are the places from `leaves[node, 0]` to `leaves[node, 1]`. A place is (box, its first test), and a
-test (axis, first run, end of the runs) asks whether a row's cell is in one of these runs."""
+For `kernels.locate`, a node is the step (axis, offset, child) to `child + sides[offset + cell]`; that of a leaf leads
+to itself, and its boxes are the places from `leaves[node, 0]` to `leaves[node, 1]`. A place is (box, its first test),
+and a test (axis, first run, end of the runs) asks whether a row's cell is in one of these runs."""
 
 from __future__ import annotations
 
@@ -15,15 +15,18 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
-from anonfit.auditing.axes import Axis, Cells
+from anonfit.auditing.axes import Axis, Cells, Placed
 from anonfit.auditing.coding import IntArray
 from anonfit.auditing.labels import ValueSet
+from anonfit.auditing.reading import Table, require_columns
 
-__all__ = ["Boxes", "Found", "box_space", "locate_rows", "overlapping_boxes"]
+__all__ = ["Boxes", "Located", "box_space", "locate_rows", "locate_source", "overlapping_boxes", "place_rows"]
 
 Int32 = npt.NDArray[np.int32]
 _LARGEST_SET_AXIS = 512  # an ordered axis with more cells is cut in order only
@@ -191,3 +194,85 @@ def _reach(boxes: Boxes, columns: Sequence[Cells]) -> tuple[Cells, Cells]:
         low[at] = np.where(cut < 0, low[at], np.maximum(low[at], cut))
         level = np.concatenate([left, right])
     return low, high
+
+
+# --- raw rows -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """Where the raw rows lie in a release: their group (-1: none), and what was strange about them."""
+
+    found: Found
+    cells: list[Cells]  # (column)(row)
+    beyond: int
+    unknown: int
+    dropped: int  # rows that were left out for a missing value
+    outside: int  # rows that are in no group, though they were not left out
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedRows:
+    """The cells of raw rows, column by column, and which rows were left out on purpose (None: none)."""
+
+    cells: list[Cells]
+    rows: int
+    lost: npt.NDArray[np.bool_] | None
+    beyond: int
+    unknown: int
+    dropped: int
+
+
+def locate_source(boxes: Boxes, source: Table, *, quasi_identifiers: Sequence[str], **left_out: Any) -> Located:
+    """Find the group of every raw row by the labels alone; rows that were left out (see `place_rows`) are in none,
+    though some labels would hold them.
+    """
+    placed = place_rows(boxes.axes, source, quasi_identifiers=quasi_identifiers, **left_out)
+    found = locate_rows(boxes, placed.cells, rows=placed.rows)
+    if placed.lost is not None:
+        found.group[placed.lost] = -1
+    lost = 0 if placed.lost is None else int(np.count_nonzero(placed.lost))
+    outside = int(np.count_nonzero(found.group < 0)) - lost
+    return Located(found, placed.cells, placed.beyond, placed.unknown, placed.dropped, outside)
+
+
+def place_rows(
+    axes: Sequence[Axis],
+    source: Table,
+    *,
+    quasi_identifiers: Sequence[str],
+    drops_missing: bool = False,
+    complete: Sequence[str] = (),
+    leaves_out_unknown: bool = False,
+) -> PlacedRows:
+    """The cells of every raw row. Rows with a missing value, or with one that the recoding does not know (a category,
+    or a number beyond the declared domain), may be left out on purpose; `complete` are columns beside the
+    quasi-identifiers that a row with a missing value was left out for, too.
+    """
+    require_columns(source, quasi_identifiers, purpose="a quasi-identifier")
+    series = source.frame(quasi_identifiers).get_columns()
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        jobs = [pool.submit(axis.place, column) for axis, column in zip(axes, series, strict=True)]
+        placed: list[Placed] = [job.result() for job in jobs]
+    rows = len(series[0]) if series else source.height()
+    strange = [one.strangers for one in placed if one.strangers is not None] if leaves_out_unknown else []
+    lost = np.any(strange, axis=0) if strange else None
+    dropped = 0
+    if drops_missing and placed:
+        lacking = [one.cells == 0 for one in placed]
+        lacking += [is_missing(column) for column in source.frame(complete).get_columns()] if complete else []
+        missing = np.any(lacking, axis=0)
+        lost = missing if lost is None else lost | missing
+        dropped = int(np.count_nonzero(missing))
+    cells, beyond, unknown = (
+        [one.cells for one in placed],
+        (one.beyond for one in placed),
+        (one.unknown for one in placed),
+    )
+    return PlacedRows(cells, rows, lost, sum(beyond), sum(unknown), dropped)
+
+
+def is_missing(column: pl.Series) -> npt.NDArray[np.bool_]:
+    """Which rows have no value, NaN being none."""
+    found = column.is_null() | column.is_nan().fill_null(value=False) if column.dtype.is_float() else column.is_null()
+    return found.to_numpy()

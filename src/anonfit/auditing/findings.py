@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from anonfit.auditing.diversity import PERSONS_UNKNOWN
+from anonfit.auditing.raw_columns import PERSONS_UNKNOWN
 from anonfit.auditing.request import Request, SetDemand
 from anonfit.auditing.result import (
     DROPPED,

@@ -4,7 +4,7 @@ column. Every figure of the audit starts here."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -13,21 +13,27 @@ import numpy.typing as npt
 import polars as pl
 
 from anonfit.auditing.coding import Coded, IntArray, coded, dense, join_codes, numbered
+from anonfit.auditing.result import Bin, Figure, FrequentLabels, GroupSizes, Share
 from anonfit.errors import DataError
 
 __all__ = [
     "BoolArray",
+    "Evidence",
     "FloatArray",
     "Grouping",
     "Persons",
+    "SetGroups",
     "Spread",
     "ValueCounts",
     "count_values",
+    "frequent_labels",
     "group_rows",
+    "group_sizes",
     "most_frequent",
     "persons_in_groups",
     "read_persons",
-    "regrouped",
+    "set_groups",
+    "share_of",
     "spread_of",
     "value_places",
 ]
@@ -63,6 +69,38 @@ class Persons:
 
 
 @dataclass(frozen=True, slots=True)
+class Evidence:
+    """What persons are counted on: rows of a table, pairs of a group and a value, or groups that stand for their
+    persons."""
+
+    grouping: Grouping
+    persons: Persons
+    sizes: IntArray  # (group) persons
+    persons_unknown: bool = False  # rows were counted though persons are entities
+
+    def without(self, left_out: BoolArray | None) -> Evidence:
+        """The same persons and groups without the rows of some groups."""
+        if left_out is None:
+            return self
+        keep = ~left_out[self.grouping.of_row]
+        return replace(
+            self,
+            grouping=replace(self.grouping, of_row=self.grouping.of_row[keep]),
+            persons=self.persons.only(keep),
+            sizes=np.where(left_out, 0, self.sizes),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SetGroups:
+    """The coarser groups of one of several quasi-identifiers."""
+
+    columns: tuple[str, ...]
+    of_group: IntArray  # (group of all quasi-identifiers)
+    sizes: IntArray  # (coarser group) persons
+
+
+@dataclass(frozen=True, slots=True)
 class ValueCounts:
     """Persons per group and per (group, value) of one column; what diversity models and inference are computed from."""
 
@@ -89,10 +127,11 @@ def group_rows(frame: pl.DataFrame, rows: int) -> Grouping:
     return Grouping(of_row, len(first), heads[first])
 
 
-def regrouped(grouping: Grouping, frame: pl.DataFrame) -> Grouping:
-    """The coarser grouping by some of the columns; `frame` holds them for one row of each group."""
-    coarse = group_rows(frame, grouping.count)
-    return Grouping(coarse.of_row[grouping.of_row], coarse.count, grouping.first[coarse.first])
+def set_groups(columns: tuple[str, ...], heads: pl.DataFrame, evidence: Evidence) -> SetGroups:
+    """The groups by some of the quasi-identifiers; `heads` holds their columns for one row of each group."""
+    coarse = group_rows(heads, evidence.grouping.count)
+    sizes = persons_in_groups(evidence.persons, coarse.of_row[evidence.grouping.of_row], coarse.count)
+    return SetGroups(columns, coarse.of_row, sizes)
 
 
 def persons_in_groups(persons: Persons, groups: IntArray, count: int) -> IntArray:
@@ -248,3 +287,65 @@ def spread_of(persons: Persons, column: Coded, *, counts: ValueCounts) -> Spread
         table = persons_in_groups(persons, value_places(column)[0], different)
     total = np.add.reduceat(counts.persons, begin) if len(begin) else begin
     return Spread(groups, begin, total, group, place, counts.persons, table)
+
+
+# --- sizes --------------------------------------------------------------------------------------------------------
+
+
+_BINS = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
+
+
+def share_of(sizes: IntArray, chosen: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Share:
+    """The persons in the chosen groups, of all persons."""
+    return Share(int(sizes[chosen].sum()), int(sizes.sum()))
+
+
+def group_sizes(sizes: IntArray, k: int | None) -> GroupSizes:
+    """Smallest, quartiles, largest, and what is below k."""
+    if not len(sizes):
+        below, share = (Figure(0, 0), Share(0, 0)) if k else (None, None)
+        return GroupSizes(0, None, None, None, None, None, None, below, share, histogram=())
+    low, first, middle, third, high = (
+        int(size) for size in np.percentile(sizes, [0, 25, 50, 75, 100], method="inverted_cdf")
+    )
+    below = persons_below = None
+    if k is not None:
+        persons_below = share_of(sizes, sizes < k)
+        below = Figure(int(np.count_nonzero(sizes < k)), persons_below.persons)
+    return GroupSizes(
+        len(sizes),
+        low,
+        first,
+        middle,
+        third,
+        high,
+        float(sizes.mean()),
+        below,
+        persons_below,
+        _histogram(sizes),
+        dict(zip(*(part.tolist() for part in np.unique(sizes, return_counts=True)), strict=True)),
+    )
+
+
+def _histogram(sizes: IntArray) -> tuple[Bin, ...]:
+    """Groups and persons by size, bins without groups left out."""
+    bins = []
+    for low, after in zip(_BINS, (*_BINS[1:], None), strict=True):
+        inside = (sizes >= low) if after is None else (sizes >= low) & (sizes < after)
+        if inside.any():
+            persons = share_of(sizes, inside)
+            groups = Figure(int(np.count_nonzero(inside)), persons.persons)
+            bins.append(Bin(low, None if after is None else after - 1, groups, persons))
+    return tuple(bins)
+
+
+def frequent_labels(heads: pl.DataFrame, sizes: IntArray) -> dict[str, FrequentLabels]:
+    """The labels of every column that most persons have; heads: (group) what a group says."""
+    found = {}
+    for name in heads.columns:
+        labels = pl.DataFrame({"label": heads[name], "persons": sizes})
+        held = labels.group_by("label").agg(pl.col("persons").sum())
+        most = int(held["persons"].max() or 0)  # type: ignore[arg-type]
+        frequent = held.filter(pl.col("persons") == most)["label"].to_list()
+        found[name] = FrequentLabels(len(held), most, frozenset(frequent))
+    return found

@@ -238,6 +238,7 @@ def parts_of(rows: Sized) -> list[slice]:
 
 
 _BITS = 4
+_FEW_BYTES = 1 << 20  # of one file, which stay in memory
 
 
 class Shards:
@@ -247,7 +248,7 @@ class Shards:
         """Of each hash, `width` numbers are kept, itself included."""
         self.width = width
         stack = ExitStack()
-        self.files = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(1 << _BITS)]  # noqa: SIM115 - closed below
+        self.files = [stack.enter_context(tempfile.SpooledTemporaryFile(_FEW_BYTES)) for _ in range(1 << _BITS)]  # noqa: SIM115 - closed below
         weakref.finalize(self, stack.close)
 
     def add(self, hashes: Hashes, *beside: Hashes) -> None:

@@ -11,53 +11,20 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from anonfit.auditing.axes import axis_of, distinct_texts
+from anonfit.auditing.axes import as_moments, axis_of, distinct_texts
 from anonfit.auditing.boxes import Boxes, box_space, overlapping_boxes
-from anonfit.auditing.coding import IntArray
-from anonfit.auditing.groups import Grouping, group_rows
-from anonfit.auditing.labels import Interval, ValueSet, read_bounds, read_label, speller
+from anonfit.auditing.coding import Coded, IntArray, join_codes
+from anonfit.auditing.groups import group_rows
+from anonfit.auditing.labels import Interval, Run, ValueSet, cell_count, cell_reader, read_bounds, read_label, speller
 from anonfit.auditing.meanings import Meaning
-from anonfit.auditing.reading import Table, require_columns
-from anonfit.auditing.recoding import RegionGrid, RegionTree
-from anonfit.auditing.regions import GroupLabels, count_strangers
+from anonfit.auditing.reading import Table
+from anonfit.auditing.recoding import Bits, RegionGrid, RegionTree
 from anonfit.auditing.result import LabelCheck
+from anonfit.auditing.rows import Released
 
-__all__ = [
-    "ColumnLabels",
-    "Regions",
-    "Released",
-    "boxes_of",
-    "check_labels",
-    "label_texts",
-    "open_released",
-    "physical_columns",
-    "read_columns",
-]
+__all__ = ["ColumnLabels", "Regions", "boxes_of", "check_labels", "count_strangers", "guess_meanings", "read_columns"]
 
 Regions = Literal["any", "domain", "observed"]
-
-
-@dataclass(frozen=True, slots=True)
-class Released:
-    """A table, its quasi-identifiers with the columns that hold them, its groups, and one row of each group."""
-
-    table: Table
-    columns: Mapping[str, tuple[str, ...]]  # quasi-identifier -> columns of the file
-    grouping: Grouping
-    heads: pl.DataFrame  # (group) the quasi-identifiers' columns
-
-    @property
-    def rows(self) -> int:
-        """The number of rows of the file."""
-        return len(self.grouping.of_row)
-
-    @property
-    def suppressed(self) -> npt.NDArray[np.bool_]:
-        """The groups with a star in every quasi-identifier, as other tools write rows that they suppress."""
-        if not self.heads.width:
-            return np.zeros(self.grouping.count, np.bool_)
-        stars = pl.all_horizontal(pl.all().cast(pl.String).eq_missing("*"))
-        return self.heads.select(stars).to_series().to_numpy()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,24 +35,6 @@ class ColumnLabels:
     sets: list[ValueSet | None]
     of_group: IntArray
     empty: int | None  # the place in `sets` of an empty cell, which is no label; None: bounds may be empty
-
-
-def physical_columns(table: Table, name: str) -> tuple[str, ...]:
-    """The columns of a file that hold a quasi-identifier: itself, or its bounds."""
-    if name not in table.schema and f"{name}_lower" in table.schema and f"{name}_upper" in table.schema:
-        return tuple(f"{name}_{end}" for end in ("lower", "upper", "missing") if f"{name}_{end}" in table.schema)
-    require_columns(table, [name], purpose="a quasi-identifier")
-    return (name,)
-
-
-def open_released(table: Table, quasi_identifiers: Sequence[str]) -> Released:
-    """Read the quasi-identifiers of a table and group its rows."""
-    columns = {name: physical_columns(table, name) for name in quasi_identifiers}
-    names = [column for held in columns.values() for column in held]
-    table = table.loaded(names).shortened()
-    frame = table.frame(names)
-    grouping = group_rows(frame, frame.height if names else table.height())
-    return Released(table, columns, grouping, frame[grouping.first] if names else frame)
 
 
 def label_texts(released: Released, name: str) -> list[str]:
@@ -131,7 +80,7 @@ def boxes_of(
         return None
     known = [[found for found in column.sets if found is not None] for column in columns.values()]
     axes = [axis_of(column.meaning, sets) for column, sets in zip(columns.values(), known, strict=True)]
-    places = np.empty((released.grouping.count, len(columns)), np.int64)
+    places = np.empty((released.groups, len(columns)), np.int64)
     for position, column in enumerate(columns.values()):
         places[:, position] = column.of_group
     sets = [column.sets for column in columns.values()]
@@ -194,3 +143,118 @@ def _allowed_interval(interval: Interval, meaning: Meaning) -> bool:
     if interval.upper is None:
         return lower and high is None
     return lower and (interval.upper == high if interval.closed else interval.upper in meaning.cuts)
+
+
+GroupLabels = tuple[Meaning, Sequence[ValueSet | None], IntArray]
+"""A column's meaning, the sets of its different labels (None: no label), and the label of every group."""
+
+
+def count_strangers(labels: Mapping[str, GroupLabels], tree: RegionTree | RegionGrid, *, groups: int) -> int:
+    """How many groups are no region of the recoding: all (and at least one) if it is not one of these columns."""
+    if not tree.fits:
+        return max(1, groups)
+    if isinstance(tree, RegionGrid):
+        return _strangers_of_grid(labels, tree, groups)
+    strange = np.zeros(groups, np.bool_)
+    known = np.ones(len(tree.first), np.bool_)
+    columns = []
+    for place, name in enumerate(tree.columns):
+        part_of_label, part_of_region, parts = _parts(labels[name], tree, place)
+        part_of_group = part_of_label[labels[name][2]]
+        strange |= part_of_group < 0
+        known &= part_of_region >= 0
+        columns.append((part_of_group, part_of_region, parts))
+    codes = [Coded(np.concatenate([group[~strange], region[known]]), max(1, parts)) for group, region, parts in columns]
+    inside = groups - int(strange.sum())
+    keys, _ = join_codes(codes, inside + int(known.sum()))
+    return groups - int(np.count_nonzero(_places(keys[:inside], np.sort(keys[inside:])) >= 0))
+
+
+def _strangers_of_grid(labels: Mapping[str, GroupLabels], grid: RegionGrid, groups: int) -> int:
+    """How many groups have a label that is no part of its column: every combination of parts is a region."""
+    strange = np.zeros(groups, np.bool_)
+    for name, parts in grid.parts.items():
+        meaning, sets, of_group = labels[name]
+        read = cell_reader(meaning)
+        runs = [None if found is None else read(found) for found in sets]
+        known = np.array([one is not None and tuple(one) in parts for one in runs], np.bool_)
+        strange |= ~known[of_group]
+    return int(strange.sum())
+
+
+def _parts(column: GroupLabels, tree: RegionTree, place: int) -> tuple[IntArray, IntArray, int]:
+    """The part of the column that every label and every region is (-1: none that both have), and how many there are."""
+    meaning, sets, _ = column
+    read = cell_reader(meaning)
+    runs = [None if found is None else read(found) for found in sets]
+    size = cell_count(meaning)
+    if place in tree.sets:
+        return _parts_by_bits(runs, tree.sets[place], size)
+    single = [one[0] if one is not None and len(one) == 1 else None for one in runs]
+    keys = np.array([-1 if run is None else run[0] * size + run[1] for run in single], np.int64)
+    parts = np.unique(keys[keys >= 0])
+    regions = tree.first[:, place].astype(np.int64) * size + tree.last[:, place]
+    return _places(keys, parts), _places(regions, parts), len(parts)
+
+
+def _places(keys: IntArray, parts: IntArray) -> IntArray:
+    """Where keys stand among sorted parts, -1 for those that do not."""
+    at = np.searchsorted(parts, keys)
+    found: IntArray = np.where(np.append(parts, -2)[at] == keys, at, -1)
+    return found
+
+
+def _parts_by_bits(runs: Sequence[list[Run] | None], regions: Bits, size: int) -> tuple[IntArray, IntArray, int]:
+    """The same where parts are sets of cells."""
+    table = np.zeros((len(runs), size), np.bool_)
+    for row, one in zip(table, runs, strict=True):
+        for low, high in one or ():
+            row[low : high + 1] = True
+    texts = [bits.tobytes() for bits in np.packbits(table, axis=1)]
+    parts = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+    of_label = np.array([-1 if one is None else parts[text] for one, text in zip(runs, texts, strict=True)], np.int64)
+    return of_label, np.array([parts.get(bits.tobytes(), -1) for bits in regions], np.int64), len(parts)
+
+
+def guess_meanings(released: Released, source: Table) -> Mapping[str, Meaning]:
+    """A meaning per quasi-identifier under which all its labels can be read; a column without one is left out."""
+    found = {}
+    for name, columns in released.columns.items():
+        if name not in source.schema:
+            continue
+        raw = source.frame([name]).to_series()
+        if len(columns) > 1:
+            found[name] = Meaning(name, "date" if raw.dtype.is_temporal() else "continuous")
+            continue
+        labels = label_texts(released, name)
+        fitting = [meaning for meaning in _candidates(name, raw) if _fits(labels, meaning, raw)]
+        if fitting:
+            found[name] = fitting[0]
+    return found
+
+
+def _candidates(name: str, raw: pl.Series) -> Sequence[Meaning]:
+    """What the raw values could be, the most telling first."""
+    nominal = Meaning(name, "nominal")
+    if raw.dtype.is_temporal():
+        return Meaning(name, "date"), nominal
+    if raw.dtype.is_numeric():
+        return Meaning(name, "continuous"), nominal
+    if raw.dtype == pl.Boolean:
+        return (nominal,)
+    texts = raw.cast(pl.String)
+    numbers = texts.cast(pl.Float64, strict=False)
+    if numbers.null_count() == texts.null_count():
+        return Meaning(name, "continuous"), nominal
+    if as_moments(texts).null_count() == texts.null_count():
+        return Meaning(name, "date"), nominal
+    return (nominal,)
+
+
+def _fits(labels: Sequence[str], meaning: Meaning, raw: pl.Series) -> bool:
+    """Whether every label can be read and, of names, is made of raw values."""
+    sets = [read_label(label, meaning) for label in labels]
+    if meaning.type != "nominal":
+        return None not in sets
+    known = set(distinct_texts(raw)[1])
+    return all(found is not None and known.issuperset(found.names) for found in sets)

@@ -5,8 +5,10 @@ promise that nobody checks."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from itertools import pairwise
 from numbers import Integral
 from typing import Any, Literal
@@ -16,25 +18,70 @@ from anonfit.auditing.models import MAX_CONFIDENCE, MODELS, Model
 from anonfit.auditing.recoding import RegionGrid, RegionTree
 from anonfit.auditing.released import Regions
 from anonfit.auditing.result import Finding
-from anonfit.auditing.risk import Threshold
 from anonfit.auditing.values import Reading, read_nodes
 from anonfit.errors import DataError, SpecError, did_you_mean, listed
 
 __all__ = [
+    "THRESHOLDS",
     "Attacker",
     "DiversityDemand",
     "OtherRelease",
     "Request",
     "SetDemand",
+    "Threshold",
     "check_request",
     "column_sets",
     "demand_settings",
     "read_demand",
     "read_sensitive",
     "read_targets",
+    "read_threshold",
 ]
 
 Attacker = Literal["prosecutor", "journalist", "marketer"]
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """A highest risk that someone finds acceptable: a preset with its source, not a law."""
+
+    name: str
+    value: float
+    size: int  # the smallest group that stays within it
+    source: str
+
+
+THRESHOLDS = (
+    Threshold("tools", 0.2, 5, "k = 5, the default of common tools (ARX: highest risk 0.2)"),
+    Threshold(
+        "ema-0070",
+        0.09,
+        11,
+        "EMA policy 0070 and Health Canada PRCI: 0.09 for public release, read as groups of 11 (1/11 = 0.0909)",
+    ),
+    Threshold("strict", 0.05, 20, "k = 20 (ARX: records at risk and success rate 0.05)"),
+)
+
+
+def read_threshold(given: str | float | Threshold) -> Threshold:
+    """A preset by its name, or a number between 0 and 1, which may be written as a text."""
+    if isinstance(given, Threshold):
+        return given
+    if isinstance(given, str):
+        presets = {preset.name: preset for preset in THRESHOLDS}
+        if given in presets:
+            return presets[given]
+        try:
+            value = float(given)
+        except ValueError:
+            raise DataError(
+                f"There is no risk threshold '{given}': {did_you_mean(given, presets)} A number such as 0.05 will do, "
+                "too."
+            ) from None
+        return read_threshold(value)
+    if not 0 < given <= 1:
+        raise DataError("A risk threshold is above 0 and at most 1.")
+    return Threshold(f"{given}", given, math.ceil(1 / Fraction(str(given))), "given")
 
 
 @dataclass(frozen=True, slots=True)

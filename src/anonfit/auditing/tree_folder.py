@@ -15,14 +15,15 @@ import numpy as np
 import polars as pl
 
 from anonfit.auditing.folder import Promise, check_makers, files_as_stated, json_of, read_promise
+from anonfit.auditing.groups import group_sizes
 from anonfit.auditing.labels import read_label
 from anonfit.auditing.meanings import Meaning, Settings, object_of, text_of
 from anonfit.auditing.model_trees import MODEL, SavedTree, saved_tree_of
 from anonfit.auditing.reading import open_table, require_columns
 from anonfit.auditing.reports import Json, alike, as_recounted, entries
+from anonfit.auditing.request import THRESHOLDS
 from anonfit.auditing.result import PERSONS, Audit, Figure, Finding, Share, plain
-from anonfit.auditing.risk import THRESHOLDS, prosecutor_risk
-from anonfit.auditing.sizes import group_sizes
+from anonfit.auditing.risk import prosecutor_risk
 from anonfit.errors import ReleaseError
 
 __all__ = [

@@ -13,15 +13,22 @@ import numpy as np
 import polars as pl
 
 from anonfit.auditing.coding import IntArray, coded_values
-from anonfit.auditing.groups import Grouping, Persons, count_values, group_rows, most_frequent, persons_in_groups
+from anonfit.auditing.groups import (
+    Grouping,
+    Persons,
+    count_values,
+    group_rows,
+    group_sizes,
+    most_frequent,
+    persons_in_groups,
+    share_of,
+)
 from anonfit.auditing.groups import read_persons as persons_of
-from anonfit.auditing.measuring import run_audit
+from anonfit.auditing.measuring import audit_request
 from anonfit.auditing.model_trees import MODEL, ModelTree, SavedTree
 from anonfit.auditing.reading import open_table, require_columns
-from anonfit.auditing.request import Request, read_demand, read_targets
+from anonfit.auditing.request import THRESHOLDS, Request, read_demand, read_targets
 from anonfit.auditing.result import Audit, Figure, Share
-from anonfit.auditing.risk import THRESHOLDS
-from anonfit.auditing.sizes import group_sizes, share_of
 from anonfit.auditing.tree_folder import (
     Exposure,
     OneTree,
@@ -286,7 +293,7 @@ def _audit(
     if max_confidence is not None and (columns.target is None or columns.target not in private):
         raise DataError("'max_confidence' is of a private class, and there is none.")
     capped = [{"column": columns.target, "type": "nominal"}]
-    found = run_audit(
+    found = audit_request(
         Request(
             data=table,
             quasi_identifiers=(name,),
