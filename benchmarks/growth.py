@@ -12,13 +12,13 @@ import numpy as np
 import polars as pl
 
 from anonfit.algorithms.mondrian import _coded, persons_of
-from anonfit.counts.fixed_point import fixed_point
+from anonfit.tables.measures import fixed_point
 from anonfit.criteria.purpose import Purpose
 from anonfit.criteria.targets import ClassTarget, NumberTarget
 from anonfit.engines.memory.engine import Guarded, grow
 from anonfit.privacy.catalogue import make_model
 from anonfit.privacy.coding import sensitive_column
-from anonfit.tables.coded import CodedTable
+from anonfit.tables.schema import CodedTable
 from anonfit.tables.schema import Column, Role
 
 __all__ = ["coded_table", "growing_for_purposes", "purpose_section", "sklearn_tree"]

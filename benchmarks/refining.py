@@ -24,7 +24,7 @@ from anonfit.criteria.purpose import Purpose
 from anonfit.criteria.targets import ClassTarget
 from anonfit.engines.memory.engine import grow
 from anonfit.tables.codebook import code_column
-from anonfit.tables.coded import CodedTable
+from anonfit.tables.schema import CodedTable
 from anonfit.tables.schema import Column, ColumnType, Role, Split
 from anonfit.tables.taxonomy import Taxonomy
 from anonfit_papers.blow_up import blow_up, random_requirements

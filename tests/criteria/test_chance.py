@@ -6,8 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from anonfit.criteria.chance import WORD, child_key, exponential, root_key
-from anonfit.criteria.purpose import Purpose, WeightRule
+from anonfit.criteria.purpose import WORD, Purpose, WeightRule, child_key, exponential, root_key
 
 
 def test_keys_of_different_ways_are_different() -> None:

@@ -6,8 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from anonfit.criteria.median import median_distance
-from anonfit.criteria.purpose import BLIND, Purpose, WeightRule
+from anonfit.criteria.purpose import BLIND, Purpose, WeightRule, median_distance
 from anonfit.criteria.targets import ClassTarget
 
 WEIGHTS = (2.0, 0.5, 0.0)

@@ -15,7 +15,7 @@ from anonfit.criteria.purpose import BLIND, Purpose
 from anonfit.engines.memory import engine
 from anonfit.engines.memory.engine import Growth, Guarded
 from anonfit.engines.tree import LEAF, Tree
-from anonfit.tables.coded import CodedTable
+from anonfit.tables.schema import CodedTable
 from anonfit.testing import reference
 from strategies import persons
 

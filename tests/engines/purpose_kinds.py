@@ -21,7 +21,7 @@ from purposes import (
 
 from anonfit.criteria.purpose import BLIND, Purpose, WeightRule
 from anonfit.criteria.targets import Target
-from anonfit.tables.coded import CodedTable
+from anonfit.tables.schema import CodedTable
 
 Random = np.random.Generator
 

@@ -10,11 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.counts.fixed_point import fixed_point
 from anonfit.criteria.purpose import Purpose, WeightRule
-from anonfit.criteria.selections import CodedSelections
-from anonfit.criteria.targets import SHARE_BITS, ClassTarget, NameTarget, NumberTarget, ShareTarget, Target
-from anonfit.tables.coded import CodedColumn, CodedTable, SplitMode
+from anonfit.criteria.targets import (
+    SHARE_BITS,
+    ClassTarget,
+    CodedSelections,
+    NameTarget,
+    NumberTarget,
+    ShareTarget,
+    Target,
+)
+from anonfit.tables.measures import fixed_point
+from anonfit.tables.schema import CodedColumn, CodedTable, SplitMode
 from anonfit.testing.reference import Diverse
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -8,8 +8,7 @@ from engine_pairs import Asked, same
 from hand_tables import divisions, ordered, table
 from numba import njit
 
-from anonfit.criteria.chance import child_key, exponential, root_key
-from anonfit.criteria.purpose import Purpose, WeightRule
+from anonfit.criteria.purpose import Purpose, WeightRule, child_key, exponential, root_key
 from anonfit.engines.memory.chances import draw, part_key
 from anonfit.engines.memory.engine import signed_key
 from anonfit.engines.memory.scratch import CHANCE, FOUND

@@ -21,7 +21,7 @@ from anonfit.criteria.targets import SHARE_BITS, ClassTarget, ShareTarget, Targe
 from anonfit.engines.memory.engine import Guarded
 from anonfit.privacy.catalogue import make_model
 from anonfit.privacy.coding import sensitive_column
-from anonfit.tables.coded import CodedColumn, CodedTable, SplitMode
+from anonfit.tables.schema import CodedColumn, CodedTable, SplitMode
 from strategies import random_column, random_table, reordered, table_of, taxonomy_of
 
 Random = np.random.Generator

@@ -14,9 +14,9 @@ from hand_tables import numbers, ordered, table
 from purpose_kinds import mass_of
 from purposes import random_class_target, random_number_target
 
-from anonfit.counts.fixed_point import fixed_point
 from anonfit.criteria.purpose import Purpose
 from anonfit.criteria.targets import NumberTarget
+from anonfit.tables.measures import fixed_point
 from strategies import random_table
 
 

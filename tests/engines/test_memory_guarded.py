@@ -17,7 +17,7 @@ from anonfit.criteria.purpose import BLIND, Purpose
 from anonfit.engines.memory.engine import Guarded
 from anonfit.privacy.catalogue import make_model
 from anonfit.privacy.coding import sensitive_column
-from anonfit.tables.coded import CodedTable, SplitMode
+from anonfit.tables.schema import CodedTable, SplitMode
 
 
 def guarded(found: CodedTable, values: Sequence[Any], *models: tuple[str, dict[str, Any]]) -> list[Guarded]:

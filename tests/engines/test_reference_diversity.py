@@ -12,7 +12,7 @@ from purposes import DistinctValues, LargestShare, ValueEntropy
 
 from anonfit.criteria.purpose import Purpose
 from anonfit.criteria.targets import ClassTarget
-from anonfit.tables.coded import CodedTable, SplitMode
+from anonfit.tables.schema import CodedTable, SplitMode
 from anonfit.testing.reference import Diverse, grow
 from anonfit.testing.reference.records import Records
 

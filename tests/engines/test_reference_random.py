@@ -14,10 +14,9 @@ import pytest
 from purposes import random_diversity, random_purpose, random_selections, reordered_diversity, reordered_purpose
 
 from anonfit.criteria.purpose import Purpose, WeightRule
-from anonfit.criteria.selections import CodedSelections
-from anonfit.criteria.targets import ClassTarget
+from anonfit.criteria.targets import ClassTarget, CodedSelections
 from anonfit.engines.tree import LEAF, Tree
-from anonfit.tables.coded import CodedTable, SplitMode
+from anonfit.tables.schema import CodedTable, SplitMode
 from anonfit.testing.reference import Diverse, grow
 from strategies import persons, random_column, random_table, reordered, rows_by_region, table_of
 

@@ -11,9 +11,8 @@ import pytest
 from hand_tables import divisions, nominal, ordered, table
 
 from anonfit.criteria.purpose import Purpose, WeightRule
-from anonfit.criteria.selections import CodedSelections
-from anonfit.criteria.targets import ClassTarget
-from anonfit.tables.coded import CodedTable, SplitMode
+from anonfit.criteria.targets import ClassTarget, CodedSelections
+from anonfit.tables.schema import CodedTable, SplitMode
 from anonfit.testing.reference import grow
 from anonfit.testing.reference.records import Node, Records
 from anonfit.testing.reference.selecting import Selecting

@@ -11,7 +11,7 @@ from hand_tables import classes, divisions, guided, nominal, numbers, ordered, t
 
 from anonfit.criteria.purpose import Purpose
 from anonfit.criteria.targets import ShareTarget
-from anonfit.tables.coded import SplitMode
+from anonfit.tables.schema import SplitMode
 from anonfit.testing.reference import grow
 from strategies import route
 

@@ -12,7 +12,7 @@ from hand_tables import classes, divisions, guided, nominal, numbers, ordered, t
 
 from anonfit.criteria.purpose import BLIND, Purpose, WeightRule
 from anonfit.criteria.targets import NameTarget
-from anonfit.tables.coded import CodedTable, SplitMode
+from anonfit.tables.schema import CodedTable, SplitMode
 from anonfit.testing.reference import grow
 from anonfit.testing.reference.choosing import Blind
 from anonfit.testing.reference.records import Records

@@ -25,7 +25,7 @@ from anonfit.report.page import report_page
 from anonfit.report.selections import public_selections
 from anonfit.spec.model import SelectionSpec
 from anonfit.tables.schema import Column, Role, Schema
-from anonfit.workload.request import TargetRequest, Workload
+from anonfit.workload.targets import TargetRequest, Workload
 from waivers import waived
 
 # --- what was asked ---------------------------------------------------------------------------------------------

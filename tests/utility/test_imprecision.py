@@ -10,13 +10,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from anonfit.criteria.selections import CodedSelections
+from anonfit.criteria.targets import CodedSelections
 from anonfit.metrics.imprecision import Answers, answer
 from anonfit.recoding.boxes import Boxes, ColumnSets
 from anonfit.spec.model import SelectionSpec
 from anonfit.tables.codebook import code_column
-from anonfit.tables.domains import OrderedDomain
-from anonfit.tables.schema import Column, Role
+from anonfit.tables.schema import Column, OrderedDomain, Role
 from anonfit.workload.selections import code_selections
 from anonfit.workload.truth import Rows
 

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from anonfit.spec.model import SelectionSpec
 from anonfit.tables.codebook import code_column
-from anonfit.tables.domains import Domain, OrderedDomain
-from anonfit.tables.schema import Column, Role
+from anonfit.tables.schema import Column, Domain, OrderedDomain, Role
 from anonfit.workload.coding import faces, size_of, with_faces
 from anonfit.workload.selections import Selections, code_selections, predicates_of
 

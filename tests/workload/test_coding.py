@@ -11,8 +11,7 @@ import polars as pl
 import pytest
 
 from anonfit.tables.codebook import code_column
-from anonfit.tables.domains import Domain, NominalDomain, OrderedDomain
-from anonfit.tables.schema import Column, ColumnType, Role
+from anonfit.tables.schema import Column, ColumnType, Domain, NominalDomain, OrderedDomain, Role
 from anonfit.tables.taxonomy import Taxonomy
 from anonfit.workload.coding import codes_of, faces, with_faces
 from anonfit.workload.parsing import parse_predicate

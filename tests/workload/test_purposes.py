@@ -11,14 +11,12 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from anonfit.criteria.purpose import BLIND, Purpose, WeightRule
-from anonfit.criteria.selections import CodedSelections
-from anonfit.criteria.targets import SHARE_BITS, ClassTarget, NumberTarget, ShareTarget
+from anonfit.criteria.targets import SHARE_BITS, ClassTarget, CodedSelections, NumberTarget, ShareTarget
 from anonfit.errors import DataError, SpecError
 from anonfit.spec.model import SelectionSpec
-from anonfit.tables.coded import CodedColumn, CodedTable, SplitMode
-from anonfit.tables.schema import Column, Role
+from anonfit.tables.schema import CodedColumn, CodedTable, Column, Role, SplitMode
 from anonfit.workload.purposes import make_purpose
-from anonfit.workload.request import TargetRequest, Workload
+from anonfit.workload.targets import TargetRequest, Workload
 
 ROWS = 60
 RNG = np.random.default_rng(4)

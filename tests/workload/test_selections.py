@@ -16,8 +16,7 @@ from random_predicates import columns as random_columns
 
 from anonfit.errors import SpecError
 from anonfit.spec.model import SelectionSpec
-from anonfit.tables.domains import Domain, OrderedDomain
-from anonfit.tables.schema import Column, ColumnType, Role
+from anonfit.tables.schema import Column, ColumnType, Domain, OrderedDomain, Role
 from anonfit.tables.taxonomy import Taxonomy
 from anonfit.workload.selections import code_selections, predicates_of
 from anonfit.workload.truth import Rows
@@ -370,7 +369,7 @@ def test_too_many_values_or_rectangles_are_refused() -> None:
 
 
 def test_rectangles_that_need_too_much_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anonfit.workload.selection_coding.LARGEST", 20)
+    monkeypatch.setattr("anonfit.workload.coding.LARGEST", 20)
     assert len(of(coded(PEOPLE, COLUMNS, [where("age >= 30"), where("sex = 'F'")]))) == 2
     with pytest.raises(SpecError, match=r"\('age' has 4\); ask for fewer, or round its values"):
         coded(PEOPLE, COLUMNS, [where("age >= 30"), where("sex = 'F'"), where("sex = 'M'")])

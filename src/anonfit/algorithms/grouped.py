@@ -23,13 +23,18 @@ from anonfit.engines.levels.shape import MASS, PERSONS, code_name, sensitive_nam
 from anonfit.engines.memory.guard import Guarded
 from anonfit.errors import DataError, TaxonomyError
 from anonfit.tables.codebook import CodedValues, code_column
-from anonfit.tables.coded import CodedColumn, code_dtype
-from anonfit.tables.domains import Domain
-from anonfit.tables.schema import Column, Schema
-from anonfit.workload.features import MOST_NAMES, feature_numbers, name_target, require_feature
-from anonfit.workload.purposes import fits, purpose_of, require_target, unit_masses
-from anonfit.workload.request import TargetRequest, Workload
-from anonfit.workload.targets import classes_of, code_target, number_target
+from anonfit.tables.schema import CodedColumn, Column, Domain, Schema, code_dtype
+from anonfit.workload.purposes import (
+    MOST_NAMES,
+    feature_numbers,
+    fits,
+    name_target,
+    purpose_of,
+    require_feature,
+    require_target,
+    unit_masses,
+)
+from anonfit.workload.targets import TargetRequest, Workload, classes_of, code_target, number_target
 
 if TYPE_CHECKING:
     import polars as pl

@@ -13,18 +13,15 @@ import numpy as np
 
 from anonfit.algorithms.grouped import GroupedTable, no_rows
 from anonfit.algorithms.mondrian import SelectionAnswers, persons_of
-from anonfit.criteria.selections import CodedSelections, Signatures, signatures_of
+from anonfit.criteria.targets import CodedSelections, Signatures, signatures_of
 from anonfit.engines.contract import CountRequest, Engine
 from anonfit.engines.levels.shape import signature_name
 from anonfit.metrics.imprecision import Answers, answer
 from anonfit.recoding.building import cells_of_codes
 from anonfit.recoding.recoding import Recoding
-from anonfit.tables.coded import code_dtype
-from anonfit.tables.domains import Domain, OrderedDomain
-from anonfit.tables.schema import Column
-from anonfit.workload.coding import faces, with_faces
+from anonfit.tables.schema import Column, Domain, OrderedDomain, code_dtype
+from anonfit.workload.coding import Classes, faces, with_faces
 from anonfit.workload.predicates import ColumnKind, Predicate, kinds_of
-from anonfit.workload.selection_coding import Classes
 from anonfit.workload.selections import AskedSelections, SelectionRequest, ask_selections, predicates_of
 from anonfit.workload.truth import ColumnValues, Rows
 

@@ -19,13 +19,10 @@ from anonfit.recoding.recoding import Recoding
 from anonfit.runtime.progress import Stage, silent
 from anonfit.runtime.threads import thread_count
 from anonfit.tables.codebook import CodedValues, code_column
-from anonfit.tables.coded import CodedTable
-from anonfit.tables.cuts import CutPoints
-from anonfit.tables.domains import OrderedDomain
-from anonfit.tables.schema import Column, Schema
-from anonfit.workload.accuracy import LearnedWeights, learn_weights
-from anonfit.workload.purposes import make_purpose
-from anonfit.workload.request import NOTHING, Workload
+from anonfit.tables.scales import CutPoints
+from anonfit.tables.schema import CodedTable, Column, OrderedDomain, Schema
+from anonfit.workload.purposes import LearnedWeights, learn_weights, make_purpose
+from anonfit.workload.targets import NOTHING, Workload
 
 if TYPE_CHECKING:
     import polars as pl
@@ -171,7 +168,7 @@ def anonymize(
     """
     k = demands.k
     if workload.selections:
-        from anonfit.workload.guarded import refuse_guarded
+        from anonfit.workload.selections import refuse_guarded
 
         refuse_guarded(workload.selections, schema.columns, frame, is_capped=demands.max_confidence < 1.0)
     guarded = guard(demands, schema, frame, counts=persons.counts, entities=persons.entities)

@@ -18,8 +18,7 @@ from anonfit.recoding.building import cells_of_codes
 from anonfit.recoding.recoding import Recoding
 from anonfit.spec.model import SelectionSpec
 from anonfit.tables.codebook import code_column
-from anonfit.tables.domains import Domain, OrderedDomain
-from anonfit.tables.schema import Schema
+from anonfit.tables.schema import Domain, OrderedDomain, Schema
 
 if TYPE_CHECKING:
     import polars as pl

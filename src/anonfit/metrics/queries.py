@@ -22,8 +22,7 @@ from anonfit.metrics.spreading import Ends
 from anonfit.recoding.building import cells_of_codes
 from anonfit.recoding.recoding import Recoding
 from anonfit.tables.codebook import code_column
-from anonfit.tables.domains import Domain, OrderedDomain
-from anonfit.tables.schema import Column, Role
+from anonfit.tables.schema import Column, Domain, OrderedDomain, Role
 from anonfit.workload.coding import faces, with_faces
 from anonfit.workload.logs.tallies import Ask
 from anonfit.workload.predicates import And, Predicate, all_of, kinds_of

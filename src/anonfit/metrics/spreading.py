@@ -20,10 +20,10 @@ from anonfit.engines.bits import unpacked
 from anonfit.recoding.boxes import Boxes
 from anonfit.recoding.columns import OrderedCells, RecodedColumn
 from anonfit.recoding.recoding import Recoding
-from anonfit.tables.domains import Domain, OrderedDomain
 from anonfit.tables.scales import thresholds
+from anonfit.tables.schema import Domain, OrderedDomain
 from anonfit.workload.coding import cut_places_of, size_of
-from anonfit.workload.comparing import has_steps
+from anonfit.workload.literals import has_steps
 from anonfit.workload.predicates import Predicate
 
 if TYPE_CHECKING:

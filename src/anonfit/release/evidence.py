@@ -31,9 +31,9 @@ from anonfit.report.selections import internal_selections, public_selections
 from anonfit.spec.model import Spec
 from anonfit.spec.write import public_tables, quasi_identifier_table, target_table
 from anonfit.tables.codebook import column_type
-from anonfit.tables.scanned import RawColumns
+from anonfit.tables.ingesting import RawColumns
 from anonfit.tables.schema import ColumnType, Role, Schema
-from anonfit.workload.request import TargetRequest, Workload
+from anonfit.workload.targets import TargetRequest, Workload
 
 if TYPE_CHECKING:
     import polars as pl

@@ -32,7 +32,7 @@ from anonfit.runtime.progress import Stage, silent
 from anonfit.runtime.strict_json import Damaged, Part, parse_json, read_text
 from anonfit.spec.model import PrivacySpec, Spec
 from anonfit.spec.write import diversity_table, public_tables, spec_tables
-from anonfit.tables.cuts import CutPoints
+from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import Schema
 
 if TYPE_CHECKING:

@@ -24,8 +24,7 @@ from anonfit.metrics.learning import SURE, Learned
 from anonfit.recoding.recoding import Recoding
 from anonfit.report.disclosure import Disclosure
 from anonfit.tables.schema import Column, Role, Schema
-from anonfit.workload.request import TargetRequest
-from anonfit.workload.targets import classes_of, is_numeric
+from anonfit.workload.targets import TargetRequest, classes_of, is_numeric
 
 if TYPE_CHECKING:
     import polars as pl

@@ -21,8 +21,8 @@ from anonfit.metrics.extents import Extents, common_extents, unnamed_values
 from anonfit.metrics.losses import Losses, losses
 from anonfit.recoding.recoding import Recoding
 from anonfit.report.disclosure import Disclosure
-from anonfit.workload.features import feature_weights
-from anonfit.workload.request import Workload
+from anonfit.workload.purposes import feature_weights
+from anonfit.workload.targets import Workload
 
 __all__ = [
     "ColumnFigures",

@@ -14,7 +14,7 @@ from anonfit.report.columns import ColumnFigures, columns_compared, columns_comp
 from anonfit.report.disclosure import Disclosure
 from anonfit.report.selections import told_together
 from anonfit.report.trial import Judged, Trial
-from anonfit.workload.request import Workload
+from anonfit.workload.targets import Workload
 
 __all__ = ["Comparison", "Contest", "compare", "comparison_content", "has_purpose", "judged_content"]
 

@@ -1,28 +1,239 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a workload to the purpose that engines read, once a table's quasi-identifiers are coded."""
+"""From a workload to the objective that engines read, once a table's quasi-identifiers are coded: its targets, the
+features that clusters are made of, and weights of quasi-identifiers from how well each of them alone predicts the
+targets (Case III of the paper on weighted anonymization).
+
+Of features, numbers, dates and ranks count by their squared distance in standard deviations, names by whether they are
+the same. Unlike a target, a feature also counts for the splits of its own column: dividing it makes the rows alike.
+
+For weights by prediction, numbers are put into ranges of equally many persons, a person's class is guessed by the
+commonest one among the others of the same range or name, and the best three columns get the weights 3, 2 and 1. Each
+person is guessed from the others only, so that a column of many names does not win by knowing them all.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.criteria.purpose import BLIND, Purpose, WeightRule
-from anonfit.criteria.selections import CodedSelections
-from anonfit.criteria.targets import ClassTarget, NumberTarget, Target
+from anonfit.criteria.purpose import BLIND, TIE, Purpose, WeightRule
+from anonfit.criteria.targets import ClassTarget, CodedSelections, NameTarget, NumberTarget, Target
 from anonfit.errors import DataError, SpecError
-from anonfit.tables.coded import CodedTable
-from anonfit.tables.schema import Column
-from anonfit.workload.features import feature_targets, feature_weights
-from anonfit.workload.request import TargetRequest, Workload
-from anonfit.workload.targets import code_target, number_target, predicted_target, rounded_sum, share_target
+from anonfit.tables.schema import MISSING, CodedColumn, CodedTable, Column, SplitMode
+from anonfit.workload.targets import (
+    TargetRequest,
+    Workload,
+    classes_of,
+    code_target,
+    is_numeric,
+    number_target,
+    predicted_target,
+    rounded_sum,
+    share_target,
+)
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["fits", "make_purpose", "masses_of", "purpose_of", "require_target", "unit_masses"]
+__all__ = [
+    "MOST_NAMES",
+    "RANGES",
+    "LearnedWeights",
+    "class_targets",
+    "feature_numbers",
+    "feature_weights",
+    "fits",
+    "guessed",
+    "in_ranges",
+    "learn_weights",
+    "make_purpose",
+    "masses_of",
+    "name_target",
+    "purpose_of",
+    "ranked",
+    "require_feature",
+    "require_target",
+    "unit_masses",
+]
+
+MOST_NAMES = 64
+"""A column with more names is taken by its commonest ones, and all others as one."""
+
+
+def feature_weights(workload: Workload, quasi_identifiers: Sequence[str]) -> dict[str, float]:
+    """The features among the quasi-identifiers (all if none is named), and how much each counts; those that do not
+    count are left out.
+    """
+    named = [name for name in quasi_identifiers if not workload.features or name in workload.features]
+    weights = {name: float(workload.weights.get(name, 1.0)) for name in named}
+    return {name: weight for name, weight in weights.items() if weight > 0}
+
+
+def require_feature(workload: Workload, quasi_identifiers: Sequence[str]) -> dict[str, float]:
+    """The same, of which there must be one at least."""
+    weights = feature_weights(workload, quasi_identifiers)
+    if not weights:
+        raise SpecError(["method.criterion = 'clustering' needs a feature among the quasi-identifiers."])
+    return weights
+
+
+def feature_targets(
+    workload: Workload, frame: pl.DataFrame, table: CodedTable, *, masses: NDArray[np.int64]
+) -> tuple[Target, ...]:
+    """The features of a workload over a coded table; `frame` has its raw rows."""
+    names = [column.name for column in table.columns]
+    weights = require_feature(workload, names)
+    found: list[Target] = []
+    for name, weight in weights.items():
+        index = names.index(name)
+        column, codes = table.columns[index], table.codes[index].astype(np.int64)
+        numbers = feature_numbers(column, codes, frame[name])
+        if numbers is None:
+            found.append(name_target(column, codes, weight, masses))
+        elif not np.isnan(numbers).all():
+            found.append(number_target(TargetRequest(name, weight=weight), numbers, masses=masses, own=-1))
+    return tuple(found)
+
+
+def feature_numbers(column: CodedColumn, codes: NDArray[np.int64], values: pl.Series) -> NDArray[np.float64] | None:
+    """The numbers behind a column of numbers, dates or ranks, NaN where one is missing; None of names."""
+    import polars as pl
+
+    if column.mode == SplitMode.ORDERED:
+        missing = column.has_missing & (codes == MISSING)
+        return np.where(missing, np.nan, np.asarray(column.positions, np.float64)[codes])
+    if values.dtype.is_numeric():
+        found: NDArray[np.float64] = values.cast(pl.Float64).fill_null(float("nan")).to_numpy().astype(np.float64)
+        return np.where(np.isfinite(found), found, np.nan)
+    return None
+
+
+def name_target(column: CodedColumn, codes: NDArray[np.int64], weight: float, masses: NDArray[np.int64]) -> NameTarget:
+    """The names of a column; of many, the commonest, of equally common ones the first."""
+    if column.size <= MOST_NAMES:
+        return NameTarget(column.name, codes, column.size, weight)
+    counts = np.zeros(column.size, np.int64)
+    np.add.at(counts, codes, masses)
+    common = np.argsort(-counts, kind="stable")[: MOST_NAMES - 1]
+    place = np.full(column.size, MOST_NAMES - 1)
+    place[common] = np.arange(MOST_NAMES - 1)
+    return NameTarget(column.name, place[codes], MOST_NAMES, weight)
+
+
+RANGES = 10
+"""Ordered columns are put into so many ranges."""
+WEIGHTS = (3.0, 2.0, 1.0)
+"""Of the best columns; all others get 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedWeights:
+    """The weight of each quasi-identifier, and the share of persons whose class it tells, on average over targets.
+
+    What is told of the shares is for the owner of the data.
+    """
+
+    weights: Mapping[str, float]
+    accuracies: Mapping[str, float]
+
+
+def learn_weights(
+    workload: Workload, columns: Sequence[Column], frame: pl.DataFrame, table: CodedTable
+) -> LearnedWeights:
+    """The weights of a table's quasi-identifiers for the targets of a workload that have classes.
+
+    Args:
+        workload: What was asked.
+        columns: All columns of the table.
+        frame: Its raw rows.
+        table: Its coded quasi-identifiers.
+    """
+    classes = class_targets(workload, columns, lambda name: frame[name])
+    persons = np.ones(table.rows, np.int64) if table.counts is None else table.counts.astype(np.int64)
+    accuracies = {}
+    for column, codes in zip(table.columns, table.codes, strict=True):
+        places = in_ranges(column, codes.astype(np.int64), persons)
+        # A column does not predict itself.
+        found = [guessed(places, *one, persons) for name, one in classes.items() if name != column.name]
+        accuracies[column.name] = sum(found) / len(found) if found else 0.0
+    return ranked(accuracies, set(classes))
+
+
+def class_targets(
+    workload: Workload, columns: Sequence[Column], values: Callable[[str], pl.Series]
+) -> dict[str, tuple[NDArray[np.int64], int]]:
+    """The class of each of a target's values, and how many classes there are, for all targets that have classes."""
+    declared = {column.name: column for column in columns}
+    classes = {
+        request.column: classes_of(request, declared[request.column], values(request.column))
+        for request in workload.targets
+        if not is_numeric(request, declared[request.column], values(request.column), workload.criterion)
+    }
+    if not classes:
+        raise SpecError(["workload.weights_from = 'accuracy' needs a target with classes, and the workload has none."])
+    return classes
+
+
+def ranked(accuracies: Mapping[str, float], targets: set[str]) -> LearnedWeights:
+    """Weights by rank; of equally good columns the first ones rank higher."""
+    order = sorted(
+        (name for name in accuracies if name not in targets), key=lambda name: -round(accuracies[name] / TIE)
+    )
+    weights = dict(zip(order, WEIGHTS, strict=False))
+    return LearnedWeights({name: weights.get(name, 0.0) for name in accuracies}, accuracies)
+
+
+def in_ranges(column: CodedColumn, codes: NDArray[np.int64], persons: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The range of each row: of an ordered column, ranges of equally many persons and missing for itself; of any other
+    its code.
+    """
+    if column.mode != SplitMode.ORDERED:
+        return codes
+    counts = np.zeros(column.size, np.int64)
+    np.add.at(counts, codes, persons)
+    if column.has_missing:
+        counts[MISSING] = 0
+    total = int(counts.sum())
+    # The middle person of a code decides, so that equal values stay together.
+    middles = 2 * (np.cumsum(counts) - counts) + counts
+    found: NDArray[np.int64] = np.minimum(middles * RANGES // max(2 * total, 1), RANGES - 1) + 1
+    if column.has_missing:
+        found[MISSING] = 0
+    return found[codes]
+
+
+def guessed(places: NDArray[np.int64], classes: NDArray[np.int64], width: int, persons: NDArray[np.int64]) -> float:
+    """The share of persons whose class is the commonest among the others of their place; where several are, or nobody
+    else is there, the one that is commoner in the whole table.
+
+    Args:
+        places: (row,) where each row is.
+        classes: (row,) its class.
+        width: How many classes there are.
+        persons: (row,) how many persons it stands for.
+    """
+    used, where = np.unique(places, return_inverse=True)
+    table = np.zeros(width, np.int64)
+    np.add.at(table, classes, persons)
+    counts = np.zeros((len(used), width), np.int64)
+    np.add.at(counts, (where, classes), persons)
+    right = 0
+    for own in range(width):
+        held = counts[:, own]
+        others, rest = counts.copy(), table.copy()
+        others[:, own] -= 1
+        rest[own] -= 1
+        # The rank in the whole table decides between equal counts; of equal ranks the first class.
+        rank = np.empty(width, np.int64)
+        rank[np.lexsort((-np.arange(width), rest))] = np.arange(width)
+        likely = np.argmax(others * width + rank, axis=1)
+        right += int(held[likely == own].sum())
+    return right / max(int(table.sum()), 1)
+
 
 RULES = {
     "first": WeightRule.FIRST,

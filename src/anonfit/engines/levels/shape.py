@@ -11,14 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.criteria.purpose import Purpose
-from anonfit.criteria.selections import Signatures
-from anonfit.criteria.targets import ClassTarget, NameTarget, NumberTarget, Target
+from anonfit.criteria.targets import ClassTarget, NameTarget, NumberTarget, Signatures, Target
 from anonfit.engines.memory import guard, guide, layout
 from anonfit.engines.memory.engine import tiled_modes
 from anonfit.engines.memory.guard import Guard, Guarded
 from anonfit.engines.memory.guide import Guide, GuideFields, Whole
 from anonfit.engines.memory.layout import Columns, Packing, Rows, TableFields, pack
-from anonfit.tables.coded import CodedColumn, CodedTable, code_dtype
+from anonfit.tables.schema import CodedColumn, CodedTable, code_dtype
 
 __all__ = ["MASS", "PERSONS", "Layout", "Shape", "code_name", "sensitive_name", "signature_name", "target_name"]
 

@@ -12,8 +12,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.criteria.chance import WORD, child_key, exponential, root_key
-from anonfit.criteria.purpose import BLIND, Purpose
+from anonfit.criteria.purpose import BLIND, WORD, Purpose, child_key, exponential, root_key
 from anonfit.engines.memory import growing, guard, guide, layout
 from anonfit.engines.memory.counting import count_rows
 from anonfit.engines.memory.guard import Guard, Guarded
@@ -42,7 +41,7 @@ from anonfit.engines.memory.structs import shared
 from anonfit.engines.memory.trees import begins_of, breadth_first, settle
 from anonfit.engines.tree import Tree
 from anonfit.runtime.threads import thread_count
-from anonfit.tables.coded import CodedTable, SplitMode
+from anonfit.tables.schema import CodedTable, SplitMode
 
 __all__ = [
     "Grower",

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.counts.measures import Sums
 from anonfit.criteria.purpose import Purpose, WeightRule
 from anonfit.criteria.targets import SHARE_BITS, ClassTarget, NameTarget, NumberTarget, ShareTarget, Target
 from anonfit.engines.memory.layout import Packing
-from anonfit.tables.coded import CodedTable, code_dtype
+from anonfit.tables.measures import Sums
+from anonfit.tables.schema import CodedTable, code_dtype
 
 __all__ = ["Guide", "GuideFields", "Whole", "add_fields", "make_guide", "whole_of"]
 

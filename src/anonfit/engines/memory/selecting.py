@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.criteria.purpose import Purpose
-from anonfit.criteria.selections import CodedSelections
+from anonfit.criteria.targets import CodedSelections
 from anonfit.engines.memory.elements import inner_range, spread_of, tighten
 from anonfit.engines.memory.guard import Guarded
 from anonfit.engines.memory.guide import Guide
 from anonfit.engines.memory.layout import AFTER, BIT, FIRST, FROM, GAP, LAST, MASK, PLACE, TILE, TO, Columns, Rows
 from anonfit.engines.memory.scratch import PARTS, SIZES, Scratch
 from anonfit.engines.memory.tallies import Placed, SensitiveTally, Tally, cuts_legal, parts_legal
-from anonfit.tables.coded import MISSING, CodedColumn, CodedTable, SplitMode
+from anonfit.tables.schema import MISSING, CodedColumn, CodedTable, SplitMode
 
 __all__ = ["RowSelector", "Selector", "Split", "View"]
 

@@ -20,10 +20,10 @@ from anonfit.engines.memory.selecting import Split
 from anonfit.engines.memory.splitting import write_parts
 from anonfit.engines.memory.warming_refining import ROWS, use_refining
 from anonfit.engines.tree import Tree
-from anonfit.privacy.l_diversity import DistinctL
-from anonfit.privacy.sensitive import SensitiveColumn
+from anonfit.privacy.diversity import DistinctL
+from anonfit.privacy.models import SensitiveColumn
 from anonfit.runtime.compiling import cache_folder
-from anonfit.tables.coded import CodedColumn, CodedTable, SplitMode
+from anonfit.tables.schema import CodedColumn, CodedTable, SplitMode
 from anonfit.tables.taxonomy import Taxonomy
 
 __all__ = ["is_compiled", "warm_finding", "warm_refining", "warm_up", "warm_weighing"]

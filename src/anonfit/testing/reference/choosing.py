@@ -8,12 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anonfit.counts.measures import Sums
-from anonfit.criteria.chance import exponential
-from anonfit.criteria.median import TIE
-from anonfit.criteria.purpose import Purpose, WeightRule
+from anonfit.criteria.purpose import TIE, Purpose, WeightRule, exponential
 from anonfit.criteria.targets import ClassTarget, NumberTarget
-from anonfit.tables.coded import SplitMode
+from anonfit.tables.measures import Sums
+from anonfit.tables.schema import SplitMode
 from anonfit.testing.reference.records import Node, Parts, Records, Split, joined
 
 __all__ = ["Blind", "Guided"]

@@ -10,10 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from anonfit.criteria.chance import child_key, root_key
-from anonfit.criteria.purpose import BLIND, Purpose
+from anonfit.criteria.purpose import BLIND, Purpose, child_key, root_key
 from anonfit.engines.tree import Tree
-from anonfit.tables.coded import CodedTable, SplitMode
+from anonfit.tables.schema import CodedTable, SplitMode
 from anonfit.testing.reference.choosing import Blind, Guided
 from anonfit.testing.reference.records import Diverse, Node, Records, Split
 from anonfit.testing.reference.selecting import Selecting

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.criteria.median import median_distance
-from anonfit.criteria.purpose import Purpose
+from anonfit.criteria.purpose import Purpose, median_distance
 from anonfit.engines.tree import LEAF
-from anonfit.tables.coded import MISSING, CodedColumn, CodedTable, SplitMode
+from anonfit.tables.schema import MISSING, CodedColumn, CodedTable, SplitMode
 from anonfit.tables.taxonomy import Taxonomy
 
 __all__ = ["Diverse", "Node", "Parts", "Records", "Split", "joined"]

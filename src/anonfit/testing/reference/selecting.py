@@ -8,10 +8,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.criteria.median import TIE
-from anonfit.criteria.purpose import Purpose
-from anonfit.criteria.selections import CodedSelections
-from anonfit.tables.coded import MISSING, SplitMode
+from anonfit.criteria.purpose import TIE, Purpose
+from anonfit.criteria.targets import CodedSelections
+from anonfit.tables.schema import MISSING, SplitMode
 from anonfit.testing.reference.records import Node, Parts, Records, Split, joined
 
 __all__ = ["Selecting"]
