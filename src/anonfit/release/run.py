@@ -17,6 +17,7 @@ from anonfit.algorithms.top_down import anonymize_top_down
 from anonfit.algorithms.trees.making import anonymize_by_tree
 from anonfit.engines.sinking import check_writable
 from anonfit.errors import DataError, Infeasible, SpecError
+from anonfit.privacy.disclosure import Disclosure
 from anonfit.privacy.groups import groups_allowed
 from anonfit.recoding.grid import combined
 from anonfit.recoding.recoding import Recoding, Unseen
@@ -41,7 +42,6 @@ from anonfit.release.bind import (
 from anonfit.release.result import Made, RowCounts, within_limit
 from anonfit.release.run_outside import engine_for, make_outside
 from anonfit.release.table import released_table
-from anonfit.report.disclosure import Disclosure
 from anonfit.runtime.interrupting import Stopping, unstoppable
 from anonfit.runtime.progress import Stage, silent
 from anonfit.spec.learning import with_query_log
