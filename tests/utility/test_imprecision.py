@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 from anonfit.criteria.targets import CodedSelections
-from anonfit.metrics.imprecision import Answers, answer
 from anonfit.recoding.boxes import Boxes, ColumnSets
+from anonfit.recoding.imprecision import Answers, answer
 from anonfit.spec.model import SelectionSpec
 from anonfit.tables.codebook import code_column
 from anonfit.tables.schema import Column, OrderedDomain, Role
@@ -174,8 +174,8 @@ def plainly_answered(
 def test_answers_are_those_of_plain_counting(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(seed)
     if seed % 2:  # blocks of few rectangles and groups
-        monkeypatch.setattr("anonfit.metrics.imprecision.TOGETHER", 2)
-        monkeypatch.setattr("anonfit.metrics.imprecision.BLOCK", 7)
+        monkeypatch.setattr("anonfit.recoding.imprecision.TOGETHER", 2)
+        monkeypatch.setattr("anonfit.recoding.imprecision.BLOCK", 7)
     sizes = rng.integers(1, 12, int(rng.integers(1, 4))).tolist()
     codes = [int(size + rng.integers(0, 6)) for size in sizes]
     cells = [np.sort(rng.integers(0, size, count)) for size, count in zip(sizes, codes, strict=True)]

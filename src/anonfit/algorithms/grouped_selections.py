@@ -16,8 +16,8 @@ from anonfit.algorithms.mondrian import SelectionAnswers, persons_of
 from anonfit.criteria.targets import CodedSelections, Signatures, signatures_of
 from anonfit.engines.contract import CountRequest, Engine
 from anonfit.engines.levels.shape import signature_name
-from anonfit.metrics.imprecision import Answers, answer
 from anonfit.recoding.building import cells_of_codes
+from anonfit.recoding.imprecision import Answers, answer
 from anonfit.recoding.recoding import Recoding
 from anonfit.tables.schema import Column, Domain, OrderedDomain, code_dtype
 from anonfit.workload.coding import Classes, faces, with_faces

@@ -27,7 +27,7 @@ from anonfit.workload.targets import NOTHING, Workload
 if TYPE_CHECKING:
     import polars as pl
 
-    from anonfit.metrics.imprecision import Answers
+    from anonfit.recoding.imprecision import Answers
     from anonfit.workload.predicates import Predicate
     from anonfit.workload.selections import SelectionRequest, Selections
 
@@ -234,7 +234,7 @@ def _answers(
     nodes: NDArray[np.int32],
 ) -> SelectionAnswers:
     """How well the selections can be answered from the regions."""
-    from anonfit.metrics.imprecision import answer
+    from anonfit.recoding.imprecision import answer
     from anonfit.workload.truth import Rows
 
     of_row = np.empty(persons.rows, np.int32)

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.errors import SpecError
-from anonfit.metrics.imprecision import answer, overlapping
 from anonfit.recoding.building import cells_of_codes
+from anonfit.recoding.imprecision import answer, overlapping
 from anonfit.recoding.recoding import Recoding
 from anonfit.spec.model import SelectionSpec
 from anonfit.tables.codebook import code_column

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.metrics.imprecision import Answers, answer
 from anonfit.metrics.query_estimates import Estimator, Table
 from anonfit.metrics.query_groups import Grouping, grouping_of
 from anonfit.metrics.spreading import Ends
 from anonfit.recoding.building import cells_of_codes
+from anonfit.recoding.imprecision import Answers, answer
 from anonfit.recoding.recoding import Recoding
 from anonfit.tables.codebook import code_column
 from anonfit.tables.schema import Column, Domain, OrderedDomain, Role

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from anonfit.algorithms.mondrian import SelectionAnswers
 from anonfit.engines.contract import Written
 from anonfit.errors import Infeasible
+from anonfit.privacy.disclosure import Disclosure
 from anonfit.recoding.recoding import Recoding
-from anonfit.report.disclosure import Disclosure
 from anonfit.spec.learning import Asked
 from anonfit.spec.model import Spec
 from anonfit.tables.schema import Schema

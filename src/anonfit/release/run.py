@@ -18,6 +18,7 @@ from anonfit.algorithms.trees.making import anonymize_by_tree
 from anonfit.engines.sinking import check_writable
 from anonfit.errors import DataError, Infeasible, SpecError
 from anonfit.privacy.coding import groups_allowed
+from anonfit.privacy.disclosure import Disclosure
 from anonfit.recoding.boxes import combined
 from anonfit.recoding.recoding import Recoding, Unseen
 from anonfit.release.bind import (
@@ -41,7 +42,6 @@ from anonfit.release.bind import (
 from anonfit.release.result import Made, RowCounts, within_limit
 from anonfit.release.run_outside import engine_for, make_outside
 from anonfit.release.table import released_table
-from anonfit.report.disclosure import Disclosure
 from anonfit.runtime.progress import Stage, Stopping, silent, unstoppable
 from anonfit.spec.learning import with_query_log
 from anonfit.spec.model import Spec

@@ -19,8 +19,8 @@ from anonfit.metrics.clusters import ClusterFigures
 from anonfit.metrics.discernibility import Discernibility, disagreements, weighted_discernibility
 from anonfit.metrics.extents import Extents, common_extents, unnamed_values
 from anonfit.metrics.losses import Losses, losses
+from anonfit.privacy.disclosure import Disclosure
 from anonfit.recoding.recoding import Recoding
-from anonfit.report.disclosure import Disclosure
 from anonfit.workload.purposes import feature_weights
 from anonfit.workload.targets import Workload
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from anonfit.metrics.queries import Measure, QueryAnswer
-from anonfit.report.disclosure import Disclosure
+from anonfit.privacy.disclosure import Disclosure
 from anonfit.workload.logs.tallies import Ask
 from anonfit.workload.parsing import predicate_text
 
