@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from guarded import as_diverse
 
-from anonfit.criteria.purpose import BLIND, Purpose
+from anonfit.criteria.splitting import MEDIAN, SplitObjective
 from anonfit.engines.memory import engine
 from anonfit.engines.memory.engine import Growth, Guarded
 from anonfit.engines.tree import LEAF, Tree
@@ -29,7 +29,7 @@ class Asked:
 
     table: CodedTable
     k: int
-    purpose: Purpose = BLIND
+    purpose: SplitObjective = MEDIAN
     guarded: Sequence[Guarded] = ()
 
     def grown(self, *, threads: int = 1, subtree: int = 4) -> Growth:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.criteria.purpose import Purpose
+from anonfit.criteria.splitting import SplitObjective
 from anonfit.criteria.targets import ClassTarget, NumberTarget
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.tables.measures import fixed_point
@@ -74,7 +74,7 @@ def divisions(tree: Tree) -> list[Divided]:
     return found
 
 
-def guided(found: CodedTable, purpose: Purpose) -> tuple[Guided, Node]:
+def guided(found: CodedTable, purpose: SplitObjective) -> tuple[Guided, Node]:
     """The criterion and the root of a table."""
     records = Records(found, 1, purpose, ())
     tile = [list(range(column.size)) for column in found.columns]

@@ -142,7 +142,7 @@ def random_selections(rng: np.random.Generator, rows: int, codes: list[int]) -> 
         weights=rng.random(4),
         signatures=rng.integers(0, signatures, rows),
         applies=rng.integers(0, 2, (signatures, rectangles)).astype(np.uint8),
-        faces=np.zeros(sum(codes), np.uint8),
+        boundaries=np.zeros(sum(codes), np.uint8),
         names=tuple("abcd"),
     )
 
@@ -209,7 +209,7 @@ def test_fifteen_thousand_regions_and_two_hundred_selections_in_a_second() -> No
         weights=np.ones(rectangles),
         signatures=rng.integers(0, 3, 100_000),
         applies=np.ones((3, rectangles), np.uint8),
-        faces=np.zeros(sum(sizes), np.uint8),
+        boundaries=np.zeros(sum(sizes), np.uint8),
     )
     nodes = rng.integers(0, regions, 100_000)
     start = time.process_time()

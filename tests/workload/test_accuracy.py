@@ -13,7 +13,7 @@ import pytest
 import anonfit as af
 from anonfit.errors import SpecError
 from anonfit.tables.schema import CodedColumn, SplitMode
-from anonfit.workload.purposes import RANGES, guessed, in_ranges
+from anonfit.workload.objectives import RANGES, guessed, in_ranges
 
 Array = np.ndarray[Any, np.dtype[np.int64]]
 

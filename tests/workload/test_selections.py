@@ -141,7 +141,7 @@ def test_a_conjunction_is_one_rectangle() -> None:
     assert found.signatures.tolist() == [0, 0, 0, 0]
     assert found.applies.tolist() == [[1]]
     assert found.names == ("age >= 25 and sex = 'F'",)
-    assert found.faces.tolist() == [0, 1, 0, 0, 0, 0, 0, 0]
+    assert found.boundaries.tolist() == [0, 1, 0, 0, 0, 0, 0, 0]
 
 
 def test_a_disjunction_is_what_the_parts_before_leave_over() -> None:
@@ -214,7 +214,7 @@ def test_cuts_at_faces_are_marked_by_the_code_above_them() -> None:
     given = [Column("x", QUASI), Column("y", QUASI)]
     case = coded(frame, given, [where("x between 5 and 10"), where("y <= 1 or y > 2.5")])
     # x: missing, 0, 5, 10, 11, 20; y: 0, 1, 2, 2.5, 3. A cut above 1 may lie anywhere below 2.
-    assert case.selections.coded.faces.tolist() == [0, 0, 1, 0, 1, 0] + [0, 0, 0, 1, 0]
+    assert case.selections.coded.boundaries.tolist() == [0, 0, 1, 0, 1, 0] + [0, 0, 0, 1, 0]
     assert of(case)[0] == [0, 0, 1, 1, 0, 0] + [1] * 5
     assert of(case)[1] == [1] * 6 + [1, 1, 0, 1, 1]
 
@@ -223,14 +223,14 @@ def test_an_end_that_rows_have_is_exact_on_a_dense_axis() -> None:
     frame = pl.DataFrame({"gain": [0.0, 0.0, 0.0, 5.5, 7.25]})
     case = coded(frame, [Column("gain", QUASI)], [where("gain > 0"), where("gain <= 0"), where("gain > 5.5")])
     assert of(case) == [[0, 1, 1], [1, 0, 0], [0, 0, 1]]
-    assert case.selections.coded.faces.tolist() == [0, 0, 0]
+    assert case.selections.coded.boundaries.tolist() == [0, 0, 0]
 
 
 def test_an_end_that_no_row_has_is_parted_by_a_cut_at_it() -> None:
     frame = pl.DataFrame({"gain": [3.0, 9.0]})
     case = coded(frame, [Column("gain", QUASI)], [where("gain > 5.5"), where("gain <= 5.5")])
     assert of(case) == [[0, 1, 1], [1, 0, 0]]
-    assert case.selections.coded.faces.tolist() == [0, 1, 0]
+    assert case.selections.coded.boundaries.tolist() == [0, 1, 0]
 
 
 # --- each -------------------------------------------------------------------------------------------------------
@@ -257,7 +257,7 @@ def test_each_number_and_date_adds_no_faces() -> None:
     given = [Column("n", QUASI), Column("day", QUASI), Column("c 1", TARGET)]
     case = coded(frame, given, [each("n"), each("day"), each("c 1")])
     assert case.sizes == [2, 3]
-    assert case.selections.coded.faces.tolist() == [0] * 5
+    assert case.selections.coded.boundaries.tolist() == [0] * 5
     assert case.selections.coded.names == (
         "n = 3",
         "n = 7",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from anonfit.algorithms.grouped import GroupedTable
 from anonfit.tables.schema import CodedColumn, Column
-from anonfit.workload.purposes import LearnedWeights, class_targets, guessed, in_ranges, ranked
+from anonfit.workload.objectives import LearnedWeights, class_targets, guessed, in_ranges, ranked
 from anonfit.workload.targets import Workload
 
 __all__ = ["learn_weights_outside"]

@@ -21,7 +21,7 @@ from anonfit.runtime.threads import thread_count
 from anonfit.tables.codebook import CodedValues, code_column
 from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import CodedTable, Column, OrderedDomain, Schema
-from anonfit.workload.purposes import LearnedWeights, learn_weights, make_purpose
+from anonfit.workload.objectives import LearnedWeights, learn_weights, make_objective
 from anonfit.workload.targets import NOTHING, Workload
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def _coded(
 def _with_faces(
     coded: list[CodedValues], requests: Sequence[SelectionRequest], columns: Sequence[Column], frame: pl.DataFrame
 ) -> list[CodedValues]:
-    """Domains that have the faces of the selections, so that they can be cut there."""
+    """Domains that have the boundaries of the selections, so that they can be cut there."""
     from anonfit.workload.selections import predicates_of
 
     predicates = predicates_of(requests, columns, frame)
@@ -143,12 +143,12 @@ def _with_faces(
 
 
 def coded_with_faces(coded: CodedValues, predicates: Sequence[Predicate]) -> CodedValues:
-    """A column whose domain has the faces of predicates."""
-    from anonfit.workload.coding import faces, with_faces
+    """A column whose domain has the boundaries of predicates."""
+    from anonfit.workload.coding import selection_boundaries, with_boundaries
 
     if not isinstance(coded.domain, OrderedDomain):
         return coded
-    domain, places = with_faces(coded.domain, faces(predicates, coded.domain))
+    domain, places = with_boundaries(coded.domain, selection_boundaries(predicates, coded.domain))
     return CodedValues(domain, places[coded.codes])
 
 
@@ -195,7 +195,7 @@ def anonymize(
         workload = replace(workload, weights=learned.weights)
     if workload.denoise and workload.used_targets:
         stage("Fitting models of the targets")
-    purpose = make_purpose(
+    purpose = make_objective(
         workload,
         schema.columns,
         frame,

@@ -33,7 +33,7 @@ from anonfit.recoding.recoding import Recoding
 from anonfit.runtime.progress import Stage, Stopping, silent, unstoppable
 from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import CodedColumn, CodedTable, Domain, Role, Schema, code_dtype
-from anonfit.workload.purposes import LearnedWeights
+from anonfit.workload.objectives import LearnedWeights
 from anonfit.workload.targets import Workload
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def _predicates(engine: Engine, requests: Sequence[SelectionRequest], schema: Sc
 def _selections(
     table: GroupedTable, requests: Sequence[SelectionRequest], schema: Schema, domains: Sequence[Domain]
 ) -> GroupedSelections | None:
-    """Selections over domains, which may have their faces already."""
+    """Selections over domains, which may have their boundaries already."""
     if not requests:
         return None
     from anonfit.algorithms.grouped_selections import GroupedSelections, domains_with_faces

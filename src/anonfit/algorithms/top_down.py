@@ -27,7 +27,7 @@ from anonfit.runtime.progress import Stage, Stopping, silent, unstoppable
 from anonfit.tables.codebook import CodedValues, code_column
 from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import CodedColumn, CodedTable, Column, Domain, Role, Schema
-from anonfit.workload.purposes import masses_of
+from anonfit.workload.objectives import masses_of
 from anonfit.workload.targets import TargetRequest, Workload, classes_of, is_numeric
 
 if TYPE_CHECKING:

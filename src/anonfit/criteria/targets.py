@@ -44,7 +44,9 @@ class CodedSelections:
     weights: NDArray[np.float64]  # (selection,)
     signatures: NDArray[np.int64]  # (row,)
     applies: NDArray[np.uint8]  # (signature, rectangle)
-    faces: NDArray[np.uint8]  # (code of any quasi-identifier,) 1 where a rectangle of an ordered column begins or ends
+    boundaries: NDArray[
+        np.uint8
+    ]  # (code of any quasi-identifier,) 1 where a rectangle of an ordered column begins or ends
     names: tuple[str, ...] = ()
 
 

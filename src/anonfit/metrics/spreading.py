@@ -147,8 +147,8 @@ def _ordered(
     if not low < high:
         high = low + 1
     whole = _reaching(domain, low, high)
-    faces = [place for one in predicates for place in cut_places_of(one, whole).tolist()]
-    points = np.unique(np.array([low, high, *cuts.tolist(), *faces], dtype=np.float64))
+    boundaries = [place for one in predicates for place in cut_places_of(one, whole).tolist()]
+    points = np.unique(np.array([low, high, *cuts.tolist(), *boundaries], dtype=np.float64))
     points = points[(points >= low) & (points <= high)]
     starts, sizes = points[:-1], np.diff(points)
     middles = starts + (sizes - (1 if steps else 0)) / 2

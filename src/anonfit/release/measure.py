@@ -38,7 +38,7 @@ from anonfit.report.trial import Setting, Trial, trial_of
 from anonfit.spec.learning import Asked
 from anonfit.spec.model import Spec
 from anonfit.tables.schema import Role
-from anonfit.workload.purposes import feature_weights
+from anonfit.workload.objectives import feature_weights
 
 if TYPE_CHECKING:
     import polars as pl

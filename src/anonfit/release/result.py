@@ -24,7 +24,7 @@ from anonfit.tables.schema import Schema
 if TYPE_CHECKING:
     import polars as pl
 
-    from anonfit.workload.purposes import LearnedWeights
+    from anonfit.workload.objectives import LearnedWeights
 
 __all__ = ["Later", "Made", "RowCounts", "batches_of", "raw_batches", "within_limit"]
 

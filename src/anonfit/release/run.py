@@ -48,7 +48,7 @@ from anonfit.spec.model import Spec
 from anonfit.tables.reading import read_table
 from anonfit.tables.schema import Role, Schema
 from anonfit.workload.logs.merging import rows_of_frame
-from anonfit.workload.purposes import masses_of
+from anonfit.workload.objectives import masses_of
 from anonfit.workload.targets import Workload
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from anonfit.errors import listed
 from anonfit.privacy.catalogue import MODELS
 from anonfit.tables.ingesting import RawColumns
 from anonfit.tables.schema import Role, Schema
-from anonfit.workload.purposes import feature_weights
+from anonfit.workload.objectives import feature_weights
 from anonfit.workload.targets import TargetRequest, Workload, is_numeric
 
 __all__ = ["GIVEN_MODEL", "Aim", "Asked", "aims_of", "asked_content", "method_name", "nothing_asked"]

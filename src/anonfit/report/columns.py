@@ -21,7 +21,7 @@ from anonfit.metrics.extents import Extents, common_extents, unnamed_values
 from anonfit.metrics.losses import Losses, losses
 from anonfit.privacy.disclosure import Disclosure
 from anonfit.recoding.recoding import Recoding
-from anonfit.workload.purposes import feature_weights
+from anonfit.workload.objectives import feature_weights
 from anonfit.workload.targets import Workload
 
 __all__ = [

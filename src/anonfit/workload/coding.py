@@ -41,7 +41,16 @@ from anonfit.workload.rectangles import (
 )
 from anonfit.workload.truth import ColumnValues, Rows, Values, ranked, truth_of
 
-__all__ = ["Classes", "Selection", "SelectionCoder", "codes_of", "cut_places_of", "faces", "size_of", "with_faces"]
+__all__ = [
+    "Classes",
+    "Selection",
+    "SelectionCoder",
+    "codes_of",
+    "cut_places_of",
+    "selection_boundaries",
+    "size_of",
+    "with_boundaries",
+]
 
 Mask = NDArray[np.uint8]
 
@@ -126,7 +135,7 @@ def _leaf_position(domain: NominalDomain, name: str, holding: Holding) -> int:
     return domain.taxonomy.leaf_position.get(name, -1)
 
 
-# --- faces ------------------------------------------------------------------------------------------------------
+# --- boundaries of selections
 
 
 def unobserved_met_by_cuts(predicate: Predicate, is_observed: Callable[[Condition], bool]) -> Predicate:
@@ -166,7 +175,7 @@ def _distinct(places: Iterable[int | float], domain: OrderedDomain) -> Axis:
     return np.array(found, np.int64) if domain.values.dtype.kind == "i" else np.array(found, np.float64)
 
 
-def faces(predicates: Iterable[Predicate], domain: OrderedDomain) -> Axis:
+def selection_boundaries(predicates: Iterable[Predicate], domain: OrderedDomain) -> Axis:
     """The values that predicates need as codes of a column besides those that rows have.
 
     Args:
@@ -186,7 +195,7 @@ def faces(predicates: Iterable[Predicate], domain: OrderedDomain) -> Axis:
     return places[~np.isin(places, domain.values)]
 
 
-def with_faces(domain: OrderedDomain, places: Axis) -> tuple[OrderedDomain, Codes]:
+def with_boundaries(domain: OrderedDomain, places: Axis) -> tuple[OrderedDomain, Codes]:
     """A domain with further values, which are codes that no row has.
 
     Args:
@@ -287,7 +296,9 @@ class SelectionCoder:
             weights=np.array([one.weight for one in self.asked], dtype=np.float64),
             signatures=of_row,
             applies=np.array(applies, dtype=np.uint8).reshape(len(rectangles), len(truths)).T.copy(),
-            faces=self._faces(one for one, which in zip(self.predicates, self.asked, strict=True) if not which.is_each),
+            boundaries=self._boundaries(
+                one for one, which in zip(self.predicates, self.asked, strict=True) if not which.is_each
+            ),
             names=tuple(one.name for one in self.asked),
         )
 
@@ -352,7 +363,7 @@ class SelectionCoder:
         place = self.place[column]
         return place, set_of(codes_of(predicate, self.domains[place]))
 
-    def _faces(self, predicates: Iterator[Predicate]) -> NDArray[np.uint8]:
+    def _boundaries(self, predicates: Iterator[Predicate]) -> NDArray[np.uint8]:
         """(code of any quasi-identifier,) 1 where a cut below the code lies exactly at its value."""
         found = [np.zeros(size, np.uint8) for size in self.sizes]
         for predicate in predicates:

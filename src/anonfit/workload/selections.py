@@ -158,7 +158,7 @@ class AskedSelections:
 def predicates_of(
     requests: Sequence[SelectionRequest], columns: Sequence[Column], frame: pl.DataFrame
 ) -> tuple[Predicate, ...]:
-    """The predicates of the requests that have one, for `faces`; all faults are reported together.
+    """The predicates of the requests that have one, for `selection_boundaries`; all faults are reported together.
 
     Args:
         requests: The selections of a workload.
@@ -177,7 +177,8 @@ def code_selections(
     Args:
         requests: The selections.
         columns: All columns of the table.
-        domains: What the codes of each quasi-identifier stand for, with the faces of the predicates (`with_faces`).
+        domains: What the codes of each quasi-identifier stand for, with the boundaries of
+            the predicates (`with_boundaries`).
         frame: The raw rows.
 
     Returns:

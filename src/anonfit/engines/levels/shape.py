@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.criteria.purpose import Purpose
+from anonfit.criteria.splitting import SplitObjective
 from anonfit.criteria.targets import ClassTarget, NameTarget, NumberTarget, Signatures, Target
 from anonfit.engines.memory import guard, guide, layout
 from anonfit.engines.memory.engine import tiled_modes
@@ -54,7 +54,7 @@ class Shape:
     """
 
     columns: tuple[CodedColumn, ...]
-    purpose: Purpose
+    purpose: SplitObjective
     guarded: tuple[Guarded, ...]
     has_counts: bool
     signatures: Signatures = NO_SIGNATURES
@@ -91,7 +91,7 @@ class Shape:
 
     def with_rows(
         self, values: Mapping[str, NDArray[Any]], rows: int, *, has_counts: bool
-    ) -> tuple[CodedTable, Purpose, list[Guarded]]:
+    ) -> tuple[CodedTable, SplitObjective, list[Guarded]]:
         """The table, the purpose and the guarded columns with some rows, but no selections; fields that are not given
         are 0.
         """

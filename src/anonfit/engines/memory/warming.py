@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.criteria.purpose import BLIND
+from anonfit.criteria.splitting import MEDIAN
 from anonfit.engines.memory.cutting import weigh_multiway, weigh_two_way
 from anonfit.engines.memory.elements import find_elements, spread_of, tighten
 from anonfit.engines.memory.engine import Grower, Growth, Guarded, Node, grow
@@ -100,7 +100,7 @@ def warm_finding(*, models: bool = False) -> None:
 
 @contextmanager
 def _grower(models: bool) -> Iterator[Grower]:
-    grower = _GivenSplit.of_table(_table(), 2, BLIND, _guarded(models), 2, 1)
+    grower = _GivenSplit.of_table(_table(), 2, MEDIAN, _guarded(models), 2, 1)
     try:
         yield grower
     finally:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from anonfit.criteria.targets import CodedSelections, Target, factors
 from anonfit.tables.measures import Sums
 
-__all__ = ["BLIND", "TIE", "Purpose", "WeightRule", "child_key", "exponential", "median_distance", "root_key"]
+__all__ = ["MEDIAN", "TIE", "SplitObjective", "WeightRule", "child_key", "exponential", "median_distance", "root_key"]
 
 TIE = 1e-9
 """Merits that differ by less are equal."""
@@ -81,7 +81,7 @@ class WeightRule(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Purpose:
+class SplitObjective:
     """What splits are for: with nothing given, Median Mondrian.
 
     `weights` has a number per quasi-identifier (with `rule` NONE they do not matter); `alpha` is of BLEND and COMBINED,
@@ -147,5 +147,5 @@ class Purpose:
         return self.alpha * weight + (1.0 - self.alpha) * value
 
 
-BLIND = Purpose()
+MEDIAN = SplitObjective()
 """No purpose: regions as even as they can be."""

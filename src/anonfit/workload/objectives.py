@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.criteria.purpose import BLIND, TIE, Purpose, WeightRule
+from anonfit.criteria.splitting import MEDIAN, TIE, SplitObjective, WeightRule
 from anonfit.criteria.targets import ClassTarget, CodedSelections, NameTarget, NumberTarget, Target
 from anonfit.errors import DataError, SpecError
 from anonfit.tables.schema import MISSING, CodedColumn, CodedTable, Column, SplitMode
@@ -50,10 +50,10 @@ __all__ = [
     "guessed",
     "in_ranges",
     "learn_weights",
-    "make_purpose",
+    "make_objective",
     "masses_of",
     "name_target",
-    "purpose_of",
+    "objective_of",
     "ranked",
     "require_feature",
     "require_target",
@@ -278,7 +278,7 @@ def masses_of(weights: pl.Series, counts: NDArray[np.uint32] | None) -> NDArray[
     return unit_masses(weights, persons)[0]
 
 
-def make_purpose(
+def make_objective(
     workload: Workload,
     columns: Sequence[Column],
     frame: pl.DataFrame,
@@ -286,7 +286,7 @@ def make_purpose(
     *,
     selections: CodedSelections | None,
     threads: int | None = None,
-) -> Purpose:
+) -> SplitObjective:
     """The purpose of a workload.
 
     Args:
@@ -310,30 +310,30 @@ def make_purpose(
         weighted = bool(workload.used_targets or workload.used_selections or clusters)
         masses, unit = found if weighted else (masses, unit)
     if workload.is_blind:
-        return purpose_of(workload, names)
+        return objective_of(workload, names)
     if clusters:
         targets = feature_targets(workload, frame, table, masses=masses)
-        return purpose_of(workload, names, targets, None, masses if weighted else None, unit)
+        return objective_of(workload, names, targets, None, masses if weighted else None, unit)
     targets = _targets(workload, columns, frame, table, masses=masses, unit=unit, threads=threads)
-    return purpose_of(workload, names, targets, selections, masses if weighted else None, unit)
+    return objective_of(workload, names, targets, selections, masses if weighted else None, unit)
 
 
-def purpose_of(
+def objective_of(
     workload: Workload,
     names: Sequence[str],
     targets: tuple[Target, ...] = (),
     selections: CodedSelections | None = None,
     masses: NDArray[np.int64] | None = None,
     unit: float = 1.0,
-) -> Purpose:
+) -> SplitObjective:
     """The purpose of a workload over quasi-identifiers of these names, given what was coded for it."""
     split_on = frozenset(names.index(name) for name in workload.split_on) if workload.split_on else None
     if workload.is_blind:
-        return BLIND if split_on is None else Purpose(split_on=split_on)
+        return MEDIAN if split_on is None else SplitObjective(split_on=split_on)
     if workload.criterion == "clustering":
         features = feature_weights(workload, names)
         # Dividing another column makes rows alike too, but no label of a feature tells it: features come first.
-        return Purpose(
+        return SplitObjective(
             targets=targets,
             weights=tuple(float(name in features) for name in names),
             rule=WeightRule.FIRST,
@@ -342,7 +342,7 @@ def purpose_of(
             masses=masses,
             unit=unit,
         )
-    return Purpose(
+    return SplitObjective(
         targets=targets,
         selections=selections,
         all_cuts=workload.candidates == "all",
