@@ -14,7 +14,7 @@ from anonfit.engines.memory.engine import Guarded
 from anonfit.errors import Infeasible, SpecError
 from anonfit.tables.schema import Column, ColumnType, Role, Schema
 from anonfit.tables.taxonomy import Taxonomy
-from anonfit.workload.request import TargetRequest
+from anonfit.workload.targets import TargetRequest
 
 FRAME = pl.DataFrame(
     {

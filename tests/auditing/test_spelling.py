@@ -11,7 +11,7 @@ import pytest
 
 from anonfit.auditing.labels import read_label, speller
 from anonfit.auditing.meanings import read_meaning
-from anonfit.recoding.covers import Covers
+from anonfit.recoding.columns import Covers
 from anonfit.tables.taxonomy import Taxonomy
 
 

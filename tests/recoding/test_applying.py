@@ -19,7 +19,7 @@ from anonfit.algorithms.demands import Demands
 from anonfit.algorithms.mondrian import Anonymized, Persons, anonymize
 from anonfit.errors import DataError, RecodingError, RequestError
 from anonfit.recoding.recoding import Recoding
-from anonfit.tables.cuts import CutPoints
+from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import Column, ColumnType, Role, Schema, Split
 from anonfit.tables.taxonomy import Taxonomy
 from strategies import tries

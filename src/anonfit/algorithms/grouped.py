@@ -16,20 +16,25 @@ from numpy.typing import NDArray
 
 from anonfit.algorithms.demands import Demands, guard
 from anonfit.algorithms.mondrian import coded_with_faces, persons_of
-from anonfit.criteria.purpose import Purpose
+from anonfit.criteria.splitting import SplitObjective
 from anonfit.criteria.targets import ClassTarget, NameTarget, NumberTarget, Target
 from anonfit.engines.contract import Engine, Field
 from anonfit.engines.levels.shape import MASS, PERSONS, code_name, sensitive_name, target_name
 from anonfit.engines.memory.guard import Guarded
 from anonfit.errors import DataError, TaxonomyError
 from anonfit.tables.codebook import CodedValues, code_column
-from anonfit.tables.coded import CodedColumn, code_dtype
-from anonfit.tables.domains import Domain
-from anonfit.tables.schema import Column, Schema
-from anonfit.workload.features import MOST_NAMES, feature_numbers, name_target, require_feature
-from anonfit.workload.purposes import fits, purpose_of, require_target, unit_masses
-from anonfit.workload.request import TargetRequest, Workload
-from anonfit.workload.targets import classes_of, code_target, number_target
+from anonfit.tables.schema import CodedColumn, Column, Domain, Schema, code_dtype
+from anonfit.workload.objectives import (
+    MOST_NAMES,
+    feature_numbers,
+    fits,
+    name_target,
+    objective_of,
+    require_feature,
+    require_target,
+    unit_masses,
+)
+from anonfit.workload.targets import TargetRequest, Workload, classes_of, code_target, number_target
 
 if TYPE_CHECKING:
     import polars as pl
@@ -116,7 +121,7 @@ class GroupedTable:
         self.fields.append(Field(field, frame, codes))
 
     def code(self, columns: Sequence[Column], ks: Sequence[int], predicates: Sequence[Predicate] = ()) -> list[Domain]:
-        """The domains of the quasi-identifiers, each of which has its k, with the faces of predicates."""
+        """The domains of the quasi-identifiers, each of which has its k, with the boundaries of predicates."""
         domains = []
         for index, (column, k) in enumerate(zip(columns, ks, strict=True)):
             groups = self.groups(column.name)
@@ -157,7 +162,7 @@ class GroupedTable:
                 found.append(replace(guarded, codes=np.zeros(0, np.uint32)))
         return found
 
-    def purpose(self, workload: Workload, columns: Sequence[Column], coded: Sequence[CodedColumn]) -> Purpose:
+    def purpose(self, workload: Workload, columns: Sequence[Column], coded: Sequence[CodedColumn]) -> SplitObjective:
         """What steers splits of quasi-identifiers that were coded; what it is told of rows becomes fields."""
         quasi_identifiers = [column.name for column in coded]
         clusters = workload.criterion == "clustering"
@@ -165,13 +170,13 @@ class GroupedTable:
         if workload.sample_weight is not None and not is_steered:
             self._unit_masses(workload.sample_weight)  # they are released, so they are checked
         if workload.is_blind:
-            return purpose_of(workload, quasi_identifiers)
+            return objective_of(workload, quasi_identifiers)
         total, unit, masses = self.total(), 1.0, None
         if workload.sample_weight is not None and is_steered:
             total, unit = self.masses(workload.sample_weight)
             masses = NONE
         if clusters:
-            return purpose_of(workload, quasi_identifiers, self._features(workload, coded, total), None, masses, unit)
+            return objective_of(workload, quasi_identifiers, self._features(workload, coded, total), None, masses, unit)
         declared = {column.name: column for column in columns}
         found: list[Target] = []
         for request in workload.used_targets:
@@ -190,7 +195,7 @@ class GroupedTable:
             if fits(workload.criterion, target):
                 found.append(self._target(target, request.column, len(found)))
         require_target(workload, found)
-        return purpose_of(workload, quasi_identifiers, tuple(found), None, masses, unit)
+        return objective_of(workload, quasi_identifiers, tuple(found), None, masses, unit)
 
     def _features(self, workload: Workload, coded: Sequence[CodedColumn], total: int) -> tuple[Target, ...]:
         """The features that clusters are made of; `total` is the mass of all rows."""

@@ -13,18 +13,15 @@ import numpy as np
 
 from anonfit.algorithms.grouped import GroupedTable, no_rows
 from anonfit.algorithms.mondrian import SelectionAnswers, persons_of
-from anonfit.criteria.selections import CodedSelections, Signatures, signatures_of
+from anonfit.criteria.targets import CodedSelections, Signatures, signatures_of
 from anonfit.engines.contract import CountRequest, Engine
 from anonfit.engines.levels.shape import signature_name
-from anonfit.metrics.imprecision import Answers, answer
 from anonfit.recoding.building import cells_of_codes
+from anonfit.recoding.imprecision import Answers, answer
 from anonfit.recoding.recoding import Recoding
-from anonfit.tables.coded import code_dtype
-from anonfit.tables.domains import Domain, OrderedDomain
-from anonfit.tables.schema import Column
-from anonfit.workload.coding import faces, with_faces
+from anonfit.tables.schema import Column, Domain, OrderedDomain, code_dtype
+from anonfit.workload.coding import Classes, selection_boundaries, with_boundaries
 from anonfit.workload.predicates import ColumnKind, Predicate, kinds_of
-from anonfit.workload.selection_coding import Classes
 from anonfit.workload.selections import AskedSelections, SelectionRequest, ask_selections, predicates_of
 from anonfit.workload.truth import ColumnValues, Rows
 
@@ -44,14 +41,16 @@ def no_frame(engine: Engine) -> pl.DataFrame:
 def predicates_outside(
     engine: Engine, requests: Sequence[SelectionRequest], columns: Sequence[Column]
 ) -> tuple[Predicate, ...]:
-    """The predicates whose faces an engine's columns must have."""
+    """The predicates whose boundaries an engine's columns must have."""
     return predicates_of(requests, columns, no_frame(engine))
 
 
 def domains_with_faces(domains: Sequence[Domain], predicates: Sequence[Predicate]) -> list[Domain]:
-    """Domains that have the faces of predicates."""
+    """Domains that have the boundaries of predicates."""
     return [
-        with_faces(domain, faces(predicates, domain))[0] if isinstance(domain, OrderedDomain) else domain
+        with_boundaries(domain, selection_boundaries(predicates, domain))[0]
+        if isinstance(domain, OrderedDomain)
+        else domain
         for domain in domains
     ]
 
@@ -82,7 +81,7 @@ class GroupedSelections:
         columns: Sequence[Column],
         domains: Sequence[Domain],
     ) -> None:
-        """`domains` have the faces of the requests."""
+        """`domains` have the boundaries of the requests."""
         self.table, self.values = table, _GroupedValues(table)
         kinds = kinds_of(columns, no_frame(table.engine))
         self.asked: AskedSelections = ask_selections(requests, kinds, domains, self.values)

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.algorithms.grouped import GroupedTable
-from anonfit.tables.coded import CodedColumn
-from anonfit.tables.schema import Column
-from anonfit.workload.accuracy import LearnedWeights, class_targets, guessed, in_ranges, ranked
-from anonfit.workload.request import Workload
+from anonfit.tables.schema import CodedColumn, Column
+from anonfit.workload.objectives import LearnedWeights, class_targets, guessed, in_ranges, ranked
+from anonfit.workload.targets import Workload
 
 __all__ = ["learn_weights_outside"]
 

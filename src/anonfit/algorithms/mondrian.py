@@ -19,18 +19,15 @@ from anonfit.recoding.recoding import Recoding
 from anonfit.runtime.progress import Stage, silent
 from anonfit.runtime.threads import thread_count
 from anonfit.tables.codebook import CodedValues, code_column
-from anonfit.tables.coded import CodedTable
-from anonfit.tables.cuts import CutPoints
-from anonfit.tables.domains import OrderedDomain
-from anonfit.tables.schema import Column, Schema
-from anonfit.workload.accuracy import LearnedWeights, learn_weights
-from anonfit.workload.purposes import make_purpose
-from anonfit.workload.request import NOTHING, Workload
+from anonfit.tables.scales import CutPoints
+from anonfit.tables.schema import CodedTable, Column, OrderedDomain, Schema
+from anonfit.workload.objectives import LearnedWeights, learn_weights, make_objective
+from anonfit.workload.targets import NOTHING, Workload
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from anonfit.metrics.imprecision import Answers
+    from anonfit.recoding.imprecision import Answers
     from anonfit.workload.predicates import Predicate
     from anonfit.workload.selections import SelectionRequest, Selections
 
@@ -138,7 +135,7 @@ def _coded(
 def _with_faces(
     coded: list[CodedValues], requests: Sequence[SelectionRequest], columns: Sequence[Column], frame: pl.DataFrame
 ) -> list[CodedValues]:
-    """Domains that have the faces of the selections, so that they can be cut there."""
+    """Domains that have the boundaries of the selections, so that they can be cut there."""
     from anonfit.workload.selections import predicates_of
 
     predicates = predicates_of(requests, columns, frame)
@@ -146,12 +143,12 @@ def _with_faces(
 
 
 def coded_with_faces(coded: CodedValues, predicates: Sequence[Predicate]) -> CodedValues:
-    """A column whose domain has the faces of predicates."""
-    from anonfit.workload.coding import faces, with_faces
+    """A column whose domain has the boundaries of predicates."""
+    from anonfit.workload.coding import selection_boundaries, with_boundaries
 
     if not isinstance(coded.domain, OrderedDomain):
         return coded
-    domain, places = with_faces(coded.domain, faces(predicates, coded.domain))
+    domain, places = with_boundaries(coded.domain, selection_boundaries(predicates, coded.domain))
     return CodedValues(domain, places[coded.codes])
 
 
@@ -171,7 +168,7 @@ def anonymize(
     """
     k = demands.k
     if workload.selections:
-        from anonfit.workload.guarded import refuse_guarded
+        from anonfit.workload.selections import refuse_guarded
 
         refuse_guarded(workload.selections, schema.columns, frame, is_capped=demands.max_confidence < 1.0)
     guarded = guard(demands, schema, frame, counts=persons.counts, entities=persons.entities)
@@ -198,7 +195,7 @@ def anonymize(
         workload = replace(workload, weights=learned.weights)
     if workload.denoise and workload.used_targets:
         stage("Fitting models of the targets")
-    purpose = make_purpose(
+    purpose = make_objective(
         workload,
         schema.columns,
         frame,
@@ -237,7 +234,7 @@ def _answers(
     nodes: NDArray[np.int32],
 ) -> SelectionAnswers:
     """How well the selections can be answered from the regions."""
-    from anonfit.metrics.imprecision import answer
+    from anonfit.recoding.imprecision import answer
     from anonfit.workload.truth import Rows
 
     of_row = np.empty(persons.rows, np.int32)

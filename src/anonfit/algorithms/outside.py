@@ -30,14 +30,11 @@ from anonfit.engines.memory.refining import RowsToRefine
 from anonfit.errors import TooManyGroups
 from anonfit.recoding.building import build_recoding
 from anonfit.recoding.recoding import Recoding
-from anonfit.runtime.interrupting import Stopping, unstoppable
-from anonfit.runtime.progress import Stage, silent
-from anonfit.tables.coded import CodedColumn, CodedTable, code_dtype
-from anonfit.tables.cuts import CutPoints
-from anonfit.tables.domains import Domain
-from anonfit.tables.schema import Role, Schema
-from anonfit.workload.accuracy import LearnedWeights
-from anonfit.workload.request import Workload
+from anonfit.runtime.progress import Stage, Stopping, silent, unstoppable
+from anonfit.tables.scales import CutPoints
+from anonfit.tables.schema import CodedColumn, CodedTable, Domain, Role, Schema, code_dtype
+from anonfit.workload.objectives import LearnedWeights
+from anonfit.workload.targets import Workload
 
 if TYPE_CHECKING:
     from anonfit.algorithms.grouped_selections import GroupedSelections
@@ -89,7 +86,7 @@ def anonymize_outside(
     table = GroupedTable(engine, count)
     if workload.selections:
         from anonfit.algorithms.grouped_selections import no_frame
-        from anonfit.workload.guarded import refuse_guarded
+        from anonfit.workload.selections import refuse_guarded
 
         refuse_guarded(workload.selections, schema.columns, no_frame(engine), is_capped=demands.max_confidence < 1.0)
     guarded = table.guard(demands, schema)
@@ -145,7 +142,7 @@ def _predicates(engine: Engine, requests: Sequence[SelectionRequest], schema: Sc
 def _selections(
     table: GroupedTable, requests: Sequence[SelectionRequest], schema: Schema, domains: Sequence[Domain]
 ) -> GroupedSelections | None:
-    """Selections over domains, which may have their faces already."""
+    """Selections over domains, which may have their boundaries already."""
     if not requests:
         return None
     from anonfit.algorithms.grouped_selections import GroupedSelections, domains_with_faces

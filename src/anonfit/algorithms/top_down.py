@@ -20,19 +20,15 @@ from anonfit.algorithms.told_refinements import told_refinements
 from anonfit.criteria.refinement import Average, Criterion
 from anonfit.engines.memory.refining import RowsToRefine
 from anonfit.errors import DataError, SpecError
+from anonfit.recoding.boxes import Grid
 from anonfit.recoding.building import build_grid, cells_of_codes
-from anonfit.recoding.grid import Grid
 from anonfit.recoding.recoding import Recoding
-from anonfit.runtime.interrupting import Stopping, unstoppable
-from anonfit.runtime.progress import Stage, silent
+from anonfit.runtime.progress import Stage, Stopping, silent, unstoppable
 from anonfit.tables.codebook import CodedValues, code_column
-from anonfit.tables.coded import CodedColumn, CodedTable
-from anonfit.tables.cuts import CutPoints
-from anonfit.tables.domains import Domain
-from anonfit.tables.schema import Column, Role, Schema
-from anonfit.workload.purposes import masses_of
-from anonfit.workload.request import TargetRequest, Workload
-from anonfit.workload.targets import classes_of, is_numeric
+from anonfit.tables.scales import CutPoints
+from anonfit.tables.schema import CodedColumn, CodedTable, Column, Domain, Role, Schema
+from anonfit.workload.objectives import masses_of
+from anonfit.workload.targets import TargetRequest, Workload, classes_of, is_numeric
 
 if TYPE_CHECKING:
     import polars as pl

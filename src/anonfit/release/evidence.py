@@ -18,6 +18,7 @@ from anonfit.algorithms.trees.growing import Variant
 from anonfit.auditing.result import BYTES
 from anonfit.errors import AuditFailed, Infeasible
 from anonfit.metrics.learning import SURE, Learned
+from anonfit.privacy.disclosure import EVERYTHING, Disclosure
 from anonfit.recoding.values import Values
 from anonfit.release.explore import FIGURES
 from anonfit.release.large_tables import LargeTable, raw_columns, read_large, released_table
@@ -26,14 +27,13 @@ from anonfit.release.run import Made, demands_of, persons_in, refining_of, tree_
 from anonfit.report.asking import Aim, Asked, aims_of, asked_content
 from anonfit.report.attack import attack_content, attack_release
 from anonfit.report.content import Facts, formula_columns, report_content
-from anonfit.report.disclosure import EVERYTHING, Disclosure
 from anonfit.report.selections import internal_selections, public_selections
 from anonfit.spec.model import Spec
 from anonfit.spec.write import public_tables, quasi_identifier_table, target_table
 from anonfit.tables.codebook import column_type
-from anonfit.tables.scanned import RawColumns
+from anonfit.tables.ingesting import RawColumns
 from anonfit.tables.schema import ColumnType, Role, Schema
-from anonfit.workload.request import TargetRequest, Workload
+from anonfit.workload.targets import TargetRequest, Workload
 
 if TYPE_CHECKING:
     import polars as pl

@@ -14,8 +14,8 @@ from anonfit.algorithms.outside import AnonymizedOutside
 from anonfit.engines.contract import Placing
 from anonfit.engines.levels.placing import RankedRegions
 from anonfit.engines.levels.shape import code_name
+from anonfit.recoding.boxes import Grid
 from anonfit.recoding.building import cells_of_codes
-from anonfit.recoding.grid import Grid
 from anonfit.recoding.values import Values, region_values
 from anonfit.release.table import region_ranks
 

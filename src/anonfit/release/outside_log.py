@@ -13,7 +13,7 @@ from anonfit.runtime.progress import Stage
 from anonfit.spec.learning import Asked, with_query_log
 from anonfit.spec.model import Spec
 from anonfit.tables.schema import Role, Schema
-from anonfit.workload.logs.raw_rows import Batch, RawRows
+from anonfit.workload.logs.merging import Batch, RawRows
 
 if TYPE_CHECKING:
     import polars as pl

@@ -17,8 +17,9 @@ from anonfit.algorithms.top_down import anonymize_top_down
 from anonfit.algorithms.trees.making import anonymize_by_tree
 from anonfit.engines.sinking import check_writable
 from anonfit.errors import DataError, Infeasible, SpecError
-from anonfit.privacy.groups import groups_allowed
-from anonfit.recoding.grid import combined
+from anonfit.privacy.coding import groups_allowed
+from anonfit.privacy.disclosure import Disclosure
+from anonfit.recoding.boxes import combined
 from anonfit.recoding.recoding import Recoding, Unseen
 from anonfit.release.bind import (
     NEARLY_DISTINCT,
@@ -41,16 +42,14 @@ from anonfit.release.bind import (
 from anonfit.release.result import Made, RowCounts, within_limit
 from anonfit.release.run_outside import engine_for, make_outside
 from anonfit.release.table import released_table
-from anonfit.report.disclosure import Disclosure
-from anonfit.runtime.interrupting import Stopping, unstoppable
-from anonfit.runtime.progress import Stage, silent
+from anonfit.runtime.progress import Stage, Stopping, silent, unstoppable
 from anonfit.spec.learning import with_query_log
 from anonfit.spec.model import Spec
 from anonfit.tables.reading import read_table
 from anonfit.tables.schema import Role, Schema
-from anonfit.workload.logs.raw_rows import rows_of_frame
-from anonfit.workload.purposes import masses_of
-from anonfit.workload.request import Workload
+from anonfit.workload.logs.merging import rows_of_frame
+from anonfit.workload.objectives import masses_of
+from anonfit.workload.targets import Workload
 
 if TYPE_CHECKING:
     import polars as pl

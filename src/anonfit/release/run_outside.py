@@ -45,15 +45,13 @@ from anonfit.release.outside import placing_of
 from anonfit.release.outside_log import with_log_outside
 from anonfit.release.result import Later, Made, RowCounts, raw_batches, within_limit
 from anonfit.release.run_spark import rows_here, rows_that_stay, spark_engine
-from anonfit.runtime.interrupting import Stopping, unstoppable
-from anonfit.runtime.progress import Stage, silent
+from anonfit.runtime.progress import Stage, Stopping, silent, unstoppable
 from anonfit.runtime.threads import available_memory, thread_count
 from anonfit.spec.model import Spec
-from anonfit.tables.frames import rebuilt
+from anonfit.tables.frames import is_spark, rebuilt
 from anonfit.tables.ingesting import ingest, scan_of
 from anonfit.tables.reading import ReadOptions
 from anonfit.tables.schema import Role, Schema
-from anonfit.tables.spark_frames import is_spark
 
 if TYPE_CHECKING:
     import polars as pl

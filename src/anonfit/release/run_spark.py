@@ -17,10 +17,10 @@ from anonfit.release.bind import (
     workload_of,
 )
 from anonfit.spec.model import Spec
+from anonfit.tables.frames import is_spark, spark_types
 from anonfit.tables.ingesting import ingest, scan_of
 from anonfit.tables.reading import ReadOptions
 from anonfit.tables.schema import Role, Schema
-from anonfit.tables.spark_frames import is_spark, spark_types
 
 if TYPE_CHECKING:
     import polars as pl

@@ -17,13 +17,13 @@ from anonfit.algorithms.trees.making import TreeRequest, make_tree, target_colum
 from anonfit.algorithms.trees.released import ReleasedTree, release_tree
 from anonfit.algorithms.trees.storage import read_model
 from anonfit.errors import AnonfitError, AuditFailed, DataError, ReleaseError, SpecError
+from anonfit.privacy.disclosure import Disclosure
 from anonfit.release.folder import RECORD, VERSION, check_free, publish, read_manifest
 from anonfit.release.publish import package_versions, source_hash
 from anonfit.release.retelling import retold_tree
 from anonfit.release.run import RowCounts, read_source, source_of, tree_of, without_missing
 from anonfit.release.run_outside import engine_for
 from anonfit.release.tree_outside import NOTHING_LEFT, grow_outside
-from anonfit.report.disclosure import Disclosure
 from anonfit.report.tree_picture import drawn_svg
 from anonfit.report.tree_text import drawn_text
 from anonfit.report.trees import TreeFacts, asked_of_tree, tree_content
@@ -32,7 +32,7 @@ from anonfit.runtime.progress import Stage, silent
 from anonfit.runtime.strict_json import Damaged, Part, parse_json, read_text
 from anonfit.spec.model import PrivacySpec, Spec
 from anonfit.spec.write import diversity_table, public_tables, spec_tables
-from anonfit.tables.cuts import CutPoints
+from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import Schema
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from anonfit.engines.spark import session, sources, writing
 from anonfit.errors import DataError, EngineError, SpecError
 from anonfit.release import result as made
 from anonfit.release import run_outside as pipeline_outside
-from anonfit.tables.spark_frames import spark_types
+from anonfit.tables.frames import spark_types
 from spark_sessions import spark_frame, spark_session
 
 pytestmark = pytest.mark.spark

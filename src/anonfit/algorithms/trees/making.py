@@ -21,7 +21,7 @@ from anonfit.algorithms.trees.tree import ClassName
 from anonfit.errors import SpecError
 from anonfit.runtime.progress import Stage, silent
 from anonfit.tables.schema import Column, Role, Schema
-from anonfit.workload.request import TargetRequest
+from anonfit.workload.targets import TargetRequest
 
 if TYPE_CHECKING:
     import polars as pl

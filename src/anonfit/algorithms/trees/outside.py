@@ -20,9 +20,7 @@ from anonfit.algorithms.trees.regions import public_recoding
 from anonfit.engines.contract import CountRequest, Engine, Field
 from anonfit.engines.levels.shape import code_name, target_name
 from anonfit.runtime.progress import Stage, silent
-from anonfit.tables.coded import code_dtype
-from anonfit.tables.domains import Domain
-from anonfit.tables.schema import Schema
+from anonfit.tables.schema import Domain, Schema, code_dtype
 
 if TYPE_CHECKING:
     import polars as pl
