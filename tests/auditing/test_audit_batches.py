@@ -13,7 +13,7 @@ import pytest
 from audit_folders import Folder
 from test_audit_planted_faults import IN_THE_FILE, NEEDS_SOURCE
 
-from anonfit.auditing import audit, audit_release, measuring, raw_columns, reading
+from anonfit.auditing import audit, audit_release, counting, measuring, reading
 from anonfit.errors import AnonfitError, DataError
 
 
@@ -38,7 +38,7 @@ def same(ask: Callable[..., Any], *given: Any, batches: tuple[int, ...] = (17, 6
 def _early(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """With few pairs of a group and a value already, complete groups are measured before the file's end."""
     if request.param:
-        monkeypatch.setattr(raw_columns, "_MANY_PAIRS", 3)
+        monkeypatch.setattr(counting, "_MANY_PAIRS", 3)
 
 
 @pytest.mark.usefixtures("_early")

@@ -24,8 +24,8 @@ from anonfit.auditing.coding import (
     numbered,
     numbered_few,
 )
-from anonfit.auditing.groups import Grouping, Persons, count_values
-from anonfit.auditing.raw_columns import different
+from anonfit.auditing.counting import different
+from anonfit.auditing.groups import RowGroups, RowPersons, count_values
 
 WORDS = [
     "",
@@ -176,8 +176,8 @@ def test_values_of_groups_are_counted(bound: int, several: bool) -> None:
     codes = rng.choice(chosen, rows)
     numbers = rng.integers(1, 5, rows) if several else None
     sizes = np.bincount(of_row, weights=numbers, minlength=groups).astype(np.int64)
-    grouping = Grouping(of_row, groups, np.unique(of_row, return_index=True)[1])
-    found = count_values(Persons(numbers=numbers), grouping, Coded(codes, bound), sizes=sizes)
+    grouping = RowGroups(of_row, groups, np.unique(of_row, return_index=True)[1])
+    found = count_values(RowPersons(numbers=numbers), grouping, Coded(codes, bound), sizes=sizes)
     slow: Counter[tuple[int, int]] = Counter()
     for group, code, number in zip(
         of_row.tolist(), codes.tolist(), (numbers if several else np.ones(rows, int)).tolist(), strict=True

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from anonfit.auditing.meanings import Meaning, read_meaning
+from anonfit.auditing.meanings import LabelMeaning, read_meaning
 from anonfit.auditing.measuring import audit_request
 from anonfit.auditing.recoding import RegionGrid, RegionTree, read_region_grid, read_region_tree
 from anonfit.auditing.released import Regions
@@ -150,7 +150,7 @@ def _regions(
     nodes: Mapping[str, Any] | None,
     parts: Mapping[str, Any] | None,
     quasi_identifiers: Sequence[str],
-    meanings: Mapping[str, Meaning] | None,
+    meanings: Mapping[str, LabelMeaning] | None,
 ) -> RegionTree | RegionGrid | None:
     """The regions over all quasi-identifiers, of a tree or of parts."""
     if nodes is None and parts is None:
@@ -163,7 +163,7 @@ def _regions(
 
 
 def read_other(
-    other: object, quasi_identifiers: tuple[str, ...], *, meanings: Mapping[str, Meaning] | None
+    other: object, quasi_identifiers: tuple[str, ...], *, meanings: Mapping[str, LabelMeaning] | None
 ) -> OtherRelease:
     """A second release: its folder, its data and meaning, or data of the same columns and meaning."""
     if isinstance(other, (str, Path)) and Path(other).is_dir():

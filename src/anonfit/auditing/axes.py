@@ -17,18 +17,18 @@ import polars as pl
 
 from anonfit.auditing.coding import IntArray, dictionary, integers, is_text
 from anonfit.auditing.labels import Interval, Run, ValueSet, joined
-from anonfit.auditing.meanings import Meaning
+from anonfit.auditing.meanings import LabelMeaning
 
-__all__ = ["Axis", "Cells", "Placed", "as_moments", "axis_of", "distinct_texts", "on_line", "placed_on_line"]
+__all__ = ["Axis", "Cells", "PlacedColumn", "as_moments", "axis_of", "distinct_texts", "on_line", "placed_on_line"]
 
 Cells = npt.NDArray[np.int32]
-Values = npt.NDArray[np.int64] | npt.NDArray[np.float64]
+ReadValues = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 _EXACT = 2**52  # below this, integers and halves are exact as floating point numbers
 _UNITS = {"ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedColumn:
     """The cell of every row, and how many rows lie beyond the declared domain or are not understood."""
 
     cells: Cells
@@ -37,7 +37,7 @@ class Placed:
     strangers: npt.NDArray[np.bool_] | None = None  # the rows of which either holds; None: of none
 
 
-def placed_on_line(series: pl.Series, meaning: Meaning, *, ends: list[Decimal]) -> Placed:
+def placed_on_line(series: pl.Series, meaning: LabelMeaning, *, ends: list[Decimal]) -> PlacedColumn:
     """The cells of an ordered column (see `axes.py`); values beyond a declared domain go to its end intervals."""
     numbers, scale = on_line(series, meaning)
     lost = numbers.is_null().to_numpy() if numbers.null_count() else None
@@ -55,13 +55,13 @@ def placed_on_line(series: pl.Series, meaning: Meaning, *, ends: list[Decimal]) 
         cells = _cells_of_floats(values, scaled)
     number = int(np.count_nonzero(beyond)) if beyond is not None else 0
     if lost is None:
-        return Placed(cells, number, 0, beyond if number else None)
+        return PlacedColumn(cells, number, 0, beyond if number else None)
     missing = series.is_null().to_numpy()
     cells[lost] = 2 * len(ends) + 2
     cells[missing] = 0
     strange = lost & ~missing
     unknown = int(np.count_nonzero(strange))
-    return Placed(cells, number, unknown, strange if beyond is None else strange | beyond)
+    return PlacedColumn(cells, number, unknown, strange if beyond is None else strange | beyond)
 
 
 def distinct_texts(series: pl.Series) -> tuple[IntArray, list[str]]:
@@ -89,7 +89,7 @@ def as_moments(series: pl.Series, date_format: str | None = None) -> pl.Series:
     return pl.select(pl.coalesce(day.cast(pl.Datetime(unit), strict=False), *moments, zoned)).to_series()
 
 
-def on_line(series: pl.Series, meaning: Meaning) -> tuple[pl.Series, Fraction]:
+def on_line(series: pl.Series, meaning: LabelMeaning) -> tuple[pl.Series, Fraction]:
     """A column as numbers on its line, and how many of them make one unit of the labels' ends; null: not understood."""
     kind = series.dtype
     if meaning.type == "ordinal":
@@ -129,8 +129,8 @@ def _positions(series: pl.Series, position: Mapping[str, int]) -> pl.Series:
 
 
 def _within(
-    values: Values, low: float | None, high: float | None, *, lost: npt.NDArray[np.bool_] | None
-) -> tuple[Values, npt.NDArray[np.bool_] | None]:
+    values: ReadValues, low: float | None, high: float | None, *, lost: npt.NDArray[np.bool_] | None
+) -> tuple[ReadValues, npt.NDArray[np.bool_] | None]:
     """Values moved to the nearest end of the domain, and which had to be."""
     if low is None and high is None:
         return values, None
@@ -139,7 +139,7 @@ def _within(
     return clipped, moved if lost is None else moved & ~lost
 
 
-def _cells_of_integers(values: Values, ends: list[Fraction]) -> Cells:
+def _cells_of_integers(values: ReadValues, ends: list[Fraction]) -> Cells:
     """Exact for every 64-bit integer: narrow ranges by a table, wide ones as floats where these are exact."""
     if not len(values):
         return np.empty(0, np.int32)
@@ -152,7 +152,7 @@ def _cells_of_integers(values: Values, ends: list[Fraction]) -> Cells:
     return _cells_by_steps(values, ends)
 
 
-def _cells_by_steps(values: Values, ends: list[Fraction]) -> Cells:
+def _cells_by_steps(values: ReadValues, ends: list[Fraction]) -> Cells:
     """Count the ends not above a value, and those below it: an end between two integers counts for both at once."""
     limit = 2**63 - 1
     at_least = np.array([min(max(math.ceil(end), -limit), limit) for end in ends], np.int64)
@@ -161,7 +161,7 @@ def _cells_by_steps(values: Values, ends: list[Fraction]) -> Cells:
     return cells.astype(np.int32)
 
 
-def _cells_of_floats(values: Values, ends: list[Fraction]) -> Cells:
+def _cells_of_floats(values: ReadValues, ends: list[Fraction]) -> Cells:
     line = np.array([*map(float, ends), np.nan])
     below = np.searchsorted(line[:-1], values, "left")
     cells: Cells = (1 + 2 * below + (line[below] == values)).astype(np.int32)
@@ -174,19 +174,19 @@ class Axis:
 
     cells: int
     runs: Callable[[ValueSet], list[Run]]
-    place: Callable[[pl.Series], Placed]
+    place: Callable[[pl.Series], PlacedColumn]
 
 
-def axis_of(meaning: Meaning, sets: Sequence[ValueSet]) -> Axis:
+def axis_of(meaning: LabelMeaning, sets: Sequence[ValueSet]) -> Axis:
     """The axis that tells apart what these sets of one column tell apart."""
     axis = _name_axis(meaning, sets) if meaning.type == "nominal" else _line_axis(meaning, sets)
     return replace(axis, place=_knows_none_missing(axis.place)) if meaning.missing is False else axis
 
 
-def _knows_none_missing(place: Callable[[pl.Series], Placed]) -> Callable[[pl.Series], Placed]:
+def _knows_none_missing(place: Callable[[pl.Series], PlacedColumn]) -> Callable[[pl.Series], PlacedColumn]:
     """The cells of a column of which a recoding has no missing values: one is as strange as an unknown name."""
 
-    def placed(series: pl.Series) -> Placed:
+    def placed(series: pl.Series) -> PlacedColumn:
         found = place(series)
         if not series.null_count():
             return found
@@ -196,7 +196,7 @@ def _knows_none_missing(place: Callable[[pl.Series], Placed]) -> Callable[[pl.Se
     return placed
 
 
-def _name_axis(meaning: Meaning, sets: Sequence[ValueSet]) -> Axis:
+def _name_axis(meaning: LabelMeaning, sets: Sequence[ValueSet]) -> Axis:
     """A nominal column: a cell per leaf; without a taxonomy, per name that some label uses."""
     if meaning.tree is not None:
         leaves, below = meaning.tree.leaves, meaning.tree.below
@@ -211,16 +211,16 @@ def _name_axis(meaning: Meaning, sets: Sequence[ValueSet]) -> Axis:
     def runs(found: ValueSet) -> list[Run]:
         return _cells(found, unknown, [(below[name][0] + 1, below[name][1] + 1) for name in found.names])
 
-    def place(series: pl.Series) -> Placed:
+    def place(series: pl.Series) -> PlacedColumn:
         codes, texts = distinct_texts(series)
         if series.dtype.is_numeric() or series.dtype == pl.Boolean:
             texts = [next((spelled for spelled in _spellings(text) if spelled in cell_of), text) for text in texts]
         cell = np.array([0, *(cell_of.get(text, rest) for text in texts)], np.int32)
         cells = cell.take(codes)
         if unknown not in cell:
-            return Placed(cells, 0, 0)
+            return PlacedColumn(cells, 0, 0)
         strange = cells == unknown
-        return Placed(cells, 0, int(np.count_nonzero(strange)), strange)
+        return PlacedColumn(cells, 0, int(np.count_nonzero(strange)), strange)
 
     return Axis(unknown + 1, runs, place)
 
@@ -230,7 +230,7 @@ def _spellings(text: str) -> tuple[str, ...]:
     return text, text.removesuffix(".0"), text.capitalize(), text.upper()
 
 
-def _line_axis(meaning: Meaning, sets: Sequence[ValueSet]) -> Axis:
+def _line_axis(meaning: LabelMeaning, sets: Sequence[ValueSet]) -> Axis:
     """An ordered column: with ends b1 < b2 < …, cells are missing, below b1, b1, between b1 and b2, b2, …"""
     intervals = [interval for found in sets for interval in found.intervals]
     ends = sorted({end for one in intervals for end in (one.lower, one.upper) if end is not None})
@@ -246,7 +246,7 @@ def _line_axis(meaning: Meaning, sets: Sequence[ValueSet]) -> Axis:
     def runs(found: ValueSet) -> list[Run]:
         return _cells(found, unknown, [run(interval) for interval in found.intervals])
 
-    def place(series: pl.Series) -> Placed:
+    def place(series: pl.Series) -> PlacedColumn:
         return placed_on_line(series, meaning, ends=ends)
 
     return Axis(unknown + 1, runs, place)

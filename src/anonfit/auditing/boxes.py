@@ -21,19 +21,19 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from anonfit.auditing.axes import Axis, Cells, Placed
+from anonfit.auditing.axes import Axis, Cells, PlacedColumn
 from anonfit.auditing.coding import IntArray
 from anonfit.auditing.labels import ValueSet
-from anonfit.auditing.reading import Table, require_columns
+from anonfit.auditing.reading import AuditedTable, require_columns
 
-__all__ = ["Boxes", "Located", "box_space", "locate_rows", "locate_source", "overlapping_boxes", "place_rows"]
+__all__ = ["LabelBoxes", "Located", "box_space", "locate_rows", "locate_source", "overlapping_boxes", "place_rows"]
 
 Int32 = npt.NDArray[np.int32]
 _LARGEST_SET_AXIS = 512  # an ordered axis with more cells is cut in order only
 
 
 @dataclass(frozen=True, slots=True)
-class Boxes:
+class LabelBoxes:
     """The boxes of a release and the tree of cuts that finds them."""
 
     axes: tuple[Axis, ...]
@@ -49,7 +49,7 @@ class Boxes:
     """Groups that several regions have in common; of these some may be withheld and others not. None: there is none."""
 
 
-def box_space(axes: Sequence[Axis], sets: Sequence[Sequence[ValueSet | None]], label_of_group: IntArray) -> Boxes:
+def box_space(axes: Sequence[Axis], sets: Sequence[Sequence[ValueSet | None]], label_of_group: IntArray) -> LabelBoxes:
     """The boxes of groups: `label_of_group` (group, axis) points into `sets[axis]`; an unread label makes no box."""
     starts, runs, offsets = [0], [], []
     for axis, of_axis in zip(axes, sets, strict=True):
@@ -66,7 +66,7 @@ def box_space(axes: Sequence[Axis], sets: Sequence[Sequence[ValueSet | None]], l
     some = np.flatnonzero(np.diff(start_array))
     hulls[some, 0], hulls[some, 1] = run_array[start_array[some], 0], run_array[start_array[some + 1] - 1, 1]
     nodes, leaves, halves = _grown(axes, labels, starts=start_array, runs=run_array, hulls=hulls)
-    return Boxes(tuple(axes), np.flatnonzero(filled), labels, start_array, run_array, hulls, nodes, leaves, halves)
+    return LabelBoxes(tuple(axes), np.flatnonzero(filled), labels, start_array, run_array, hulls, nodes, leaves, halves)
 
 
 def _grown(
@@ -95,7 +95,7 @@ def _grown(
     return nodes[: state[1]].copy(), leaves[: state[3]].copy(), halves[: state[4] + 1].copy()
 
 
-def overlapping_boxes(boxes: Boxes) -> int:
+def overlapping_boxes(boxes: LabelBoxes) -> int:
     """How many boxes have a point in common with another one."""
     from anonfit.auditing import kernels
 
@@ -119,7 +119,7 @@ class Found:
     others: npt.NDArray[np.uint8]
 
 
-def locate_rows(boxes: Boxes, columns: Sequence[Cells], *, rows: int) -> Found:
+def locate_rows(boxes: LabelBoxes, columns: Sequence[Cells], *, rows: int) -> Found:
     """The box of every row, from its cell in every column."""
     from anonfit.auditing import kernels
 
@@ -141,7 +141,7 @@ def locate_rows(boxes: Boxes, columns: Sequence[Cells], *, rows: int) -> Found:
     return Found(group, others)
 
 
-def _ways(boxes: Boxes) -> Ways:
+def _ways(boxes: LabelBoxes) -> Ways:
     """Every node as a step without a choice: a cut is a place in a staircase, halves are a row of sides."""
     nodes, width = boxes.nodes, max((axis.cells for axis in boxes.axes), default=1)
     stairs = np.repeat(np.array([0, 1], np.uint8), width)
@@ -155,7 +155,7 @@ def _ways(boxes: Boxes) -> Ways:
     return steps, np.concatenate([boxes.halves.ravel(), stairs])
 
 
-def _places(boxes: Boxes, columns: Sequence[Cells]) -> Places:
+def _places(boxes: LabelBoxes, columns: Sequence[Cells]) -> Places:
     """The boxes of leaves, with a test for every axis on which some of these rows might be in the leaf but not in the
     box: most leaves are no larger than their box.
     """
@@ -176,7 +176,7 @@ def _places(boxes: Boxes, columns: Sequence[Cells]) -> Places:
     return tuple(found)  # type: ignore[return-value]
 
 
-def _reach(boxes: Boxes, columns: Sequence[Cells]) -> tuple[Cells, Cells]:
+def _reach(boxes: LabelBoxes, columns: Sequence[Cells]) -> tuple[Cells, Cells]:
     """From which cell to which these rows can be at every node and axis; halves are taken for all of both."""
     nodes = boxes.nodes
     low, high = np.zeros((2, len(nodes), len(boxes.axes)), np.int32)
@@ -223,7 +223,9 @@ class PlacedRows:
     dropped: int
 
 
-def locate_source(boxes: Boxes, source: Table, *, quasi_identifiers: Sequence[str], **left_out: Any) -> Located:
+def locate_source(
+    boxes: LabelBoxes, source: AuditedTable, *, quasi_identifiers: Sequence[str], **left_out: Any
+) -> Located:
     """Find the group of every raw row by the labels alone; rows that were left out (see `place_rows`) are in none,
     though some labels would hold them.
     """
@@ -238,7 +240,7 @@ def locate_source(boxes: Boxes, source: Table, *, quasi_identifiers: Sequence[st
 
 def place_rows(
     axes: Sequence[Axis],
-    source: Table,
+    source: AuditedTable,
     *,
     quasi_identifiers: Sequence[str],
     drops_missing: bool = False,
@@ -253,7 +255,7 @@ def place_rows(
     series = source.frame(quasi_identifiers).get_columns()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         jobs = [pool.submit(axis.place, column) for axis, column in zip(axes, series, strict=True)]
-        placed: list[Placed] = [job.result() for job in jobs]
+        placed: list[PlacedColumn] = [job.result() for job in jobs]
     rows = len(series[0]) if series else source.height()
     strange = [one.strangers for one in placed if one.strangers is not None] if leaves_out_unknown else []
     lost = np.any(strange, axis=0) if strange else None

@@ -96,7 +96,7 @@ _DICTIONARY_PAGE, _ZSTD = 2, 6
 
 
 @dataclass(slots=True)
-class _Reader:
+class _ThriftReader:
     """Reads what Thrift's compact protocol writes: structs as dictionaries from a field's number to its value."""
 
     data: bytes | mmap
@@ -174,7 +174,7 @@ def parquet_faults(path: Path) -> set[str]:
     with path.open("rb") as file, mmap(file.fileno(), 0, access=1) as data:
         length = int.from_bytes(data[-8:-4], "little")
         begin = len(data) - 8 - length
-        reader = _Reader(data, begin)
+        reader = _ThriftReader(data, begin)
         footer = reader.struct()
         if data[:4] != _MAGIC or data[-4:] != _MAGIC or reader.place != len(data) - 8:
             faults.add("bytes that nothing refers to")
@@ -227,7 +227,7 @@ def _chunks(
         for name, found in zip(names, group[1], strict=True):
             chunk = _Chunk(name, rows, found[3][1])
             _read_pages(data, chunk, found[3], parts, faults)
-            again = _Reader(data, parts[-1][1])
+            again = _ThriftReader(data, parts[-1][1])
             if again.struct() == found[3]:  # polars writes it behind the pages, too
                 parts.append((parts[-1][1], again.place))
             if 4 in found and set(_part(data, found[4], parts)) != {1}:  # where pages are
@@ -241,7 +241,7 @@ def _chunks(
 
 def _part(data: mmap, place: int, parts: list[tuple[int, int]]) -> dict[int, Any]:
     """What is written at a place."""
-    reader = _Reader(data, place)
+    reader = _ThriftReader(data, place)
     found = reader.struct()
     parts.append((place, reader.place))
     return found
@@ -263,7 +263,7 @@ def _read_pages(
     begin = place = min(about[9], about.get(11, about[9]))
     row = chunk.rows[0]
     while place < begin + about[7]:
-        reader = _Reader(data, place)
+        reader = _ThriftReader(data, place)
         header = reader.struct()
         place = reader.place + header[3]
         if about[4] == _ZSTD and header[3] and frame_end(data[reader.place : place]) != header[3]:

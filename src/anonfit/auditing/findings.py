@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from anonfit.auditing.raw_columns import PERSONS_UNKNOWN
+from anonfit.auditing.counting import PERSONS_UNKNOWN
 from anonfit.auditing.request import Request, SetDemand
 from anonfit.auditing.result import (
     DROPPED,
     WITHHELD,
     Audit,
+    CountedFigure,
     Diversity,
-    Figure,
     Finding,
     GroupSizes,
     LabelCheck,
@@ -202,7 +202,7 @@ def _source(check: SourceCheck, request: Request) -> list[Finding]:
 
 def met_by_source() -> list[Finding]:
     """The findings on a source of which every row is where it belongs: what a report may tell without one at hand."""
-    nothing, nowhere = Figure(0, 0), Share(0, 0)
+    nothing, nowhere = CountedFigure(0, 0), Share(0, 0)
     perfect = SourceCheck(True, (), (), nothing, nowhere, nowhere, nowhere, nowhere, 0, 0)
     return _source(perfect, Request(None, (), regions="observed", withheld=0, dropped=0))
 
@@ -236,7 +236,7 @@ def suppression(withheld: Share, limit: float) -> Finding:
     return Finding("suppression limit", limit, withheld.share, met, good if met else bad, persons=withheld.persons)
 
 
-def _joint(below: Figure) -> Finding:
+def _joint(below: CountedFigure) -> Finding:
     """Both releases together keep every cell at k persons."""
     sentence = "Both releases together leave every person among enough others."
     if below.value:

@@ -13,18 +13,18 @@ import numpy.typing as npt
 import polars as pl
 
 from anonfit.auditing.coding import Coded, IntArray, coded, dense, join_codes, numbered
-from anonfit.auditing.result import Bin, Figure, FrequentLabels, GroupSizes, Share
+from anonfit.auditing.result import Bin, CountedFigure, FrequentLabels, GroupSizes, Share
 from anonfit.errors import DataError
 
 __all__ = [
     "BoolArray",
     "Evidence",
     "FloatArray",
-    "Grouping",
-    "Persons",
+    "RowGroups",
+    "RowPersons",
     "SetGroups",
-    "Spread",
     "ValueCounts",
+    "ValueSpread",
     "count_values",
     "frequent_labels",
     "group_rows",
@@ -42,7 +42,7 @@ _ROWS_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Grouping:
+class RowGroups:
     """The group of every row, the number of groups, and the position of one row of each."""
 
     of_row: IntArray
@@ -51,7 +51,7 @@ class Grouping:
 
 
 @dataclass(frozen=True, slots=True)
-class Persons:
+class RowPersons:
     """Whom the rows stand for: one person each; `numbers[row]` persons; or the person `entities[row]`."""
 
     numbers: IntArray | None = None
@@ -62,10 +62,10 @@ class Persons:
         """What a person is here."""
         return "entities" if self.entities is not None else "count column" if self.numbers is not None else "rows"
 
-    def only(self, chosen: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Persons:
+    def only(self, chosen: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> RowPersons:
         """Those of some rows."""
         numbers = None if self.numbers is None else self.numbers[chosen]
-        return Persons(numbers, self.entities and Coded(self.entities.codes[chosen], self.entities.bound))
+        return RowPersons(numbers, self.entities and Coded(self.entities.codes[chosen], self.entities.bound))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +73,8 @@ class Evidence:
     """What persons are counted on: rows of a table, pairs of a group and a value, or groups that stand for their
     persons."""
 
-    grouping: Grouping
-    persons: Persons
+    grouping: RowGroups
+    persons: RowPersons
     sizes: IntArray  # (group) persons
     persons_unknown: bool = False  # rows were counted though persons are entities
 
@@ -110,10 +110,10 @@ class ValueCounts:
     persons: IntArray  # (pair)
 
 
-def group_rows(frame: pl.DataFrame, rows: int) -> Grouping:
+def group_rows(frame: pl.DataFrame, rows: int) -> RowGroups:
     """Group by all columns; without columns all rows are one group. Neighbours that are equal are coded only once."""
     if not frame.width or not rows:
-        return Grouping(np.zeros(rows, np.int64), min(1, rows), np.zeros(min(1, rows), np.int64))
+        return RowGroups(np.zeros(rows, np.int64), min(1, rows), np.zeros(min(1, rows), np.int64))
     columns = pl.all().to_physical()
     changed = frame.select(pl.any_horizontal(columns.ne_missing(columns.shift(1)))).to_series().to_numpy().copy()
     changed[0] = True
@@ -124,7 +124,7 @@ def group_rows(frame: pl.DataFrame, rows: int) -> Grouping:
     # Groups are numbered as they appear: in a sorted file numbers rise.
     codes, first = numbered(join_codes([coded(column) for column in short.get_columns()], len(heads))[0])
     of_row = codes - 1 if len(heads) == rows else np.repeat(codes - 1, np.diff(np.append(heads, rows)))
-    return Grouping(of_row, len(first), heads[first])
+    return RowGroups(of_row, len(first), heads[first])
 
 
 def set_groups(columns: tuple[str, ...], heads: pl.DataFrame, evidence: Evidence) -> SetGroups:
@@ -134,7 +134,7 @@ def set_groups(columns: tuple[str, ...], heads: pl.DataFrame, evidence: Evidence
     return SetGroups(columns, coarse.of_row, sizes)
 
 
-def persons_in_groups(persons: Persons, groups: IntArray, count: int) -> IntArray:
+def persons_in_groups(persons: RowPersons, groups: IntArray, count: int) -> IntArray:
     """Persons per group: a person with several rows in a group counts there once."""
     if persons.entities is not None:
         pairs, _ = join_codes([Coded(groups, max(1, count)), persons.entities], len(groups))
@@ -143,7 +143,7 @@ def persons_in_groups(persons: Persons, groups: IntArray, count: int) -> IntArra
     return np.bincount(groups, weights=weights, minlength=count).astype(np.int64)
 
 
-def count_values(persons: Persons, grouping: Grouping, column: Coded, *, sizes: IntArray) -> ValueCounts:
+def count_values(persons: RowPersons, grouping: RowGroups, column: Coded, *, sizes: IntArray) -> ValueCounts:
     """Persons per group and value of a column."""
     if grouping.count << _bits(column.bound) > _table_size(len(grouping.of_row)):
         column = column.narrow()
@@ -209,12 +209,12 @@ def most_frequent(counts: ValueCounts) -> IntArray:
     return most
 
 
-def read_persons(frame: pl.DataFrame, *, entity: str | None, count: str | None) -> Persons:
+def read_persons(frame: pl.DataFrame, *, entity: str | None, count: str | None) -> RowPersons:
     """Whom the rows of a frame stand for; rows without an entity are taken for one person together."""
     if entity is not None:
-        return Persons(entities=coded(frame[entity]))
+        return RowPersons(entities=coded(frame[entity]))
     if count is None:
-        return Persons()
+        return RowPersons()
     values = frame[count]
     if isinstance(values.dtype, pl.Categorical | pl.Enum):  # texts of a file are read as categories
         values = values.cast(pl.String)
@@ -222,7 +222,7 @@ def read_persons(frame: pl.DataFrame, *, entity: str | None, count: str | None) 
     whole = numbers.cast(pl.Int64, strict=False)
     if whole.null_count() or not bool((whole >= 1).all()) or not bool((whole == numbers).all()):
         raise DataError(f"The count column '{count}' must hold a whole number of at least 1 in every row.")
-    return Persons(numbers=whole.to_numpy())
+    return RowPersons(numbers=whole.to_numpy())
 
 
 FloatArray = npt.NDArray[np.float64]
@@ -230,7 +230,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class ValueSpread:
     """Persons per group and value. Values are called by their place among all values of the table, in rising order."""
 
     groups: IntArray  # (group) its number in the grouping; groups without persons are left out
@@ -275,7 +275,7 @@ def value_places(column: Coded) -> tuple[IntArray, int]:
     return (np.cumsum(seen) - 1)[column.codes], int(np.count_nonzero(seen))
 
 
-def spread_of(persons: Persons, column: Coded, *, counts: ValueCounts) -> Spread:
+def spread_of(persons: RowPersons, column: Coded, *, counts: ValueCounts) -> ValueSpread:
     """The spread of a column whose values were counted. In the whole table, too, a person has a value once."""
     begin = np.flatnonzero(np.diff(counts.group, prepend=-1))
     groups = counts.group[begin]
@@ -286,7 +286,7 @@ def spread_of(persons: Persons, column: Coded, *, counts: ValueCounts) -> Spread
     else:
         table = persons_in_groups(persons, value_places(column)[0], different)
     total = np.add.reduceat(counts.persons, begin) if len(begin) else begin
-    return Spread(groups, begin, total, group, place, counts.persons, table)
+    return ValueSpread(groups, begin, total, group, place, counts.persons, table)
 
 
 # --- sizes --------------------------------------------------------------------------------------------------------
@@ -303,7 +303,7 @@ def share_of(sizes: IntArray, chosen: np.ndarray[tuple[int], np.dtype[np.bool_]]
 def group_sizes(sizes: IntArray, k: int | None) -> GroupSizes:
     """Smallest, quartiles, largest, and what is below k."""
     if not len(sizes):
-        below, share = (Figure(0, 0), Share(0, 0)) if k else (None, None)
+        below, share = (CountedFigure(0, 0), Share(0, 0)) if k else (None, None)
         return GroupSizes(0, None, None, None, None, None, None, below, share, histogram=())
     low, first, middle, third, high = (
         int(size) for size in np.percentile(sizes, [0, 25, 50, 75, 100], method="inverted_cdf")
@@ -311,7 +311,7 @@ def group_sizes(sizes: IntArray, k: int | None) -> GroupSizes:
     below = persons_below = None
     if k is not None:
         persons_below = share_of(sizes, sizes < k)
-        below = Figure(int(np.count_nonzero(sizes < k)), persons_below.persons)
+        below = CountedFigure(int(np.count_nonzero(sizes < k)), persons_below.persons)
     return GroupSizes(
         len(sizes),
         low,
@@ -334,7 +334,7 @@ def _histogram(sizes: IntArray) -> tuple[Bin, ...]:
         inside = (sizes >= low) if after is None else (sizes >= low) & (sizes < after)
         if inside.any():
             persons = share_of(sizes, inside)
-            groups = Figure(int(np.count_nonzero(inside)), persons.persons)
+            groups = CountedFigure(int(np.count_nonzero(inside)), persons.persons)
             bins.append(Bin(low, None if after is None else after - 1, groups, persons))
     return tuple(bins)
 

@@ -3,7 +3,7 @@
 in the other. Nothing is rounded: a number that the other type cannot hold is equal to none of its numbers.
 
 More hashes than memory should hold are kept in files without a name, parted by their first bits: equal ones are in one
-file, so that each file can be looked at alone (`Shards`)."""
+file, so that each file can be looked at alone (`HashShards`)."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from anonfit.errors import DataError
 
 __all__ = [
     "Align",
-    "Shards",
-    "Side",
+    "ComparedColumn",
+    "HashShards",
     "add_hashes",
     "aligned",
     "aligned_texts",
@@ -182,7 +182,7 @@ def _as_integers(series: pl.Series) -> pl.Series:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ComparedColumn:
     """A column to be compared: its values, or its different texts and the pointers of all rows to them (0: missing).
 
     Whether texts can be read as what the other column is does not depend on how often each occurs.
@@ -202,15 +202,15 @@ class Side:
         return lambda part: every.take(pointers[part])
 
 
-def side_of(series: pl.Series) -> Side:
+def side_of(series: pl.Series) -> ComparedColumn:
     """A column as it is compared."""
     if not isinstance(series.dtype, (pl.Categorical, pl.Enum)):
-        return Side(series)
+        return ComparedColumn(series)
     texts = dictionary(series)
-    return Side(texts.values, texts.codes)
+    return ComparedColumn(texts.values, texts.codes)
 
 
-def add_hashes(hashes: Hashes, side: Side, seed: int) -> None:
+def add_hashes(hashes: Hashes, side: ComparedColumn, seed: int) -> None:
     """Fold one more column into hashes of rows; a changed value goes unseen with a chance of 1 / 2**64."""
     column = side.hashes(seed)
     for part in parts_of(hashes):
@@ -241,7 +241,7 @@ _BITS = 4
 _FEW_BYTES = 1 << 20  # of one file, which stay in memory
 
 
-class Shards:
+class HashShards:
     """Hashes in files, which are gone with this object; each may have other numbers beside it."""
 
     def __init__(self, width: int = 1) -> None:
@@ -271,12 +271,12 @@ class Shards:
             yield tuple(np.frombuffer(file.read(), np.uint64).reshape(-1, self.width).T)
 
 
-def distinct_hashes(shards: Shards) -> int:
+def distinct_hashes(shards: HashShards) -> int:
     """How many hashes are different."""
     return sum(len(np.unique(hashes)) for (hashes,) in shards.each())
 
 
-def differing(one: Shards, other: Shards) -> tuple[int, int]:
+def differing(one: HashShards, other: HashShards) -> tuple[int, int]:
     """How many members of each multiset the other has not."""
     lacking = np.zeros(2, np.int64)
     for pair in zip(one.each(), other.each(), strict=True):

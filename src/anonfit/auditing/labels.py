@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import lru_cache
 
-from anonfit.auditing.meanings import Meaning, Tree, moment, period
+from anonfit.auditing.meanings import LabelMeaning, LabelTree, moment, period
 from anonfit.errors import RecodingError
 
 __all__ = [
@@ -59,7 +59,7 @@ class ValueSet:
     names: tuple[str, ...] = ()
 
 
-def read_label(text: str | None, meaning: Meaning) -> ValueSet | None:
+def read_label(text: str | None, meaning: LabelMeaning) -> ValueSet | None:
     """What a label means; None if the text is no label of the column. An empty cell means missing."""
     if text is None or text == "missing":
         return ValueSet(missing=True)
@@ -73,7 +73,7 @@ def read_label(text: str | None, meaning: Meaning) -> ValueSet | None:
     return _present(text, meaning)
 
 
-def read_bounds(lower: str | None, upper: str | None, missing: str | None, *, meaning: Meaning) -> ValueSet | None:
+def read_bounds(lower: str | None, upper: str | None, missing: str | None, *, meaning: LabelMeaning) -> ValueSet | None:
     """What a pair of bounds and the word about missing values mean; None if they are no bounds of the column."""
     if missing not in (None, "no", "possible", "only"):
         return None
@@ -100,7 +100,7 @@ def bare(name: str) -> bool:
     )
 
 
-def _present(text: str, meaning: Meaning) -> ValueSet | None:
+def _present(text: str, meaning: LabelMeaning) -> ValueSet | None:
     """A label without its part about missing values."""
     if meaning.type == "nominal" or meaning.tree is not None:
         return _named(text, meaning)
@@ -124,7 +124,7 @@ def _interval(lower: Decimal | None, upper: Decimal | None, *, closed: bool = Fa
     return ValueSet(intervals=(Interval(lower, upper, closed),))
 
 
-def _closed_above(lower: Decimal | None, upper: Decimal | None, meaning: Meaning) -> bool:
+def _closed_above(lower: Decimal | None, upper: Decimal | None, meaning: LabelMeaning) -> bool:
     """Whether an upper bound is inclusive: only the end of a declared domain is, unless it is also a cut."""
     last = meaning.domain[1]
     if upper is None or upper != last:
@@ -132,7 +132,7 @@ def _closed_above(lower: Decimal | None, upper: Decimal | None, meaning: Meaning
     return last not in (meaning.cuts or ()) or lower == last
 
 
-def _place(text: str, meaning: Meaning) -> Decimal | None:
+def _place(text: str, meaning: LabelMeaning) -> Decimal | None:
     """Where a number, a date or a word of the order stands on the column's line."""
     if meaning.type != "ordinal":
         return meaning.scalar(text)
@@ -140,7 +140,7 @@ def _place(text: str, meaning: Meaning) -> Decimal | None:
     return None if name is None else _positions(meaning.order).get(name)
 
 
-def _bound(text: str, meaning: Meaning) -> Decimal | None:
+def _bound(text: str, meaning: LabelMeaning) -> Decimal | None:
     """As `_place`, but a word stands in its column as it is: bounds are values, not labels."""
     return _positions(meaning.order).get(text) if meaning.type == "ordinal" else meaning.scalar(text)
 
@@ -150,7 +150,7 @@ def _positions(order: tuple[str, ...]) -> dict[str, Decimal]:
     return {word: Decimal(position) for position, word in enumerate(order)}
 
 
-def _named(text: str, meaning: Meaning) -> ValueSet | None:
+def _named(text: str, meaning: LabelMeaning) -> ValueSet | None:
     """One name or a set of names; in an ordered column with a taxonomy, the intervals of the leaves below them."""
     tree = meaning.tree
     if INTERVAL_NAME.fullmatch(text) or (tree is not None and meaning.type != "nominal" and text in tree.below):
@@ -170,7 +170,7 @@ def _named(text: str, meaning: Meaning) -> ValueSet | None:
     return ValueSet(intervals=intervals) if len(intervals) == len(leaves) else None
 
 
-def leaf_interval(leaf: str, meaning: Meaning) -> Interval | None:
+def leaf_interval(leaf: str, meaning: LabelMeaning) -> Interval | None:
     """What a leaf of a taxonomy over numbers, dates or words of an order means."""
     if meaning.type == "date":
         return _dates_of_leaf(leaf)
@@ -256,19 +256,19 @@ def joined(runs: Iterable[Run]) -> list[Run]:
 Ends = tuple[int | None, int | None]
 
 
-def cell_count(meaning: Meaning) -> int:
+def cell_count(meaning: LabelMeaning) -> int:
     """How many cells a recoding has of a column."""
     if meaning.missing is None:
         raise RecodingError(f"The recoding does not say whether column '{meaning.name}' has missing values.")
     return _present_cells(meaning) + meaning.missing
 
 
-def cut_count(meaning: Meaning) -> int:
+def cut_count(meaning: LabelMeaning) -> int:
     """How many cuts a recoding has of a column, 0 where leaves or words are its cells."""
     return 0 if meaning.tree is not None or meaning.cuts is None else len(meaning.cuts)
 
 
-def _present_cells(meaning: Meaning) -> int:
+def _present_cells(meaning: LabelMeaning) -> int:
     """The cells without missing."""
     if meaning.tree is not None:
         return len(meaning.tree.leaves)
@@ -280,7 +280,7 @@ def _present_cells(meaning: Meaning) -> int:
     return len(meaning.cuts) + 1
 
 
-def cell_reader(meaning: Meaning) -> Callable[[ValueSet], list[Run] | None]:
+def cell_reader(meaning: LabelMeaning) -> Callable[[ValueSet], list[Run] | None]:
     """A function that gives the runs of cells that are exactly a label's values; None if cells cannot make them.
 
     Where a column has no missing values, "*" is all its cells, and no other label may speak of missing.
@@ -303,13 +303,13 @@ def cell_reader(meaning: Meaning) -> Callable[[ValueSet], list[Run] | None]:
     return cells
 
 
-def _names(meaning: Meaning) -> Callable[[ValueSet], list[Ends]]:
+def _names(meaning: LabelMeaning) -> Callable[[ValueSet], list[Ends]]:
     """The leaves below names."""
     below = {} if meaning.tree is None else meaning.tree.below
     return lambda found: [below.get(name, (None, None)) for name in found.names]
 
 
-def _intervals(meaning: Meaning) -> Callable[[ValueSet], list[Ends]]:
+def _intervals(meaning: LabelMeaning) -> Callable[[ValueSet], list[Ends]]:
     """The cells of intervals."""
     if meaning.tree is not None:
         place = {leaf_interval(leaf, meaning): number for number, leaf in enumerate(meaning.tree.leaves)}
@@ -328,7 +328,7 @@ def _words(interval: Interval, last: int) -> Ends:
     return low, int(interval.upper) - (0 if interval.closed else 1)
 
 
-def _between(interval: Interval, meaning: Meaning, cuts: dict[Decimal, int]) -> Ends:
+def _between(interval: Interval, meaning: LabelMeaning, cuts: dict[Decimal, int]) -> Ends:
     """The cells between two cuts, or a cut and an end of the domain."""
     first, last = meaning.domain
     if interval.lower is None or (interval.lower == first and first not in cuts):
@@ -348,7 +348,7 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 _WHOLE = 10**15  # whole numbers below are written without a point
 
 
-def speller(meaning: Meaning, *, observed: bool) -> Callable[[str, ValueSet], bool]:
+def speller(meaning: LabelMeaning, *, observed: bool) -> Callable[[str, ValueSet], bool]:
     """A function that says whether a text is the label of what it means, in a column of a recoding."""
     if meaning.type not in ("nominal", "ordinal") and meaning.tree is None:
         return lambda text, found: text in _labels_of_line(found, meaning, observed=observed)
@@ -361,7 +361,7 @@ def speller(meaning: Meaning, *, observed: bool) -> Callable[[str, ValueSet], bo
     return spelled
 
 
-def _labels_of_line(found: ValueSet, meaning: Meaning, *, observed: bool) -> list[str]:
+def _labels_of_line(found: ValueSet, meaning: LabelMeaning, *, observed: bool) -> list[str]:
     """The label of an interval of numbers or dates; long whole numbers may have one of two forms."""
     low, high = meaning.domain
     domain = None if low is None or high is None else Interval(low, high, closed=True)
@@ -376,7 +376,7 @@ def _labels_of_line(found: ValueSet, meaning: Meaning, *, observed: bool) -> lis
     return [("missing or " if found.missing else "") + text for text in _spelled_intervals(inner, meaning)]
 
 
-def _spelled_intervals(one: Interval, meaning: Meaning) -> list[str]:
+def _spelled_intervals(one: Interval, meaning: LabelMeaning) -> list[str]:
     lower = [""] if one.lower is None else _scalars(one.lower, meaning.type, meaning.scale)
     upper = [""] if one.upper is None else _scalars(one.upper, meaning.type, meaning.scale)
     if one.lower is None:
@@ -409,7 +409,7 @@ def _moment(value: Decimal, scale: str | None) -> str:
     return found.isoformat() + (f".{digits}" if digits.strip("0") else "")
 
 
-def _label_of_cells(runs: list[Run], meaning: Meaning, tops: Tops) -> str | None:
+def _label_of_cells(runs: list[Run], meaning: LabelMeaning, tops: Tops) -> str | None:
     """The label of some leaves or words; None where there is none."""
     shift, count = int(bool(meaning.missing)), cell_count(meaning)
     if runs == [(0, count - 1)]:
@@ -424,7 +424,7 @@ def _label_of_cells(runs: list[Run], meaning: Meaning, tops: Tops) -> str | None
     return None if inner is None else f"missing or {inner}" if missing else inner
 
 
-def _spelled_words(runs: list[Run], meaning: Meaning) -> str | None:
+def _spelled_words(runs: list[Run], meaning: LabelMeaning) -> str | None:
     if len(runs) > 1:
         return None
     (low, high), order = runs[0], meaning.order
@@ -450,7 +450,7 @@ def _spelled_names(runs: list[Run], tops: Tops) -> str:
     return "{" + ", ".join(map(_quoted, names)) + "}"
 
 
-def _tops(tree: Tree) -> Tops:
+def _tops(tree: LabelTree) -> Tops:
     """For every leaf the nodes that begin with it, the largest first, each as its last leaf and its name."""
     found: dict[int, dict[int, str]] = {}
     *_, root = tree.below

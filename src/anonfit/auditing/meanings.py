@@ -23,10 +23,10 @@ from anonfit.errors import RecodingError, RequestError, did_you_mean
 
 __all__ = [
     "TYPES",
-    "ColumnType",
-    "Meaning",
+    "LabelMeaning",
+    "LabelTree",
+    "LabelType",
     "Settings",
-    "Tree",
     "moment",
     "number",
     "object_of",
@@ -217,13 +217,13 @@ def period(text: str) -> tuple[Decimal, Decimal] | None:
     return Decimal(begin - _EPOCH) * 86400, Decimal(after - _EPOCH) * 86400
 
 
-ColumnType = Literal["continuous", "date", "ordinal", "nominal"]
+LabelType = Literal["continuous", "date", "ordinal", "nominal"]
 TYPES = ("continuous", "date", "ordinal", "nominal")
 Ends = tuple[Decimal | None, Decimal | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class LabelTree:
     """A taxonomy: its leaves in depth-first order, and the run of leaves below every name."""
 
     leaves: tuple[str, ...]
@@ -231,14 +231,14 @@ class Tree:
 
 
 @dataclass(frozen=True, slots=True)
-class Meaning:
+class LabelMeaning:
     """How the labels of one column are read."""
 
     name: str
-    type: ColumnType
+    type: LabelType
     order: tuple[str, ...] = ()
     domain: Ends = (None, None)
-    tree: Tree | None = None
+    tree: LabelTree | None = None
     cuts: frozenset[Decimal] | None = None  # None: not stated
     other: str | None = None
     date_format: str | None = None
@@ -250,14 +250,14 @@ class Meaning:
         return moment(text) if self.type == "date" else number(text)
 
 
-def read_meaning(name: str, entry: Mapping[str, Any]) -> Meaning:
+def read_meaning(name: str, entry: Mapping[str, Any]) -> LabelMeaning:
     """One column's meaning from its mapping; faults are errors that name the column."""
     given = Settings(entry, f"the meaning of column '{name}'", RecodingError)
     kind = entry.get("type")
     if kind not in TYPES:
         hint = did_you_mean(str(kind), TYPES)
         raise RecodingError(f"The meaning of column '{name}' has an unknown type: {hint}")
-    shell = Meaning(name, cast("ColumnType", kind))
+    shell = LabelMeaning(name, cast("LabelType", kind))
     order = tuple(str(word) for word in given.get("order", list, None) or ())
     if kind == "ordinal" and (not order or len(set(order)) < len(order)):
         raise RecodingError(f"The meaning of ordinal column '{name}' needs an order of different words.")
@@ -266,7 +266,7 @@ def read_meaning(name: str, entry: Mapping[str, Any]) -> Meaning:
     if tree is not None and other is not None and other not in tree.leaves:
         raise RecodingError(f"The name of all others in column '{name}' is no leaf of its taxonomy.")
     ordered = kind in ("continuous", "date")
-    return Meaning(
+    return LabelMeaning(
         name,
         shell.type,
         order=order,
@@ -280,7 +280,7 @@ def read_meaning(name: str, entry: Mapping[str, Any]) -> Meaning:
     )
 
 
-def _cuts(shell: Meaning, values: Sequence[object]) -> frozenset[Decimal]:
+def _cuts(shell: LabelMeaning, values: Sequence[object]) -> frozenset[Decimal]:
     """The cuts as they are compared; a recoding counts its cells by them, so they must rise."""
     cuts = [_end(shell, cut) for cut in values]
     if any(low >= high for low, high in pairwise(cuts)):
@@ -288,7 +288,7 @@ def _cuts(shell: Meaning, values: Sequence[object]) -> frozenset[Decimal]:
     return frozenset(cuts)
 
 
-def _end(shell: Meaning, value: object) -> Decimal:
+def _end(shell: LabelMeaning, value: object) -> Decimal:
     found = shell.scalar(str(value))
     if found is None:
         kind = "a date (2024-03-01)" if shell.type == "date" else "a number"
@@ -296,7 +296,7 @@ def _end(shell: Meaning, value: object) -> Decimal:
     return found
 
 
-def _domain(shell: Meaning, value: Sequence[object] | None) -> Ends:
+def _domain(shell: LabelMeaning, value: Sequence[object] | None) -> Ends:
     if value is None:
         return None, None
     if len(value) != 2:
@@ -305,7 +305,7 @@ def _domain(shell: Meaning, value: Sequence[object] | None) -> Ends:
     return low, high
 
 
-def _tree(name: str, taxonomy: Mapping[str, Any]) -> Tree:
+def _tree(name: str, taxonomy: Mapping[str, Any]) -> LabelTree:
     """The runs of leaves of a nested mapping, without recursion: a taxonomy may be deep."""
     leaves: list[str] = []
     below: dict[str, tuple[int, int]] = {}
@@ -325,4 +325,4 @@ def _tree(name: str, taxonomy: Mapping[str, Any]) -> Tree:
         run = (len(leaves) - 1 if first is None else first, len(leaves) - 1)
         if below.setdefault(str(node["name"]), run) != run:
             raise RecodingError(f"The taxonomy of column '{name}' has the name '{node['name']}' at two places.")
-    return Tree(tuple(leaves), below)
+    return LabelTree(tuple(leaves), below)

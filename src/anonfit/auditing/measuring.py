@@ -6,52 +6,42 @@ other, and what is kept are groups, counts of pairs of a group and a value, and 
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from anonfit.auditing.boxes import Boxes
+from anonfit.auditing.boxes import LabelBoxes
 from anonfit.auditing.coding import IntArray
+from anonfit.auditing.counting import CountedRows, GroupCounter, GroupCounts
 from anonfit.auditing.findings import all_findings
 from anonfit.auditing.groups import (
     BoolArray,
     Evidence,
-    Grouping,
-    Persons,
-    SetGroups,
     frequent_labels,
     group_sizes,
-    persons_in_groups,
     read_persons,
-    set_groups,
 )
 from anonfit.auditing.hashing import aligned, aligned_texts
 from anonfit.auditing.observed import Seen, observed_groups
-from anonfit.auditing.raw_columns import HEAD, ColumnCounts, generalized_target
-from anonfit.auditing.reading import Table, is_text_file, open_table, require_columns
+from anonfit.auditing.reading import AuditedTable, is_text_file, open_table, require_columns
 from anonfit.auditing.regions import read_representatives
 from anonfit.auditing.released import boxes_of, check_labels, guess_meanings, read_columns
-from anonfit.auditing.request import DiversityDemand, Request, check_request
+from anonfit.auditing.request import Request, check_request
 from anonfit.auditing.result import (
     UNKNOWN_PERSONS,
     Audit,
-    Diversity,
     JointCells,
     LabelCheck,
-    RawColumn,
     SetSizes,
     Share,
 )
 from anonfit.auditing.risk import joint_cells, journalist_figures, locate_in_other, marketer_risk, prosecutor_risk
 from anonfit.auditing.rows import Released, RowOrder, open_released
-from anonfit.auditing.source import Hashers, SourceRows, Tally, compare_rows
+from anonfit.auditing.source import Hashers, KeyTally, SourceRows, compare_rows
 from anonfit.errors import DataError, refuse_fork
 
 __all__ = ["ROWS_AT_ONCE", "audit_request"]
@@ -60,8 +50,6 @@ ROWS_AT_ONCE = 1 << 21
 """Rows that are read at once of a table that does not fit in memory, unless it is said."""
 _MANY_ROWS = 1 << 24
 _ROWS_SIDE_BY_SIDE = 1 << 22  # of more, what is computed side by side would need too much memory
-_NONE = np.empty(0, np.int64)
-_Measured = list[tuple[RawColumn, list[Diversity]]]
 
 
 def audit_request(request: Request) -> Audit:
@@ -79,8 +67,8 @@ def audit_request(request: Request) -> Audit:
     require_columns(table, request.sensitive, purpose="a sensitive column")
     require_columns(table, [request.count] if request.count else [], purpose="the count column")
     released = open_released(table, request.quasi_identifiers, request.rows_at_once)
-    auditing = _Auditing(request, released, _open_source(released, request), left_out_groups(released, request))
-    return auditing.run()
+    counting = GroupCounter(request, released, left_out_groups(released, request))
+    return _Auditing(request, released, _open_source(released, request), counting).run()
 
 
 def _is_large(request: Request) -> bool:
@@ -98,7 +86,7 @@ def _can_read_in_batches(request: Request) -> bool:
     return request.entity is None and request.other is None and request.population is None and not guessing
 
 
-def open_data(request: Request, *, lazily: bool = False) -> Table:
+def open_data(request: Request, *, lazily: bool = False) -> AuditedTable:
     """The table that is audited; in a file of a release only an empty field means missing, in a typed one nothing."""
     missing: tuple[str, ...] = request.missing
     if request.is_release:
@@ -148,7 +136,7 @@ class _Space:
     """
 
     labels: LabelCheck | None = None
-    boxes: Boxes | None = None
+    boxes: LabelBoxes | None = None
     seen: Seen | None = None
 
 
@@ -173,46 +161,7 @@ def _read_space(released: Released, request: Request, source: SourceRows | None)
     return _Space(labels, boxes)
 
 
-# --- counts -------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Batch:
-    """Rows that persons are counted on: those of the file, or the source's where only it has the entities."""
-
-    groups: IntArray
-    persons: Persons
-    columns: Callable[[Sequence[str]], Iterator[list[pl.Series]]]
-
-    def without(self, left_out: BoolArray | None) -> _Batch:
-        """The same without the rows of some groups."""
-        if left_out is None:
-            return self
-        keep = ~left_out[self.groups]
-        return _Batch(self.groups[keep], self.persons.only(keep), partial(_filtered, self.columns, pl.Series(keep)))
-
-
-def _filtered(
-    columns: Callable[[Sequence[str]], Iterator[list[pl.Series]]], kept: pl.Series, names: Sequence[str]
-) -> Iterator[list[pl.Series]]:
-    for chunk in columns(names):
-        yield [series.filter(kept) for series in chunk]
-
-
-@dataclass(frozen=True, slots=True)
-class _Counted:
-    """The persons of the groups, and what these tell of raw columns."""
-
-    evidence: Evidence
-    raw_columns: tuple[RawColumn, ...]
-    diversity: tuple[Diversity, ...]
-
-    def everyone(self) -> int:
-        """All persons; one with rows in several groups counts once."""
-        evidence = self.evidence
-        if evidence.persons.entities is None:
-            return int(evidence.sizes.sum())
-        return int(persons_in_groups(evidence.persons, np.zeros_like(evidence.grouping.of_row), 1).sum())
+# --- the audit ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +171,7 @@ class _Auditing:
     request: Request
     released: Released
     source: SourceRows | None
-    left_out: BoolArray | None  # (group)
+    counting: GroupCounter
 
     def run(self) -> Audit:
         """All that is asked; labels are read in Python, and rows are counted and compared meanwhile, in loops that
@@ -245,10 +194,10 @@ class _Auditing:
             counted = self._count_in_source() if in_file is None else in_file
         if source is not None:
             hashers = Hashers.of(released, source.table) if hashing is None else hashing.result()
-            compared = compare_rows(released, source, hashers, tally=tally, suppressed=self.left_out)
+            compared = compare_rows(released, source, hashers, tally=tally, suppressed=self.counting.left_out)
             if in_file is None and (compared.unmatched.persons or compared.absent_inside.persons):
                 # Persons were counted on rows of the source, and not all of these are in the file.
-                counted = self._count(map(self._rows_of_file, released.batches()), released.raw)
+                counted = self.counting.count(map(self._rows_of_file, released.batches()), released.raw)
         audit = self._figures(counted, space)
         audit = replace(audit, source=compared, sorted=is_sorted)
         found = self._judged(audit)
@@ -258,15 +207,15 @@ class _Auditing:
 
     def _read_file(
         self, pool: ThreadPoolExecutor, reading: Future[_Space], hashing: Future[Hashers] | None
-    ) -> tuple[_Counted | None, bool | None, Tally | None]:
+    ) -> tuple[GroupCounts | None, bool | None, KeyTally | None]:
         """One reading of the file: what is counted in it, if it tells its persons, whether its rows are sorted and, if
         it is read in batches, the keys of its rows.
         """
         released, entity = self.released, self.request.entity
         order = None if self.request.order is None else RowOrder(released)
-        tally = None if released.is_whole or hashing is None else Tally()
+        tally = None if released.is_whole or hashing is None else KeyTally()
 
-        def batches() -> Iterator[tuple[Table, IntArray]]:
+        def batches() -> Iterator[tuple[AuditedTable, IntArray]]:
             for batch, groups in released.batches():
                 ordering = None if order is None else pool.submit(order.add, batch, groups)
                 yield batch, groups
@@ -278,21 +227,21 @@ class _Auditing:
 
         counted = None
         if entity is None or entity in released.table.schema:
-            counted = self._count(map(self._rows_of_file, batches()), released.raw)
+            counted = self.counting.count(map(self._rows_of_file, batches()), released.raw)
         else:
             for _ in batches():
                 pass
         return counted, None if order is None else order.is_sorted, tally
 
-    def _rows_of_file(self, batch: tuple[Table, IntArray]) -> _Batch:
+    def _rows_of_file(self, batch: tuple[AuditedTable, IntArray]) -> CountedRows:
         """Rows of the file; without a column that says whose they are, each counts."""
         table, groups = batch
         entity, count = self.request.entity, self.request.count
         entity = entity if entity in table.schema else None
         frame = table.frame([name for name in (entity, count) if name])
-        return _Batch(groups, read_persons(frame, entity=entity, count=count), table.columns)
+        return CountedRows(groups, read_persons(frame, entity=entity, count=count), table.columns)
 
-    def _count_in_source(self) -> _Counted:
+    def _count_in_source(self) -> GroupCounts:
         """Persons in the groups, counted among the source's rows in the labels, since only the source has the entities;
         rows of the file where labels are not understood.
         """
@@ -300,7 +249,7 @@ class _Auditing:
         if source is None or entity is None or entity not in source.table.schema:
             raise DataError(f"The entity column '{entity}' is neither in the data nor in the source.")
         if source.boxes is None:
-            return self._count(map(self._rows_of_file, released.batches()), released.raw)
+            return self.counting.count(map(self._rows_of_file, released.batches()), released.raw)
         groups = source.groups()
         kept, table = pl.Series(groups >= 0), source.table
         persons = read_persons(table.frame([entity]).filter(kept), entity=entity, count=None)
@@ -310,92 +259,11 @@ class _Auditing:
                 yield [_like(released.table, series).filter(kept) for series in chunk]
 
         names = [name for name in released.raw if name in table.schema]
-        return self._count([_Batch(groups[groups >= 0], persons, columns)], names)
-
-    def _count(self, batches: Iterable[_Batch], names: Sequence[str]) -> _Counted:
-        """Count persons in groups, and measure raw columns."""
-        counts_of = self._counters(names)
-        if self.released.is_whole:
-            (batch,) = batches
-            evidence, measured = self._count_whole(batch, names, counts_of)
-        else:
-            evidence, measured = self._count_in_batches(batches, names, counts_of)
-        generalized = [demand for demand in self.request.targets if demand.column in self.request.quasi_identifiers]
-        diversity = [one for _, several in measured for one in several]
-        raw_columns = tuple(inferred for inferred, _ in measured)
-        return _Counted(evidence, raw_columns, (*diversity, *map(generalized_target, generalized)))
-
-    def _counters(self, names: Sequence[str]) -> Callable[[pl.Series], ColumnCounts]:
-        """What makes the counts of a raw column, empty, from its first rows."""
-        request, released = self.request, self.released
-        asked = _sensitive_demands(request)
-        sensitive = {demand.column for demand in asked}
-        demands = [*asked, *(one for one in request.targets if one.column not in request.quasi_identifiers)]
-        unknown = [demand.column for demand in demands if demand.column not in names]
-        if unknown:
-            raise DataError(f"Something is asked of '{unknown[0]}', which is no raw column of the data and the source.")
-        return lambda head: ColumnCounts(
-            head,
-            demands=[demand for demand in demands if demand.column == head.name],
-            sensitive=head.name in sensitive,
-            text_file=released.table.is_text,
-            together=not released.is_whole and released.runs.are_groups,
-        )
-
-    def _count_whole(
-        self, batch: _Batch, names: Sequence[str], counts_of: Callable[[pl.Series], ColumnCounts]
-    ) -> tuple[Evidence, _Measured]:
-        """One batch: some columns at a time, on all cores."""
-        evidence, rows = self._evidence(batch.persons, batch.groups), batch.without(self.left_out)
-        kept = evidence.without(self.left_out)
-        sets, measured = self._sets(kept), _Measured()
-
-        def measure(series: pl.Series) -> tuple[RawColumn, list[Diversity]]:
-            counts = counts_of(series)
-            counts.take(rows.groups, series, rows.persons)
-            return counts.measure(kept, sets)
-
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            for chunk in rows.columns(names):
-                measured.extend(pool.map(measure, chunk))
-        return evidence, measured
-
-    def _count_in_batches(
-        self, batches: Iterable[_Batch], names: Sequence[str], counts_of: Callable[[pl.Series], ColumnCounts]
-    ) -> tuple[Evidence, _Measured]:
-        """Several batches: columns one after the other, since their counts may be many."""
-        table, sizes = self.released.table, np.zeros(self.released.groups, np.int64)
-        columns = [counts_of(series) for series in replace(table, lazy=table.lazy.head(HEAD)).frame(names)]
-        for batch in batches:
-            sizes += persons_in_groups(batch.persons, batch.groups, len(sizes))
-            rows = batch.without(self.left_out)
-            for counts, series in zip(columns, chain.from_iterable(rows.columns(names)), strict=True):
-                counts.add(rows.groups, series, rows.persons)
-        evidence = self._evidence(Persons(sizes), np.arange(len(sizes)))
-        kept = evidence.without(self.left_out)
-        sets, measured = self._sets(kept), _Measured()
-        while columns:
-            measured.append(columns.pop(0).measure(kept, sets))
-        return evidence, measured
-
-    def _evidence(self, persons: Persons, groups: IntArray) -> Evidence:
-        """The persons in groups; rows were counted if nothing says which of them are one person's."""
-        count, request = self.released.groups, self.request
-        unknown = request.entities_lost or (request.entity is not None and persons.entities is None)
-        return Evidence(Grouping(groups, count, _NONE), persons, persons_in_groups(persons, groups, count), unknown)
-
-    def _sets(self, evidence: Evidence) -> list[SetGroups]:
-        """The groups of every one of several quasi-identifiers."""
-        columns = self.released.columns
-        held = ([column for name in demand.columns for column in columns[name]] for demand in self.request.sets)
-        return [
-            set_groups(demand.columns, self.released.heads.select(names), evidence)
-            for demand, names in zip(self.request.sets, held, strict=True)
-        ]
+        return self.counting.count([CountedRows(groups[groups >= 0], persons, columns)], names)
 
     # --- figures --------------------------------------------------------------------------------------------------
 
-    def _figures(self, counted: _Counted, space: _Space) -> Audit:
+    def _figures(self, counted: GroupCounts, space: _Space) -> Audit:
         """All figures but those on the source and on the order of rows."""
         request, released, evidence = self.request, self.released, counted.evidence
         sizes, entities = evidence.sizes, evidence.persons.entities is not None
@@ -426,7 +294,7 @@ class _Auditing:
     def _set_sizes(self, evidence: Evidence, *, rounded: bool = False) -> tuple[SetSizes, ...]:
         """The groups of several quasi-identifiers; persons in multiples of k, if they are to be rounded."""
         found = []
-        for demand, groups in zip(self.request.sets, self._sets(evidence), strict=True):
+        for demand, groups in zip(self.request.sets, self.counting.sets(evidence), strict=True):
             sizes = groups.sizes // demand.k * demand.k if rounded and demand.k else groups.sizes
             found.append(SetSizes(demand.columns, demand.k, group_sizes(sizes, demand.k)))
         return tuple(found)
@@ -453,7 +321,7 @@ class _Auditing:
         ]
         if self.request.source is not None and self.request.meanings is None:
             notes.append("The meaning of labels was guessed from the source.")
-        if self.left_out is not None:
+        if self.counting.left_out is not None:
             notes.append(
                 "Rows with * in every quasi-identifier count as one group; what groups tell of raw columns is measured "
                 "without them."
@@ -492,7 +360,7 @@ class _Auditing:
             marketer=marketer_risk(sizes, None),
             diversity=tuple(
                 one
-                if one.found is None or one.asked is None or one.model == "distinct-l"
+                if one.found is None or one.asked is None or one.by_rows
                 else replace(one, found=replace(one.found, value=one.asked))
                 for one in audit.diversity
             ),
@@ -503,14 +371,7 @@ class _Auditing:
         )
 
 
-def _sensitive_demands(request: Request) -> list[DiversityDemand]:
-    """The demands on sensitive columns; of one without any, the different values are counted."""
-    asked = {demand.column for demand in request.diversity}
-    plain = [name for name in request.sensitive if name not in asked]
-    return [*request.diversity, *(DiversityDemand(name, "distinct-l", {"l": 1}, is_asked=False) for name in plain)]
-
-
-def _like(table: Table, series: pl.Series) -> pl.Series:
+def _like(table: AuditedTable, series: pl.Series) -> pl.Series:
     """A column of the source with its values as the file has them: texts of numbers may be spelled in several ways."""
     if series.name not in table.schema:
         return series

@@ -21,7 +21,7 @@ import polars as pl
 from anonfit.auditing.axes import axis_of, placed_on_line
 from anonfit.auditing.coding import Coded, IntArray, is_text, join_codes, numbered
 from anonfit.auditing.labels import ValueSet, cell_count, leaf_interval
-from anonfit.auditing.meanings import Meaning, Settings, object_of, read_meaning, text_of
+from anonfit.auditing.meanings import LabelMeaning, Settings, object_of, read_meaning, text_of
 from anonfit.auditing.recoding import RegionNodes, read_nodes
 from anonfit.errors import DataError, ReleaseError, listed
 
@@ -329,7 +329,7 @@ def _whole(saved: SavedTree) -> bool:
     )
 
 
-def _tree(nodes: object, meanings: Mapping[str, Meaning]) -> ModelTree:
+def _tree(nodes: object, meanings: Mapping[str, LabelMeaning]) -> ModelTree:
     """The tree over the cells of its columns."""
     sizes = np.array([cell_count(meaning) for meaning in meanings.values()], np.int64)
     read = read_nodes(nodes, meanings)
@@ -358,7 +358,7 @@ def _ways(nodes: RegionNodes, node: int, children: Sequence[int], size: int) -> 
     return np.searchsorted(starts, np.arange(size), side="right").astype(np.int32)
 
 
-def _placer(meaning: Meaning) -> Callable[[pl.Series], IntArray]:
+def _placer(meaning: LabelMeaning) -> Callable[[pl.Series], IntArray]:
     """How raw values find the cells that the nodes count: missing is cell 0 of a column that has missing values."""
     shift = int(bool(meaning.missing))
     of_axis = _names(meaning) if meaning.type == "nominal" else _line(meaning)
@@ -373,7 +373,7 @@ def _placer(meaning: Meaning) -> Callable[[pl.Series], IntArray]:
     return place
 
 
-def _names(meaning: Meaning) -> Callable[[pl.Series], IntArray]:
+def _names(meaning: LabelMeaning) -> Callable[[pl.Series], IntArray]:
     axis = axis_of(meaning, ())
 
     def place(series: pl.Series) -> IntArray:
@@ -383,7 +383,7 @@ def _names(meaning: Meaning) -> Callable[[pl.Series], IntArray]:
     return place
 
 
-def _line(meaning: Meaning) -> Callable[[pl.Series], IntArray]:
+def _line(meaning: LabelMeaning) -> Callable[[pl.Series], IntArray]:
     """Of ordered columns: what is between two cuts, a word, or a leaf of a taxonomy over values."""
     if meaning.tree is not None:
         return _leaves(meaning)
@@ -398,7 +398,7 @@ def _line(meaning: Meaning) -> Callable[[pl.Series], IntArray]:
     return place
 
 
-def _leaves(meaning: Meaning) -> Callable[[pl.Series], IntArray]:
+def _leaves(meaning: LabelMeaning) -> Callable[[pl.Series], IntArray]:
     assert meaning.tree is not None
     intervals = [leaf_interval(leaf, meaning) for leaf in meaning.tree.leaves]
     sets = [ValueSet(intervals=() if one is None else (one,)) for one in intervals]

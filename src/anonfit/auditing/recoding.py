@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from anonfit.auditing.coding import IntArray
 from anonfit.auditing.labels import Run, cell_count, cut_count, joined
-from anonfit.auditing.meanings import Meaning, Settings, read_meaning
+from anonfit.auditing.meanings import LabelMeaning, Settings, read_meaning
 from anonfit.errors import RecodingError
 
 __all__ = [
@@ -64,7 +64,7 @@ class RegionNodes:
     parent: IntArray  # of the nodes 1, 2, …
 
 
-def read_region_tree(nodes: object, meanings: Mapping[str, Meaning]) -> RegionTree:
+def read_region_tree(nodes: object, meanings: Mapping[str, LabelMeaning]) -> RegionTree:
     """The regions of a tree over the cells of these columns, given in the order in which the tree counts them."""
     sizes = np.array([cell_count(meaning) for meaning in meanings.values()], np.int64)
     tree = _lists_of(nodes, len(sizes))
@@ -76,7 +76,7 @@ def read_region_tree(nodes: object, meanings: Mapping[str, Meaning]) -> RegionTr
     return RegionTree(tuple(meanings), first, last, sets, fits)
 
 
-def _check_cuts(tree: RegionNodes, meanings: Mapping[str, Meaning]) -> None:
+def _check_cuts(tree: RegionNodes, meanings: Mapping[str, LabelMeaning]) -> None:
     """Every cut of a column parts two regions: one that does not would tell something else."""
     later, column = _starts(tree), tree.column[tree.parent]
     for place, meaning in enumerate(meanings.values()):
@@ -85,7 +85,7 @@ def _check_cuts(tree: RegionNodes, meanings: Mapping[str, Meaning]) -> None:
             raise _damaged(f"column '{meaning.name}' has cuts that part no regions")
 
 
-def read_nodes(nodes: object, meanings: Mapping[str, Meaning]) -> RegionNodes:
+def read_nodes(nodes: object, meanings: Mapping[str, LabelMeaning]) -> RegionNodes:
     """The lists of a tree that tiles the space of these columns; anything else is an error."""
     sizes = np.array([cell_count(meaning) for meaning in meanings.values()], np.int64)
     tree = _lists_of(nodes, len(sizes))
@@ -241,7 +241,7 @@ class RegionGrid:
     fits: bool  # False: some column has other cells than its list
 
 
-def read_region_grid(parts: object, meanings: Mapping[str, Meaning]) -> RegionGrid:
+def read_region_grid(parts: object, meanings: Mapping[str, LabelMeaning]) -> RegionGrid:
     """The parts of columns, given in the order in which the recoding has them."""
     if not isinstance(parts, Mapping) or list(parts) != list(meanings):
         raise _damaged_grid("they are not those of its columns, in their order")
@@ -281,7 +281,7 @@ _COLUMN = ("name", "type", "scale", "missing", "domain", "cuts", "order", "other
 class Recoded:
     """A recoding: its columns, in the order of the file, and its regions."""
 
-    meanings: Mapping[str, Meaning]
+    meanings: Mapping[str, LabelMeaning]
     tree: RegionTree | RegionGrid
 
 
@@ -302,9 +302,9 @@ def read_recoding(recoding: object, date_formats: Mapping[str, str | None]) -> R
     return Recoded(meanings, read_region_tree(found.entries.get("nodes"), meanings))
 
 
-def read_meanings(recoding: Settings, date_formats: Mapping[str, str | None]) -> dict[str, Meaning]:
+def read_meanings(recoding: Settings, date_formats: Mapping[str, str | None]) -> dict[str, LabelMeaning]:
     """What the labels of the columns mean."""
-    meanings: dict[str, Meaning] = {}
+    meanings: dict[str, LabelMeaning] = {}
     for column in recoding.parts("columns"):
         meaning = _meaning(column, date_formats)
         if meaning.name in meanings:
@@ -313,7 +313,7 @@ def read_meanings(recoding: Settings, date_formats: Mapping[str, str | None]) ->
     return meanings
 
 
-def _meaning(column: Settings, date_formats: Mapping[str, str | None]) -> Meaning:
+def _meaning(column: Settings, date_formats: Mapping[str, str | None]) -> LabelMeaning:
     """The meaning of one column."""
     name = column.get("name", str)
     column.known(_COLUMN).get("missing", bool)

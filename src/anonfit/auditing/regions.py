@@ -10,7 +10,7 @@ from decimal import Decimal
 import numpy as np
 
 from anonfit.auditing.axes import Axis, Cells, axis_of, distinct_texts
-from anonfit.auditing.boxes import Boxes, box_space, locate_rows
+from anonfit.auditing.boxes import LabelBoxes, box_space, locate_rows
 from anonfit.auditing.coding import Coded, IntArray, join_codes
 from anonfit.auditing.labels import (
     Interval,
@@ -23,7 +23,7 @@ from anonfit.auditing.labels import (
     read_label,
     speller,
 )
-from anonfit.auditing.meanings import Meaning, moment, number
+from anonfit.auditing.meanings import LabelMeaning, moment, number
 from anonfit.auditing.recoding import RegionGrid, RegionTree
 from anonfit.auditing.result import LabelCheck
 from anonfit.auditing.rows import Released
@@ -49,7 +49,7 @@ def parts_of(tree: RegionTree | RegionGrid, name: str) -> tuple[list[Part], IntA
     return [tuple(joined((cell, cell) for cell in some)) for some in cells], of_region.reshape(-1)
 
 
-def ends_of(low: int, high: int, meaning: Meaning) -> tuple[Decimal | None, Decimal | None]:
+def ends_of(low: int, high: int, meaning: LabelMeaning) -> tuple[Decimal | None, Decimal | None]:
     """The ends of a run of cells between cuts."""
     cuts = sorted(meaning.cuts or ())
     return (
@@ -58,7 +58,7 @@ def ends_of(low: int, high: int, meaning: Meaning) -> tuple[Decimal | None, Deci
     )
 
 
-def value_set(part: Part, meaning: Meaning) -> ValueSet:
+def value_set(part: Part, meaning: LabelMeaning) -> ValueSet:
     """The values of some cells of a recoding."""
     shift = int(bool(meaning.missing))
     missing = shift == 1 and part[0][0] == 0
@@ -79,7 +79,7 @@ def _known(found: Iterable[Interval | None]) -> tuple[Interval, ...]:
     return tuple(one for one in found if one is not None)
 
 
-def _interval(low: int, high: int, meaning: Meaning) -> Interval:
+def _interval(low: int, high: int, meaning: LabelMeaning) -> Interval:
     first, last = ends_of(low, high, meaning)
     return Interval(first, last, closed=high == len(meaning.cuts or ()) and last is not None)
 
@@ -91,7 +91,7 @@ class RegionSpace:
     axes: tuple[Axis, ...]
     sets: tuple[list[ValueSet], ...]  # (column, part)
     parts: IntArray  # (region, column) of a tree
-    boxes: Boxes | None  # None: of a grid, where every combination of parts is a region
+    boxes: LabelBoxes | None  # None: of a grid, where every combination of parts is a region
     tables: tuple[IntArray, ...]  # (column, cell) the part, of a grid
 
     def parts_at(self, cells: list[Cells], rows: int) -> IntArray:
@@ -104,7 +104,7 @@ class RegionSpace:
 
 
 def region_space(
-    meanings: Mapping[str, Meaning],
+    meanings: Mapping[str, LabelMeaning],
     tree: RegionTree | RegionGrid,
     told: Mapping[str, Iterable[ValueSet]] | None = None,
 ) -> RegionSpace:
@@ -136,7 +136,7 @@ _DAY = 86400
 
 
 @dataclass(frozen=True, slots=True)
-class _Column:
+class _RegionColumn:
     """A column of regions: the values of its parts, the part of every region, and the value of every part and group
     (-1: one that no region has).
     """
@@ -150,8 +150,8 @@ class _Column:
 
 
 def read_representatives(
-    released: Released, meanings: Mapping[str, Meaning], tree: RegionTree | RegionGrid
-) -> tuple[LabelCheck, Boxes | None]:
+    released: Released, meanings: Mapping[str, LabelMeaning], tree: RegionTree | RegionGrid
+) -> tuple[LabelCheck, LabelBoxes | None]:
     """Whether every released value follows from a region, and all of a group from one; and the regions as boxes, each
     in the group that has its representatives.
     """
@@ -183,7 +183,7 @@ def read_representatives(
     return LabelCheck(unreadable, {}, overlapping=0, no_region=strange), boxes
 
 
-def _column(released: Released, meaning: Meaning, found: tuple[list[Part], IntArray]) -> _Column:
+def _column(released: Released, meaning: LabelMeaning, found: tuple[list[Part], IntArray]) -> _RegionColumn:
     """A column of regions beside the released values of it."""
     parts, part_of_region = found
     keys = [_key(part, meaning) for part in parts]
@@ -191,7 +191,7 @@ def _column(released: Released, meaning: Meaning, found: tuple[list[Part], IntAr
     codes, texts = distinct_texts(released.heads[released.columns[meaning.name][0]])
     numbers = np.array([number_of.get(_read(text, meaning), -1) for text in (None, *texts)], np.int64)
     used = numbers[np.unique(codes)]
-    return _Column(
+    return _RegionColumn(
         [value_set(part, meaning) for part in parts],
         part_of_region,
         np.array([number_of[key] for key in keys], np.int64),
@@ -201,7 +201,7 @@ def _column(released: Released, meaning: Meaning, found: tuple[list[Part], IntAr
     )
 
 
-def _by_value(column: _Column) -> list[ValueSet]:
+def _by_value(column: _RegionColumn) -> list[ValueSet]:
     """The values of all parts that have the same representative."""
     found = [ValueSet() for _ in range(column.values)]
     for place, one in zip(column.value_of_part.tolist(), column.sets, strict=True):
@@ -230,11 +230,11 @@ def _group_of(regions: IntArray, groups: IntArray, bounds: Iterable[int]) -> Int
     return found
 
 
-def _keeps_labels(meaning: Meaning) -> bool:
+def _keeps_labels(meaning: LabelMeaning) -> bool:
     return meaning.type == "nominal" or meaning.tree is not None
 
 
-def _read(text: str | None, meaning: Meaning) -> Hashable:
+def _read(text: str | None, meaning: LabelMeaning) -> Hashable:
     """A released value as keys are compared; a text that is none equals no key."""
     if _keeps_labels(meaning):
         label = None if text is None else read_label(text, meaning)
@@ -248,7 +248,7 @@ def _read(text: str | None, meaning: Meaning) -> Hashable:
     return "none" if found is None else float(found) if meaning.type != "date" else found
 
 
-def _key(part: Part, meaning: Meaning) -> Hashable:
+def _key(part: Part, meaning: LabelMeaning) -> Hashable:
     """What is released of a part: its cells where labels are kept, else its representative, None where it is empty."""
     if _keeps_labels(meaning):
         return part
@@ -270,7 +270,7 @@ def _middle(low: float, high: float) -> float:
     return half if low <= half < high else low
 
 
-def _middle_moment(low: Decimal, high: Decimal, meaning: Meaning) -> Decimal:
+def _middle_moment(low: Decimal, high: Decimal, meaning: LabelMeaning) -> Decimal:
     """The middle of two moments: of dates, the day it is in; of times, to the microsecond."""
     if meaning.scale != "time":
         return low + (high - low) // (2 * _DAY) * _DAY

@@ -13,7 +13,7 @@ from anonfit.auditing.api import audit, read_other
 from anonfit.auditing.file_bytes import check_bytes
 from anonfit.auditing.findings import k_finding, suppression
 from anonfit.auditing.folder import RAW_ROLES, Folder, Promise, check_files, open_folder, read_promise
-from anonfit.auditing.meanings import Meaning, Settings
+from anonfit.auditing.meanings import LabelMeaning, Settings
 from anonfit.auditing.measuring import audit_request
 from anonfit.auditing.reading import is_text_file, open_table
 from anonfit.auditing.recoding import Recoded, read_meanings, read_recoding
@@ -286,7 +286,7 @@ def other_release(folder: Path) -> OtherRelease:
     return OtherRelease(opened.data, promise.having("quasi-identifier"), meanings, left_out, tree)
 
 
-def _meanings(promise: Promise, recoded: Recoded) -> dict[str, Meaning]:
+def _meanings(promise: Promise, recoded: Recoded) -> dict[str, LabelMeaning]:
     """The meaning of every quasi-identifier."""
     for name in promise.having("quasi-identifier"):
         if name not in recoded.meanings:
@@ -294,7 +294,7 @@ def _meanings(promise: Promise, recoded: Recoded) -> dict[str, Meaning]:
     return {name: recoded.meanings[name] for name in promise.having("quasi-identifier")}
 
 
-def _keeps_labels(meaning: Meaning) -> bool:
+def _keeps_labels(meaning: LabelMeaning) -> bool:
     """Whether a column has labels where others have bounds or representatives."""
     return meaning.type == "nominal" or meaning.tree is not None
 
@@ -332,7 +332,7 @@ def _stated(
     return found
 
 
-def _roles(promise: Promise, meanings: Mapping[str, Meaning]) -> list[Finding]:
+def _roles(promise: Promise, meanings: Mapping[str, LabelMeaning]) -> list[Finding]:
     """The columns of the recoding are those that the spec calls quasi-identifiers."""
     asked, found = list(meanings), list(promise.having("quasi-identifier"))
     same = set(asked) == set(found)

@@ -12,12 +12,12 @@ import numpy.typing as npt
 import polars as pl
 
 from anonfit.auditing.axes import as_moments, axis_of, distinct_texts
-from anonfit.auditing.boxes import Boxes, box_space, overlapping_boxes
+from anonfit.auditing.boxes import LabelBoxes, box_space, overlapping_boxes
 from anonfit.auditing.coding import Coded, IntArray, join_codes
 from anonfit.auditing.groups import group_rows
 from anonfit.auditing.labels import Interval, Run, ValueSet, cell_count, cell_reader, read_bounds, read_label, speller
-from anonfit.auditing.meanings import Meaning
-from anonfit.auditing.reading import Table
+from anonfit.auditing.meanings import LabelMeaning
+from anonfit.auditing.reading import AuditedTable
 from anonfit.auditing.recoding import Bits, RegionGrid, RegionTree
 from anonfit.auditing.result import LabelCheck
 from anonfit.auditing.rows import Released
@@ -31,7 +31,7 @@ Regions = Literal["any", "domain", "observed"]
 class ColumnLabels:
     """The different labels of one quasi-identifier, what they mean (None: no label), and the label of every group."""
 
-    meaning: Meaning
+    meaning: LabelMeaning
     sets: list[ValueSet | None]
     of_group: IntArray
     empty: int | None  # the place in `sets` of an empty cell, which is no label; None: bounds may be empty
@@ -42,7 +42,7 @@ def label_texts(released: Released, name: str) -> list[str]:
     return distinct_texts(released.heads[released.columns[name][0]])[1]
 
 
-def read_column(released: Released, name: str, meaning: Meaning, regions: Regions | None) -> ColumnLabels:
+def read_column(released: Released, name: str, meaning: LabelMeaning, regions: Regions | None) -> ColumnLabels:
     """Read every different label of a quasi-identifier once; in a release (`regions` are given), one that is not
     written as labels are is none.
     """
@@ -64,7 +64,7 @@ def read_column(released: Released, name: str, meaning: Meaning, regions: Region
 
 
 def read_columns(
-    released: Released, meanings: Mapping[str, Meaning], regions: Regions | None = None
+    released: Released, meanings: Mapping[str, LabelMeaning], regions: Regions | None = None
 ) -> dict[str, ColumnLabels]:
     """The labels of every quasi-identifier that has a meaning."""
     return {name: read_column(released, name, meanings[name], regions) for name in released.columns if name in meanings}
@@ -72,7 +72,7 @@ def read_columns(
 
 def boxes_of(
     released: Released, columns: Mapping[str, ColumnLabels], *, without: npt.NDArray[np.bool_] | None = None
-) -> Boxes | None:
+) -> LabelBoxes | None:
     """The groups as boxes of the space of raw values, but for those `without` one; None if the labels of some
     quasi-identifier have no meaning.
     """
@@ -92,7 +92,7 @@ def boxes_of(
 
 def check_labels(
     columns: Mapping[str, ColumnLabels],
-    boxes: Boxes | None,
+    boxes: LabelBoxes | None,
     *,
     regions: Regions,
     tree: RegionTree | RegionGrid | None,
@@ -126,14 +126,14 @@ def _group_labels(columns: Mapping[str, ColumnLabels]) -> dict[str, GroupLabels]
     }
 
 
-def _allowed(found: ValueSet, meaning: Meaning, regions: Regions) -> bool:
+def _allowed(found: ValueSet, meaning: LabelMeaning, regions: Regions) -> bool:
     """Whether the ends of a label's intervals are cuts or ends of the domain."""
     if regions != "domain" or meaning.tree is not None or found.everything:
         return True
     return all(_allowed_interval(interval, meaning) for interval in found.intervals)
 
 
-def _allowed_interval(interval: Interval, meaning: Meaning) -> bool:
+def _allowed_interval(interval: Interval, meaning: LabelMeaning) -> bool:
     if meaning.type == "ordinal":
         return not interval.closed or interval.lower == interval.upper or interval.upper == len(meaning.order) - 1
     if meaning.cuts is None:
@@ -145,7 +145,7 @@ def _allowed_interval(interval: Interval, meaning: Meaning) -> bool:
     return lower and (interval.upper == high if interval.closed else interval.upper in meaning.cuts)
 
 
-GroupLabels = tuple[Meaning, Sequence[ValueSet | None], IntArray]
+GroupLabels = tuple[LabelMeaning, Sequence[ValueSet | None], IntArray]
 """A column's meaning, the sets of its different labels (None: no label), and the label of every group."""
 
 
@@ -216,7 +216,7 @@ def _parts_by_bits(runs: Sequence[list[Run] | None], regions: Bits, size: int) -
     return of_label, np.array([parts.get(bits.tobytes(), -1) for bits in regions], np.int64), len(parts)
 
 
-def guess_meanings(released: Released, source: Table) -> Mapping[str, Meaning]:
+def guess_meanings(released: Released, source: AuditedTable) -> Mapping[str, LabelMeaning]:
     """A meaning per quasi-identifier under which all its labels can be read; a column without one is left out."""
     found = {}
     for name, columns in released.columns.items():
@@ -224,7 +224,7 @@ def guess_meanings(released: Released, source: Table) -> Mapping[str, Meaning]:
             continue
         raw = source.frame([name]).to_series()
         if len(columns) > 1:
-            found[name] = Meaning(name, "date" if raw.dtype.is_temporal() else "continuous")
+            found[name] = LabelMeaning(name, "date" if raw.dtype.is_temporal() else "continuous")
             continue
         labels = label_texts(released, name)
         fitting = [meaning for meaning in _candidates(name, raw) if _fits(labels, meaning, raw)]
@@ -233,25 +233,25 @@ def guess_meanings(released: Released, source: Table) -> Mapping[str, Meaning]:
     return found
 
 
-def _candidates(name: str, raw: pl.Series) -> Sequence[Meaning]:
+def _candidates(name: str, raw: pl.Series) -> Sequence[LabelMeaning]:
     """What the raw values could be, the most telling first."""
-    nominal = Meaning(name, "nominal")
+    nominal = LabelMeaning(name, "nominal")
     if raw.dtype.is_temporal():
-        return Meaning(name, "date"), nominal
+        return LabelMeaning(name, "date"), nominal
     if raw.dtype.is_numeric():
-        return Meaning(name, "continuous"), nominal
+        return LabelMeaning(name, "continuous"), nominal
     if raw.dtype == pl.Boolean:
         return (nominal,)
     texts = raw.cast(pl.String)
     numbers = texts.cast(pl.Float64, strict=False)
     if numbers.null_count() == texts.null_count():
-        return Meaning(name, "continuous"), nominal
+        return LabelMeaning(name, "continuous"), nominal
     if as_moments(texts).null_count() == texts.null_count():
-        return Meaning(name, "date"), nominal
+        return LabelMeaning(name, "date"), nominal
     return (nominal,)
 
 
-def _fits(labels: Sequence[str], meaning: Meaning, raw: pl.Series) -> bool:
+def _fits(labels: Sequence[str], meaning: LabelMeaning, raw: pl.Series) -> bool:
     """Whether every label can be read and, of names, is made of raw values."""
     sets = [read_label(label, meaning) for label in labels]
     if meaning.type != "nominal":

@@ -19,7 +19,7 @@ from polars.selectors import by_name
 
 from anonfit.auditing.findings import met_by_source
 from anonfit.auditing.folder import RAW_ROLES, Folder, Promise
-from anonfit.auditing.meanings import Meaning, Settings, object_of, text_of
+from anonfit.auditing.meanings import LabelMeaning, Settings, object_of, text_of
 from anonfit.auditing.reading import open_table
 from anonfit.auditing.recoding import read_meanings
 from anonfit.auditing.report_shape import NOT_RECOUNTED, Known, has_shape, spelled
@@ -59,7 +59,7 @@ class ToldReport:
         return self.audit.public(self.promise.least)
 
     @cached_property
-    def meanings(self) -> dict[str, Meaning]:
+    def meanings(self) -> dict[str, LabelMeaning]:
         """What labels mean."""
         recoding = Settings(self.folder.recoding, "the recoding", RecodingError)
         return read_meanings(recoding, self.promise.date_formats)

@@ -13,8 +13,8 @@ from itertools import pairwise
 from numbers import Integral
 from typing import Any, Literal
 
-from anonfit.auditing.meanings import TYPES, Meaning, number
-from anonfit.auditing.models import MAX_CONFIDENCE, MODELS, Model
+from anonfit.auditing.meanings import TYPES, LabelMeaning, number
+from anonfit.auditing.models import MAX_CONFIDENCE, MODELS, DiversityModel
 from anonfit.auditing.recoding import RegionGrid, RegionTree
 from anonfit.auditing.released import Regions
 from anonfit.auditing.result import Finding
@@ -90,7 +90,7 @@ class OtherRelease:
 
     data: object
     quasi_identifiers: tuple[str, ...]
-    meanings: Mapping[str, Meaning] | None  # None: guessed from the source
+    meanings: Mapping[str, LabelMeaning] | None  # None: guessed from the source
     left_out: Mapping[str, Any] = field(default_factory=dict)  # as of `Request`
     tree: RegionTree | RegionGrid | None = None  # that its representatives follow from; None: it has labels
 
@@ -114,7 +114,7 @@ class Request:
     entity: str | None = None
     entities_lost: bool = False  # persons are entities, but nothing says which rows are whose
     count: str | None = None
-    meanings: Mapping[str, Meaning] | None = None  # None: guessed from the source, if there is one
+    meanings: Mapping[str, LabelMeaning] | None = None  # None: guessed from the source, if there is one
     sets: tuple[SetDemand, ...] = ()
     diversity: tuple[DiversityDemand, ...] = ()  # on sensitive columns
     targets: tuple[DiversityDemand, ...] = ()  # on targets
@@ -229,7 +229,6 @@ def column_sets(given: Sequence[object], k: int | None) -> tuple[SetDemand, ...]
 
 _WORDS = {"type": TYPES, "distance": ("equal", "ordered", "hierarchical")}
 _READING = ("type", "order", "date_format", "taxonomy")
-_CHOICES = {"t-closeness": ("distance",), "beta-likeness": ("enhanced",)}  # beside the numbers of a model
 _TARGET = ("column", "classes", "equal_width", "type", "weight", "scale")
 
 
@@ -244,7 +243,7 @@ class DiversityDemand:
     is_asked: bool = True  # False: it is only measured
 
     @property
-    def measure(self) -> Model:
+    def measure(self) -> DiversityModel:
         """How it is measured."""
         return MAX_CONFIDENCE if self.model == "max_confidence" else MODELS[self.model]
 
@@ -263,7 +262,8 @@ class DiversityDemand:
 
 def demand_settings(model: str) -> tuple[str, ...]:
     """The settings that a demand of a model may have."""
-    return ("column", "model", *MODELS[model].parameters, *_CHOICES.get(model, ()), *_READING)
+    found = MODELS[model]
+    return ("column", "model", *found.parameters, *found.words, *found.flags, *_READING)
 
 
 def read_demand(entry: Mapping[str, Any]) -> DiversityDemand:
@@ -279,10 +279,10 @@ def read_demand(entry: Mapping[str, Any]) -> DiversityDemand:
         if not parameter.holds(entry.get(key)):
             faults.append(f"needs '{key}', {parameter}.")
     parameters = {key: entry.get(key) for key in MODELS[name].parameters}
-    if "enhanced" in valid:
-        parameters["enhanced"] = entry.get("enhanced", False)
-        if not isinstance(parameters["enhanced"], bool):
-            faults.append("has an 'enhanced' that is not true or false.")
+    for key in MODELS[name].flags:
+        parameters[key] = entry.get(key, False)
+        if not isinstance(parameters[key], bool):
+            faults.append(f"has an '{key}' that is not true or false.")
     faults += _reading_faults(entry)
     if faults:
         raise SpecError([f"The demand '{name}' on column '{column}' {fault}" for fault in faults])

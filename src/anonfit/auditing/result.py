@@ -22,8 +22,8 @@ __all__ = [
     "WITHHELD",
     "Audit",
     "Bin",
+    "CountedFigure",
     "Diversity",
-    "Figure",
     "Finding",
     "FrequentLabels",
     "GroupSizes",
@@ -58,7 +58,7 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class CountedFigure:
     """A number computed on some persons; `rest` persons are told apart from them by it."""
 
     value: float
@@ -75,7 +75,7 @@ def plain(value: Any, k: int = 0) -> Any:
     """A tree of dataclasses as JSON-ready values; with k, every figure about fewer than k persons is a text instead."""
     if isinstance(value, Share):
         return _plain_share(value, k)
-    if isinstance(value, Figure):
+    if isinstance(value, CountedFigure):
         return f"fewer than {k}" if few(value.persons, k) or few(value.rest, k) else plain(value.value)
     if is_dataclass(value) and not isinstance(value, type):
         return {
@@ -219,7 +219,7 @@ class Bin:
 
     low: int
     high: int | None
-    groups: Figure
+    groups: CountedFigure
     persons: Share
 
 
@@ -234,7 +234,7 @@ class GroupSizes:
     upper_quartile: int | None = field(metadata=PERSONS)
     largest: int | None = field(metadata=PERSONS)
     mean: float | None
-    groups_below_k: Figure | None  # None: no k was asked
+    groups_below_k: CountedFigure | None  # None: no k was asked
     persons_below_k: Share | None
     histogram: tuple[Bin, ...]
     of_size: Mapping[int, int] = field(default_factory=dict, repr=False, metadata=APART)  # how many groups there are
@@ -255,11 +255,12 @@ class Diversity:
 
     column: str
     model: str
-    found: Figure | None  # None: it could not be measured
+    found: CountedFigure | None  # None: it could not be measured
     asked: float | None  # None: it was only measured
     met: bool | None  # of all groups; None: nothing was asked, or it could not be checked
     sentence: str
     settings: dict[str, Any]  # of the demand, beside what was asked
+    by_rows: bool = field(default=False, metadata=APART)  # the same whether rows or persons are counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,8 +278,8 @@ class ThresholdShare:
 class ProsecutorRisk:
     """The attacker knows that a person is in the file."""
 
-    highest: Figure
-    average: Figure
+    highest: CountedFigure
+    average: CountedFigure
     above: tuple[ThresholdShare, ...]
 
 
@@ -287,8 +288,8 @@ class JournalistRisk:
     """The attacker knows that a person is in the population the file was drawn from; `basis` says how that is known."""
 
     basis: str
-    highest: Figure
-    average: Figure
+    highest: CountedFigure
+    average: CountedFigure
     above: tuple[ThresholdShare, ...]
     larger_than_population: int  # groups with more persons than the population has there
 
@@ -311,7 +312,7 @@ class RawColumn:
     certain: Share  # all members of the group have the same value
     likely: Share  # 90 % of the members have the same value
     smallest: int | None = field(metadata=PERSONS)  # of the groups of the quasi-identifiers and this column together
-    distinct: Figure  # different values per row
+    distinct: CountedFigure  # different values per row
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,7 +332,7 @@ class SourceCheck:
     by_labels: bool  # False: some labels have no meaning, so raw columns are compared over the whole file
     compared: tuple[str, ...]
     not_in_source: tuple[str, ...]
-    rows: Figure
+    rows: CountedFigure
     unmatched: Share  # released rows that no source row explains
     absent: Share  # source rows that are not released
     absent_inside: Share  # of these, rows inside the label of a released group
@@ -349,7 +350,7 @@ class JointCells:
 
     cells: int
     smallest: int | None = field(metadata=PERSONS)
-    cells_below_k: Figure | None
+    cells_below_k: CountedFigure | None
     persons_below_k: Share | None
 
 
@@ -367,7 +368,7 @@ class Audit:
     diversity: tuple[Diversity, ...]
     prosecutor: ProsecutorRisk
     journalist: JournalistRisk | None
-    marketer: Figure
+    marketer: CountedFigure
     raw_columns: tuple[RawColumn, ...]
     labels: LabelCheck | None
     source: SourceCheck | None

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from anonfit.auditing.boxes import Boxes, locate_source
+from anonfit.auditing.boxes import LabelBoxes, locate_source
 from anonfit.auditing.coding import Coded, IntArray, join_codes, numbered
-from anonfit.auditing.groups import Persons, group_rows, persons_in_groups, share_of
-from anonfit.auditing.reading import Table, open_table, require_columns
+from anonfit.auditing.groups import RowPersons, group_rows, persons_in_groups, share_of
+from anonfit.auditing.reading import AuditedTable, open_table, require_columns
 from anonfit.auditing.regions import read_representatives
 from anonfit.auditing.released import boxes_of, guess_meanings, read_columns
 from anonfit.auditing.request import OtherRelease, Request, Threshold
-from anonfit.auditing.result import Figure, JointCells, JournalistRisk, ProsecutorRisk, Share, ThresholdShare
+from anonfit.auditing.result import CountedFigure, JointCells, JournalistRisk, ProsecutorRisk, Share, ThresholdShare
 from anonfit.auditing.rows import Released, open_released
 from anonfit.errors import DataError
 
@@ -27,8 +27,8 @@ def prosecutor_risk(sizes: IntArray, thresholds: Sequence[Threshold]) -> Prosecu
     """1 / size of a person's group: highest, average over persons (= groups / persons), and shares above thresholds."""
     persons = int(sizes.sum())
     smallest = int(sizes.min(initial=persons)) if persons else 0
-    highest = Figure(1 / smallest if smallest else float(bool(len(sizes))), smallest)
-    average = Figure(len(sizes) / persons if persons else 0.0, persons)
+    highest = CountedFigure(1 / smallest if smallest else float(bool(len(sizes))), smallest)
+    average = CountedFigure(len(sizes) / persons if persons else 0.0, persons)
     return ProsecutorRisk(highest, average, _above(sizes, sizes, thresholds))
 
 
@@ -42,18 +42,18 @@ def journalist_risk(
     average = max(len(sizes) / float(inside.sum()), _matched(sizes, inside)) if persons else 0.0
     return JournalistRisk(
         basis,
-        Figure(1 / smallest if smallest else 0.0, int(smallest)),
-        Figure(average, persons),
+        CountedFigure(1 / smallest if smallest else 0.0, int(smallest)),
+        CountedFigure(average, persons),
         _above(inside, sizes, thresholds),
         int(np.count_nonzero(population < sizes)),
     )
 
 
-def marketer_risk(sizes: IntArray, population: IntArray | None) -> Figure:
+def marketer_risk(sizes: IntArray, population: IntArray | None) -> CountedFigure:
     """The share of persons an attacker gets right who guesses every person within the group."""
     persons = int(sizes.sum())
     inside = sizes if population is None else np.maximum(population, sizes)
-    return Figure(_matched(sizes, inside), persons)
+    return CountedFigure(_matched(sizes, inside), persons)
 
 
 def _matched(sizes: IntArray, population: IntArray) -> float:
@@ -76,7 +76,7 @@ def _above(hidden_in: IntArray, persons: IntArray, thresholds: Sequence[Threshol
     )
 
 
-def population_sizes(released: Released, population: Table, *, boxes: Boxes | None) -> tuple[IntArray, str]:
+def population_sizes(released: Released, population: AuditedTable, *, boxes: LabelBoxes | None) -> tuple[IntArray, str]:
     """Persons of the population per group, and in words how they were found."""
     names = list(released.heads.columns)
     if all(name in population.schema for name in names):
@@ -90,7 +90,7 @@ def population_sizes(released: Released, population: Table, *, boxes: Boxes | No
     return np.bincount(found[found >= 0], minlength=released.groups), "a population of raw rows"
 
 
-def _equal_labels(released: Released, population: Table) -> IntArray:
+def _equal_labels(released: Released, population: AuditedTable) -> IntArray:
     """Rows of the population with the very labels of each group."""
     names = list(released.heads.columns)
     texts = [frame.cast(pl.String).cast(pl.Categorical) for frame in (released.heads, population.frame(names))]
@@ -103,7 +103,7 @@ def _equal_labels(released: Released, population: Table) -> IntArray:
     return found
 
 
-def joint_cells(here: IntArray, there: IntArray, *, persons: Persons, k: int | None) -> JointCells:
+def joint_cells(here: IntArray, there: IntArray, *, persons: RowPersons, k: int | None) -> JointCells:
     """Count the persons of the source in every cell; rows that one of the releases does not hold are in no cell.
 
     `here` and `there` are the groups of every source row in the two releases, -1 for none.
@@ -113,16 +113,17 @@ def joint_cells(here: IntArray, there: IntArray, *, persons: Persons, k: int | N
     cells, first = numbered(join_codes(sides, int(np.count_nonzero(both)))[0])
     sizes = persons_in_groups(persons.only(both), cells - 1, len(first))
     below = None if k is None else share_of(sizes, sizes < k)
+    small = 0 if k is None else int(np.count_nonzero(sizes < k))
     return JointCells(
         cells=len(sizes),
         smallest=int(sizes.min()) if len(sizes) else None,
-        cells_below_k=None if below is None or k is None else Figure(int(np.count_nonzero(sizes < k)), below.persons),
+        cells_below_k=None if below is None else CountedFigure(small, below.persons),
         persons_below_k=below,
     )
 
 
 def journalist_figures(
-    released: Released, request: Request, *, sizes: IntArray, boxes: Boxes | None
+    released: Released, request: Request, *, sizes: IntArray, boxes: LabelBoxes | None
 ) -> tuple[JournalistRisk | None, IntArray | None]:
     """The risk of an attacker who knows the population, and the persons of the population per group."""
     if request.population is None:
@@ -132,7 +133,7 @@ def journalist_figures(
     return journalist_risk(sizes, counted, basis=basis, thresholds=request.thresholds), counted
 
 
-def locate_in_other(other: OtherRelease, source: Table, *, missing: Sequence[str]) -> IntArray:
+def locate_in_other(other: OtherRelease, source: AuditedTable, *, missing: Sequence[str]) -> IntArray:
     """The group of every row of the source in a second release."""
     table = open_table(other.data, missing=missing, label="the other release")
     released = open_released(table, other.quasi_identifiers)

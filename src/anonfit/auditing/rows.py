@@ -16,7 +16,7 @@ from polars.exceptions import PolarsError
 
 from anonfit.auditing.coding import IntArray, as_numbers, coded_in_order, dictionary
 from anonfit.auditing.groups import group_rows
-from anonfit.auditing.reading import Table, reading_options, require_columns, unreadable
+from anonfit.auditing.reading import AuditedTable, reading_options, require_columns, unreadable
 
 __all__ = ["Released", "RowOrder", "batches_of", "open_released"]
 
@@ -24,7 +24,7 @@ BoolArray = npt.NDArray[np.bool_]
 Ordered = npt.NDArray[Any] | pl.Series
 
 
-def batches_of(table: Table, names: Sequence[str], rows_at_once: int | None) -> Iterator[Table]:
+def batches_of(table: AuditedTable, names: Sequence[str], rows_at_once: int | None) -> Iterator[AuditedTable]:
     """Some columns of a table, so many rows at a time, in file order; no rows at all are one batch, and so is all of a
     table of which nothing is said (None).
     """
@@ -47,7 +47,7 @@ def batches_of(table: Table, names: Sequence[str], rows_at_once: int | None) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class Runs:
+class GroupRuns:
     """The group of every row as runs of rows in one group, in file order; neighbours are never in one group."""
 
     group: IntArray  # (run)
@@ -74,11 +74,11 @@ class Runs:
 class Released:
     """A table, its quasi-identifiers with the columns that hold them, its groups, and one row of each group."""
 
-    table: Table
+    table: AuditedTable
     columns: Mapping[str, tuple[str, ...]]  # quasi-identifier -> columns of the file
     groups: int
     heads: pl.DataFrame  # (group) the quasi-identifiers' columns
-    runs: Runs
+    runs: GroupRuns
     rows_at_once: int | None  # None: the table is one batch
 
     @property
@@ -115,7 +115,7 @@ class Released:
         stars = pl.all_horizontal(pl.all().cast(pl.String).eq_missing("*"))
         return self.heads.select(stars).to_series().to_numpy()
 
-    def batches(self) -> Iterator[tuple[Table, IntArray]]:
+    def batches(self) -> Iterator[tuple[AuditedTable, IntArray]]:
         """The raw columns of the file, and the group of every row."""
         if self.is_whole:
             yield self.table, self.of_row
@@ -127,7 +127,7 @@ class Released:
             begin = end
 
 
-def physical_columns(table: Table, name: str) -> tuple[str, ...]:
+def physical_columns(table: AuditedTable, name: str) -> tuple[str, ...]:
     """The columns of a file that hold a quasi-identifier: itself, or its bounds."""
     if name not in table.schema and f"{name}_lower" in table.schema and f"{name}_upper" in table.schema:
         return tuple(f"{name}_{end}" for end in ("lower", "upper", "missing") if f"{name}_{end}" in table.schema)
@@ -135,7 +135,7 @@ def physical_columns(table: Table, name: str) -> tuple[str, ...]:
     return (name,)
 
 
-def open_released(table: Table, quasi_identifiers: Sequence[str], rows_at_once: int | None = None) -> Released:
+def open_released(table: AuditedTable, quasi_identifiers: Sequence[str], rows_at_once: int | None = None) -> Released:
     """Read the quasi-identifiers of a table and group its rows; groups are numbered as they appear."""
     columns = {name: physical_columns(table, name) for name in quasi_identifiers}
     names = [column for held in columns.values() for column in held]
@@ -155,12 +155,12 @@ def open_released(table: Table, quasi_identifiers: Sequence[str], rows_at_once: 
         rows, seen_heads = rows + height, seen_heads + grouping.count
     group, edges = np.concatenate(places), np.append(np.concatenate(begins), rows)
     if len(heads) == 1:
-        return Released(table, columns, seen_heads, heads[0], Runs(group, edges[1:]), rows_at_once)
+        return Released(table, columns, seen_heads, heads[0], GroupRuns(group, edges[1:]), rows_at_once)
     every = pl.concat(heads) if heads else table.frame(names)
     merged = group_rows(every, len(every))
     group = merged.of_row[group]
     last = np.append(group[1:] != group[:-1], True)[: len(group)]
-    runs = Runs(group[last], edges[1:][last])
+    runs = GroupRuns(group[last], edges[1:][last])
     return Released(table, columns, merged.count, every[merged.first], runs, rows_at_once)
 
 
@@ -181,7 +181,7 @@ class RowOrder:
         self.last_group = -1
         self._heads_are_sorted: bool | None = None
 
-    def add(self, batch: Table, groups: IntArray) -> None:
+    def add(self, batch: AuditedTable, groups: IntArray) -> None:
         """The next rows, and their groups."""
         if not self.is_sorted or not len(groups) or not self.released.raw:
             return

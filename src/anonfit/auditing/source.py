@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import polars as pl
 
-from anonfit.auditing.boxes import Boxes, Located, locate_source
+from anonfit.auditing.boxes import LabelBoxes, Located, locate_source
 from anonfit.auditing.coding import Hashes, IntArray
 from anonfit.auditing.groups import BoolArray
 from anonfit.auditing.hashing import (
     Align,
-    Shards,
-    Side,
+    ComparedColumn,
+    HashShards,
     add_hashes,
     aligned,
     aligned_texts,
@@ -29,13 +29,13 @@ from anonfit.auditing.hashing import (
     plain_values,
     side_of,
 )
-from anonfit.auditing.observed import Judged, Seen, withholding_of
-from anonfit.auditing.reading import Table
+from anonfit.auditing.observed import ReleasedRegions, Seen, withholding_of
+from anonfit.auditing.reading import AuditedTable
 from anonfit.auditing.request import Request
-from anonfit.auditing.result import Figure, Share, SourceCheck
+from anonfit.auditing.result import CountedFigure, Share, SourceCheck
 from anonfit.auditing.rows import Released, batches_of
 
-__all__ = ["Hashers", "SourceRows", "Tally", "compare_rows"]
+__all__ = ["Hashers", "KeyTally", "SourceRows", "compare_rows"]
 
 _GROUP = np.uint64(0xD6E8FEB86659FD93)
 _SEED = 0x3C6EF372
@@ -45,7 +45,7 @@ _SEED = 0x3C6EF372
 
 
 @dataclass(slots=True)
-class Place:
+class SourcePlaces:
     """Where the raw rows lie."""
 
     rows: int = 0
@@ -60,14 +60,14 @@ class Place:
 class SourceRows:
     """The source, read as the released table is, and the group of every row."""
 
-    table: Table
+    table: AuditedTable
     request: Request
     names: tuple[str, ...]  # quasi-identifiers
     rows_at_once: int | None  # None: the table is one batch
-    boxes: Boxes | None = None
+    boxes: LabelBoxes | None = None
     seen: Seen | None = None  # takes in what the rows of groups have, at the first reading
-    judged: Judged | None = None
-    place: Place = field(default_factory=Place)
+    judged: ReleasedRegions | None = None
+    place: SourcePlaces = field(default_factory=SourcePlaces)
     located: Located | None = None  # of a table that is one batch
 
     @property
@@ -75,9 +75,9 @@ class SourceRows:
         """Whether the table is one batch."""
         return self.rows_at_once is None
 
-    def batches(self) -> Iterator[tuple[Table, IntArray]]:
+    def batches(self) -> Iterator[tuple[AuditedTable, IntArray]]:
         """The source, and the group of every row (-1: none); without labels that can be read all are in one."""
-        self.place = place = Place()
+        self.place = place = SourcePlaces()
         for batch in batches_of(self.table, self.table.names, self.rows_at_once):
             rows = batch.height()
             place.rows += rows
@@ -92,7 +92,7 @@ class SourceRows:
                 place.several += int(np.count_nonzero(located.found.others))
             yield (batch if self.is_whole else batch.shortened()), groups
 
-    def _locate(self, batch: Table, boxes: Boxes) -> Located:
+    def _locate(self, batch: AuditedTable, boxes: LabelBoxes) -> Located:
         """The groups of a batch; those that had to be withheld are in none, once that is known."""
         if self.located is None:
             located = locate_source(boxes, batch, quasi_identifiers=self.names, **self.request.left_out)
@@ -105,7 +105,7 @@ class SourceRows:
             located.found.group[~self.judged.mask(batch, self.request)] = -1
         return located
 
-    def locate(self, boxes: Boxes | None, seen: Seen | None) -> None:
+    def locate(self, boxes: LabelBoxes | None, seen: Seen | None) -> None:
         """Take the boxes of the released groups, and find in them the rows of a table that is one batch."""
         self.boxes, self.seen = boxes, seen
         if self.is_whole:
@@ -145,7 +145,7 @@ class _Lookup:
     keys: Hashes  # (value) rising
     values: pl.Series  # (value)
 
-    def side(self, column: Side) -> Side:
+    def side(self, column: ComparedColumn) -> ComparedColumn:
         """A column with its values replaced; missing ones are among those that are known."""
         places = np.searchsorted(self.keys, column.values.hash(seed=_SEED).to_numpy())
         return replace(column, values=self.values.gather(places))
@@ -155,11 +155,11 @@ class _Lookup:
 class Hashers:
     """How rows of the file and of the source are hashed, so that equal raw values have equal hashes."""
 
-    file: Callable[[Table], Hashes]
-    source: Callable[[Table], Hashes]
+    file: Callable[[AuditedTable], Hashes]
+    source: Callable[[AuditedTable], Hashes]
 
     @classmethod
-    def of(cls, released: Released, source: Table, *, align: Align = aligned) -> Hashers:
+    def of(cls, released: Released, source: AuditedTable, *, align: Align = aligned) -> Hashers:
         """Values of types that differ, and texts of numbers, are made alike: in two whole tables row by row, else once
         for each different value.
         """
@@ -181,7 +181,7 @@ class Hashers:
         return cls(lambda batch: _hashes(batch, names, file), lambda batch: _hashes(batch, names, raw))
 
 
-def _hashes(batch: Table, names: Sequence[str], lookups: dict[str, _Lookup]) -> Hashes:
+def _hashes(batch: AuditedTable, names: Sequence[str], lookups: dict[str, _Lookup]) -> Hashes:
     """A hash of the raw values of every row of a batch."""
     hashes = np.zeros(batch.height(), np.uint64)
     for place, series in enumerate(batch.frame(names).get_columns(), 1):
@@ -191,7 +191,7 @@ def _hashes(batch: Table, names: Sequence[str], lookups: dict[str, _Lookup]) -> 
     return hashes
 
 
-def _whole_hashes(one: Table, other: Table, names: Sequence[str], align: Align) -> tuple[Hashes, Hashes]:
+def _whole_hashes(one: AuditedTable, other: AuditedTable, names: Sequence[str], align: Align) -> tuple[Hashes, Hashes]:
     """The same of every row of both tables, read some columns at a time."""
     hashes = np.zeros(one.height(), np.uint64), np.zeros(other.height(), np.uint64)
     width = min(one.width, other.width)
@@ -207,7 +207,7 @@ def _whole_hashes(one: Table, other: Table, names: Sequence[str], align: Align) 
     return hashes
 
 
-def _different(table: Table, name: str) -> pl.Series:
+def _different(table: AuditedTable, name: str) -> pl.Series:
     """The different values of a column and a missing one."""
     values = replace(table, lazy=table.lazy.select(pl.col(name).unique())).frame([name]).to_series()
     if isinstance(values.dtype, (pl.Categorical, pl.Enum)):
@@ -218,12 +218,12 @@ def _different(table: Table, name: str) -> pl.Series:
 # --- multisets of rows --------------------------------------------------------------------------------------------
 
 
-class Tally:
+class KeyTally:
     """The number and the sum of the keys of rows, and, if they are to be compared one by one, the keys."""
 
     def __init__(self, *, keep: bool = False) -> None:
         self.rows = self.total = 0
-        self.keys = Shards() if keep else None
+        self.keys = HashShards() if keep else None
 
     def add(self, groups: IntArray, hashes: Hashes) -> None:
         """The next rows: their groups and the hashes of their values; those of no group (-1) are left out."""
@@ -234,11 +234,11 @@ class Tally:
             if self.keys is not None:
                 self.keys.add(keys)
 
-    def equals(self, other: Tally) -> bool:
+    def equals(self, other: KeyTally) -> bool:
         """Whether both are of equal multisets."""
         return (self.rows, self.total) == (other.rows, other.total)
 
-    def differences(self, other: Tally) -> tuple[int, int]:
+    def differences(self, other: KeyTally) -> tuple[int, int]:
         """How many members of each multiset the other has not; both were kept."""
         assert self.keys is not None
         assert other.keys is not None
@@ -263,9 +263,9 @@ class _Multisets:
     hashers: Hashers
     suppressed: BoolArray | None
 
-    def of_file(self, *, keep: bool = False) -> Tally:
+    def of_file(self, *, keep: bool = False) -> KeyTally:
         """The released rows; without labels that can be read all are in one group."""
-        tally = Tally(keep=keep)
+        tally = KeyTally(keep=keep)
         for batch, groups in self.released.batches():
             tally.add(self.source_like(groups), self.hashers.file(batch))
         return tally
@@ -274,9 +274,9 @@ class _Multisets:
         """The groups of released rows as those of raw rows are told."""
         return groups if self.source.boxes is not None else np.zeros_like(groups)
 
-    def of_source(self, *, keep: bool = False) -> Tally:
+    def of_source(self, *, keep: bool = False) -> KeyTally:
         """The raw rows."""
-        tally = Tally(keep=keep)
+        tally = KeyTally(keep=keep)
         for batch, groups in self.source.batches():
             hashes = self.hashers.source(batch)
             if self.suppressed is not None and self.source.boxes is not None:
@@ -287,7 +287,7 @@ class _Multisets:
 
 
 def compare_rows(
-    released: Released, source: SourceRows, hashers: Hashers, *, tally: Tally | None, suppressed: BoolArray | None
+    released: Released, source: SourceRows, hashers: Hashers, *, tally: KeyTally | None, suppressed: BoolArray | None
 ) -> SourceCheck:
     """Compare (group, raw values) of released and raw rows as multisets; raw values alone without labels. `tally` is
     that of the file, if it was read already.
@@ -310,7 +310,7 @@ def compare_rows(
         by_labels=source.boxes is not None,
         compared=tuple(name for name in released.raw if name in source.table.schema),
         not_in_source=tuple(name for name in released.raw if name not in source.table.schema),
-        rows=Figure(place.rows, place.rows, rest=absent),
+        rows=CountedFigure(place.rows, place.rows, rest=absent),
         unmatched=Share(unmatched, released.rows),
         absent=Share(absent, place.rows),
         absent_inside=Share(absent_inside, place.rows),

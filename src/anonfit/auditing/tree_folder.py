@@ -17,17 +17,17 @@ import polars as pl
 from anonfit.auditing.folder import Promise, check_makers, files_as_stated, json_of, read_promise
 from anonfit.auditing.groups import group_sizes
 from anonfit.auditing.labels import read_label
-from anonfit.auditing.meanings import Meaning, Settings, object_of, text_of
+from anonfit.auditing.meanings import LabelMeaning, Settings, object_of, text_of
 from anonfit.auditing.model_trees import MODEL, SavedTree, saved_tree_of
 from anonfit.auditing.reading import open_table, require_columns
 from anonfit.auditing.reports import Json, alike, as_recounted, entries
 from anonfit.auditing.request import THRESHOLDS
-from anonfit.auditing.result import PERSONS, Audit, Figure, Finding, Share, plain
+from anonfit.auditing.result import PERSONS, Audit, CountedFigure, Finding, Share, plain
 from anonfit.auditing.risk import prosecutor_risk
 from anonfit.errors import ReleaseError
 
 __all__ = [
-    "Exposure",
+    "ClassExposure",
     "OneTree",
     "RetellTree",
     "Span",
@@ -53,7 +53,7 @@ NOT_COUNTED = "Not checked: only the rows that the tree was taught with say it."
 
 
 @dataclass(frozen=True, slots=True)
-class Exposure:
+class ClassExposure:
     """The individuals whose class an attacker can tell with a confidence: so large a part of their span has it."""
 
     confidence: float
@@ -93,7 +93,7 @@ class TreeAudit:
     class_is_public: bool
     outcomes: int  # leaves, of all trees; of another model, the outcomes that were met
     spans: Audit
-    exposed: tuple[Exposure, ...]  # none where the class is public or not given
+    exposed: tuple[ClassExposure, ...]  # none where the class is public or not given
     trees: tuple[OneTree, ...]
     of_spans: tuple[Span, ...]  # of a single tree
 
@@ -255,7 +255,7 @@ def _intervals(saved: SavedTree, edges: list[float]) -> dict[int, Any]:
     """The classes of a tree by the place of their numbers between the edges."""
     found = {}
     for name in saved.classes:
-        read = read_label(str(name), Meaning(saved.target, "continuous"))
+        read = read_label(str(name), LabelMeaning(saved.target, "continuous"))
         if read is not None and read.intervals:
             lower = read.intervals[0].lower
             found[0 if lower is None else int(np.searchsorted(edges, float(lower), side="right"))] = name
@@ -362,7 +362,7 @@ def uncounted(folder: TreeFolder) -> TreeAudit:
         diversity=(),
         prosecutor=prosecutor_risk(nobody, THRESHOLDS),
         journalist=None,
-        marketer=Figure(0.0, 0),
+        marketer=CountedFigure(0.0, 0),
         raw_columns=(),
         labels=None,
         source=None,

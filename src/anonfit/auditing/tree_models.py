@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from anonfit.auditing.coding import Coded, IntArray, join_codes, numbered
-from anonfit.auditing.groups import Persons, group_rows, persons_in_groups
+from anonfit.auditing.groups import RowPersons, group_rows, persons_in_groups
 from anonfit.auditing.model_trees import (
     FittedTrees,
     ModelTree,
@@ -247,7 +247,7 @@ def spans_of(
     *,
     public: Sequence[str],
     target: str | None,
-    persons: Persons,
+    persons: RowPersons,
     domains: Mapping[str, Sequence[object]],
     limit: int,
     times: IntArray | None = None,
@@ -316,7 +316,7 @@ def _training_rows(tree: ModelTree, frame: pl.DataFrame, rows: IntArray, times: 
 
 
 def _of_saved(
-    saved: SavedTree, frame: pl.DataFrame, public: Sequence[str], target: str | None, persons: Persons
+    saved: SavedTree, frame: pl.DataFrame, public: Sequence[str], target: str | None, persons: RowPersons
 ) -> ModelSpans:
     of_row, leaves = spans_of_tree(saved.tree, frame, public)
     renumbered = joined_spans([of_row], len(frame))
@@ -327,7 +327,7 @@ def _of_saved(
     )
 
 
-def _populations(saved: SavedTree, frame: pl.DataFrame, target: str, persons: Persons) -> Finding:
+def _populations(saved: SavedTree, frame: pl.DataFrame, target: str, persons: RowPersons) -> Finding:
     """Whether the bins hold what the tree says they hold: persons, shares or the most frequent class."""
     place = {class_name(value): number for number, value in enumerate(saved.classes)}
     names = [class_name(value) for value in frame[target].to_list()]
@@ -354,7 +354,7 @@ def class_name(value: object) -> str:
 
 
 def _counts(
-    tree: ModelTree, frame: pl.DataFrame, classes: IntArray, width: int, persons: Persons
+    tree: ModelTree, frame: pl.DataFrame, classes: IntArray, width: int, persons: RowPersons
 ) -> tuple[IntArray, IntArray]:
     """(leaf, class) the persons in every bin, and those who tell the class of the leaf: its own or, where it has none,
     those of the nearest node above that has any.

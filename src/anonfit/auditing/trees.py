@@ -14,8 +14,8 @@ import polars as pl
 
 from anonfit.auditing.coding import IntArray, coded_values
 from anonfit.auditing.groups import (
-    Grouping,
-    Persons,
+    RowGroups,
+    RowPersons,
     count_values,
     group_rows,
     group_sizes,
@@ -28,9 +28,9 @@ from anonfit.auditing.measuring import audit_request
 from anonfit.auditing.model_trees import MODEL, ModelTree, SavedTree
 from anonfit.auditing.reading import open_table, require_columns
 from anonfit.auditing.request import THRESHOLDS, Request, read_demand, read_targets
-from anonfit.auditing.result import Audit, Figure, Share
+from anonfit.auditing.result import Audit, CountedFigure, Share
 from anonfit.auditing.tree_folder import (
-    Exposure,
+    ClassExposure,
     OneTree,
     RetellTree,
     Span,
@@ -226,7 +226,7 @@ def _columns(
 def _measured(
     columns: _Columns,
     frame: pl.DataFrame,
-    persons: Persons,
+    persons: RowPersons,
     found: ModelSpans,
     demands: Mapping[str, Any],
     confidences: tuple[float, ...],
@@ -313,28 +313,28 @@ def _of_all_rows(found: Audit, times: str) -> Audit:
     """What an audit of different rows says of all rows, of which each is an individual."""
     rows = found.persons
     columns = tuple(
-        replace(one, distinct=Figure(round(one.distinct.value * found.rows) / rows, rows))
+        replace(one, distinct=CountedFigure(round(one.distinct.value * found.rows) / rows, rows))
         for one in found.raw_columns
         if one.name != times
     )
     suppressed = Share(0, rows)
-    return replace(found, rows=rows, counted=Persons().counted, raw_columns=columns, suppressed_rows=suppressed)
+    return replace(found, rows=rows, counted=RowPersons().counted, raw_columns=columns, suppressed_rows=suppressed)
 
 
 def _exposed(
-    persons: Persons, of_row: IntArray, values: pl.Series, confidences: tuple[float, ...]
-) -> tuple[Exposure, ...]:
+    persons: RowPersons, of_row: IntArray, values: pl.Series, confidences: tuple[float, ...]
+) -> tuple[ClassExposure, ...]:
     """How many individuals are in spans of which so large a part has one class."""
     column = coded_values(values)
     groups = int(of_row.max()) + 1
     sizes = persons_in_groups(persons, of_row, groups)
-    grouping = Grouping(of_row, groups, of_row[:0])
+    grouping = RowGroups(of_row, groups, of_row[:0])
     most = most_frequent(count_values(persons, grouping, column, sizes=sizes))
     if any(not _is_share(one) for one in confidences):
         raise DataError("A confidence is above 0 and at most 1.")
     # 85 % of 20 persons are 17, though 0.85 * 20 may come out a little larger.
     return tuple(
-        Exposure(one, share_of(sizes, most >= one * sizes * (1 - 1e-12))) for one in sorted({*confidences, 1.0})
+        ClassExposure(one, share_of(sizes, most >= one * sizes * (1 - 1e-12))) for one in sorted({*confidences, 1.0})
     )
 
 
@@ -342,7 +342,9 @@ def _is_share(value: object) -> bool:
     return isinstance(value, int | float | np.floating) and bool(0 < value <= 1)
 
 
-def _one_tree(tree: ModelTree, of_row: IntArray, persons: Persons, values: pl.Series | None, k: int | None) -> OneTree:
+def _one_tree(
+    tree: ModelTree, of_row: IntArray, persons: RowPersons, values: pl.Series | None, k: int | None
+) -> OneTree:
     sizes = group_sizes(persons_in_groups(persons, of_row, int(of_row.max()) + 1), k)
     certain = None if values is None else _exposed(persons, of_row, values, (1.0,))[0].persons
     return OneTree(len(tree.leaves), sizes.groups, sizes.smallest, sizes.persons_below_k, certain)

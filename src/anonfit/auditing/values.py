@@ -17,10 +17,10 @@ from anonfit.auditing.axes import as_moments, axis_of, distinct_texts, on_line, 
 from anonfit.auditing.coding import Coded, IntArray, as_numbers, coded, coded_in_order
 from anonfit.auditing.groups import FloatArray, value_places
 from anonfit.auditing.labels import ValueSet, leaf_interval
-from anonfit.auditing.meanings import ColumnType, Meaning
+from anonfit.auditing.meanings import LabelMeaning, LabelType
 from anonfit.errors import DataError, TaxonomyError
 
-__all__ = ["Hierarchy", "RawValues", "Reading", "Reads", "Values", "read_nodes", "read_values", "type_of"]
+__all__ = ["Hierarchy", "RawValues", "ReadValues", "Reading", "Reads", "read_nodes", "read_values", "type_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class RawValues:
 class Reading:
     """What is said of a column's values; where nothing is said, its data decides."""
 
-    type: ColumnType | None = None
+    type: LabelType | None = None
     order: tuple[str, ...] = ()
     date_format: str | None = None
     taxonomy: Nodes | None = None
@@ -123,7 +123,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
+class ReadValues:
     """The different values of a column, by their place: what a model needs to know beside how many have each."""
 
     numbers: FloatArray = field(default_factory=lambda: _NO_NUMBERS)  # nan: missing
@@ -131,20 +131,20 @@ class Values:
     hierarchy: Hierarchy | None = None
 
 
-def read_values(raw: RawValues, reading: Reading, *, reads: Reads) -> tuple[Coded, Values]:
+def read_values(raw: RawValues, reading: Reading, *, reads: Reads) -> tuple[Coded, ReadValues]:
     """The codes of a column, missing lowest, and its values as a model that reads them so needs them."""
     if reads == "numbers":
         return _numbers(raw, reading)
     if reads == "distance":
         return _with_distance(raw, reading)
     if reading.classes is not None or reading.equal_width is not None:
-        return _classes(raw.series, reading), Values()
+        return _classes(raw.series, reading), ReadValues()
     if _is_text(raw.series) and reading.type in ("continuous", "date"):
-        return coded_in_order(_ordered(raw.series, reading)), Values()
-    return (coded(raw.series) if _is_text(raw.series) and reading.type is not None else raw.column), Values()
+        return coded_in_order(_ordered(raw.series, reading)), ReadValues()
+    return (coded(raw.series) if _is_text(raw.series) and reading.type is not None else raw.column), ReadValues()
 
 
-def type_of(raw: RawValues, reading: Reading) -> ColumnType:
+def type_of(raw: RawValues, reading: Reading) -> LabelType:
     """What the values are: as was said, else by the column; a text file does not tell numbers from texts of digits."""
     if reading.type is not None or reading.order:
         return reading.type or "ordinal"
@@ -157,7 +157,7 @@ def _is_text(series: pl.Series) -> bool:
     return isinstance(series.dtype, (pl.String, pl.Categorical, pl.Enum))
 
 
-def _guessed(series: pl.Series) -> ColumnType | None:
+def _guessed(series: pl.Series) -> LabelType | None:
     """What a column of unknown type holds: numbers, dates, or None of these."""
     if not _is_text(series):
         return "date" if isinstance(series.dtype, (pl.Date, pl.Datetime)) else "continuous"
@@ -169,7 +169,7 @@ def _guessed(series: pl.Series) -> ColumnType | None:
     return "date" if as_moments(texts).null_count() == texts.null_count() else None
 
 
-def _line_type(series: pl.Series, reading: Reading) -> ColumnType | None:
+def _line_type(series: pl.Series, reading: Reading) -> LabelType | None:
     """On what kind of line the values stand; None: on none that is known."""
     if reading.order:
         return "ordinal"
@@ -187,21 +187,21 @@ def _ordered(series: pl.Series, reading: Reading) -> pl.Series:
         series = series.to_physical()
     found, _ = on_line(series, _meaning(series, kind, reading))
     if kind == "date" and reading.date_format is not None and found.null_count() > series.null_count():
-        found, _ = on_line(series, Meaning(series.name, kind))  # a date may be written in the ISO form after all
+        found, _ = on_line(series, LabelMeaning(series.name, kind))  # a date may be written in the ISO form after all
     if found.null_count() > series.null_count():
         lacks = {"ordinal": "words of its order", "date": "dates"}.get(kind, "numbers")
         raise DataError(f"Some values of column '{series.name}' are no {lacks}, so the audit cannot order them.")
     return found
 
 
-def _meaning(series: pl.Series, kind: ColumnType, reading: Reading) -> Meaning:
-    return Meaning(series.name, kind, order=reading.order, date_format=reading.date_format)
+def _meaning(series: pl.Series, kind: LabelType, reading: Reading) -> LabelMeaning:
+    return LabelMeaning(series.name, kind, order=reading.order, date_format=reading.date_format)
 
 
-def _numbers(raw: RawValues, reading: Reading) -> tuple[Coded, Values]:
+def _numbers(raw: RawValues, reading: Reading) -> tuple[Coded, ReadValues]:
     """The column as numbers, measured from the smallest so that long ones lose nothing."""
     series = raw.series
-    found, scale = on_line(series, Meaning(series.name, "continuous"))
+    found, scale = on_line(series, LabelMeaning(series.name, "continuous"))
     if found.null_count() > series.null_count() or reading.type == "date":
         raise DataError(f"Some values of column '{series.name}' are no numbers, but a demand is about its numbers.")
     floats = _from_smallest(found)
@@ -211,7 +211,7 @@ def _numbers(raw: RawValues, reading: Reading) -> tuple[Coded, Values]:
     places, different = value_places(column)
     numbers = np.full(different, np.nan)
     numbers[places] = floats.fill_null(np.nan).to_numpy() / float(scale)
-    return column, Values(numbers)
+    return column, ReadValues(numbers)
 
 
 def _from_smallest(found: pl.Series) -> pl.Series:
@@ -234,20 +234,20 @@ def _in_order(raw: RawValues, found: pl.Series) -> Coded:
     return raw.column if isinstance(raw.series.dtype, _IN_ORDER) else coded_in_order(found)
 
 
-def _with_distance(raw: RawValues, reading: Reading) -> tuple[Coded, Values]:
+def _with_distance(raw: RawValues, reading: Reading) -> tuple[Coded, ReadValues]:
     """The column on the ground that distances are measured on: as asked, else by what is known of the column."""
     series, distance = raw.series, reading.distance or _usual_distance(raw, reading)
     if distance == "equal":
         return read_values(raw, reading, reads="values")
     if distance == "ordered":
         found = _ordered(series, reading)
-        return coded_in_order(found) if reading.order else _in_order(raw, found), Values(distance=distance)
+        return coded_in_order(found) if reading.order else _in_order(raw, found), ReadValues(distance=distance)
     if reading.taxonomy is None:
         raise DataError(f"The hierarchical distance over column '{series.name}' needs its taxonomy.")
     leaves = _leaves(series, reading.taxonomy, reading)
     there = np.unique(leaves)
     hierarchy = hierarchy_of(reading.taxonomy, [leaf - 1 for leaf in there if leaf], missing=0 in there)
-    return Coded(leaves, len(reading.taxonomy.leaves) + 1), Values(distance=distance, hierarchy=hierarchy)
+    return Coded(leaves, len(reading.taxonomy.leaves) + 1), ReadValues(distance=distance, hierarchy=hierarchy)
 
 
 def _usual_distance(raw: RawValues, reading: Reading) -> Distance:
@@ -271,7 +271,7 @@ def _leaves(series: pl.Series, nodes: Nodes, reading: Reading) -> IntArray:
     return found
 
 
-def _leaves_on_line(series: pl.Series, nodes: Nodes, meaning: Meaning) -> IntArray | None:
+def _leaves_on_line(series: pl.Series, nodes: Nodes, meaning: LabelMeaning) -> IntArray | None:
     """The leaf of every number or date by the intervals that leaves name; None if some value is in none."""
     intervals = [leaf_interval(leaf, meaning) for leaf in nodes.leaves]
     sets = [ValueSet() if interval is None else ValueSet(intervals=(interval,)) for interval in intervals]
@@ -287,7 +287,7 @@ def _leaves_on_line(series: pl.Series, nodes: Nodes, meaning: Meaning) -> IntArr
 
 def _classes(series: pl.Series, reading: Reading) -> Coded:
     """The class of every number, missing apart: a class begins with its threshold."""
-    meaning = Meaning(series.name, "continuous")
+    meaning = LabelMeaning(series.name, "continuous")
     begins = list(reading.classes or ()) if reading.equal_width is None else _even(series, reading.equal_width)
     placed = placed_on_line(series, meaning, ends=begins)
     if placed.unknown:
@@ -298,7 +298,7 @@ def _classes(series: pl.Series, reading: Reading) -> Coded:
 
 def _even(series: pl.Series, number: int) -> list[Decimal]:
     """Thresholds between classes of equal width from the smallest to the largest value: exact, then rounded once."""
-    found, scale = on_line(series, Meaning(series.name, "continuous"))
+    found, scale = on_line(series, LabelMeaning(series.name, "continuous"))
     least, most = (Fraction(end) / scale for end in _ends(found))
     width = (most - least) / number
     return sorted({Decimal(float(least + width * step)) for step in range(1, number)})
