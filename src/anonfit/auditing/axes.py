@@ -16,7 +16,7 @@ import numpy.typing as npt
 import polars as pl
 
 from anonfit.auditing.coding import IntArray, dictionary, integers, is_text
-from anonfit.auditing.labels import Interval, Run, ValueSet, joined
+from anonfit.auditing.labels import Interval, Run, ValueSet, joined, leaf_interval
 from anonfit.auditing.meanings import LabelMeaning
 
 __all__ = ["Axis", "Cells", "PlacedColumn", "as_moments", "axis_of", "distinct_texts", "on_line", "placed_on_line"]
@@ -176,6 +176,14 @@ class Axis:
     runs: Callable[[ValueSet], list[Run]]
     place: Callable[[pl.Series], PlacedColumn]
 
+    def numbers(self, sets: Iterable[ValueSet]) -> IntArray:
+        """The number of the set that holds each cell, -1 of those in none."""
+        numbers = np.full(self.cells, -1, np.int64)
+        for number, values in enumerate(sets):
+            for low, high in self.runs(values):
+                numbers[low : high + 1] = number
+        return numbers
+
 
 def axis_of(meaning: LabelMeaning, sets: Sequence[ValueSet]) -> Axis:
     """The axis that tells apart what these sets of one column tell apart."""
@@ -256,3 +264,16 @@ def _cells(found: ValueSet, last: int, runs: Iterable[Run]) -> list[Run]:
     """The cells of a set as separate runs in rising order."""
     every = [(1, last)] if found.everything else list(runs)
     return joined([*every, (0, 0)] if found.missing else every)
+
+
+def leaf_placer(leaves: Sequence[str], meaning: LabelMeaning) -> Callable[[pl.Series], IntArray]:
+    """What finds the leaf of every number, date or word by the intervals that leaves name: counted from 1, 0 for
+    missing, -1 for a value that is in none.
+    """
+    intervals = [leaf_interval(leaf, meaning) for leaf in leaves]
+    sets = [ValueSet(intervals=() if one is None else (one,)) for one in intervals]
+    axis = axis_of(meaning, sets)
+    numbers = axis.numbers(sets)
+    leaf_of = np.where(numbers < 0, -1, numbers + 1)
+    leaf_of[0] = 0
+    return lambda series: leaf_of[axis.place(series).cells]

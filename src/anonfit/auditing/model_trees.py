@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from anonfit.auditing.axes import axis_of, placed_on_line
+from anonfit.auditing.axes import axis_of, leaf_placer, placed_on_line
 from anonfit.auditing.coding import Coded, IntArray, is_text, join_codes, numbered
-from anonfit.auditing.labels import ValueSet, cell_count, leaf_interval
+from anonfit.auditing.labels import cell_count
 from anonfit.auditing.meanings import LabelMeaning, Settings, object_of, read_meaning, text_of
 from anonfit.auditing.recoding import RegionNodes, read_nodes
 from anonfit.errors import DataError, ReleaseError, listed
@@ -386,7 +386,7 @@ def _names(meaning: LabelMeaning) -> Callable[[pl.Series], IntArray]:
 def _line(meaning: LabelMeaning) -> Callable[[pl.Series], IntArray]:
     """Of ordered columns: what is between two cuts, a word, or a leaf of a taxonomy over values."""
     if meaning.tree is not None:
-        return _leaves(meaning)
+        return leaf_placer(meaning.tree.leaves, meaning)
     ordinal = meaning.type == "ordinal"
     ends = [Decimal(place) for place in range(1, len(meaning.order))] if ordinal else sorted(meaning.cuts or ())
 
@@ -396,16 +396,3 @@ def _line(meaning: LabelMeaning) -> Callable[[pl.Series], IntArray]:
         return np.where(cells == 0, 0, np.where(cells == 2 * len(ends) + 2, NOWHERE, cells // 2 + 1))
 
     return place
-
-
-def _leaves(meaning: LabelMeaning) -> Callable[[pl.Series], IntArray]:
-    assert meaning.tree is not None
-    intervals = [leaf_interval(leaf, meaning) for leaf in meaning.tree.leaves]
-    sets = [ValueSet(intervals=() if one is None else (one,)) for one in intervals]
-    axis = axis_of(meaning, sets)
-    leaf_of = np.full(axis.cells, NOWHERE, np.int64)
-    leaf_of[0] = 0
-    for number, one in enumerate(sets):
-        for low, high in axis.runs(one):
-            leaf_of[low : high + 1] = number + 1
-    return lambda series: leaf_of[axis.place(series).cells]

@@ -131,12 +131,7 @@ class _SeenColumn:
     @classmethod
     def of(cls, axis: Axis, runs: Sequence[list[Run]], units: Sequence[ValueSet], of_group: IntArray) -> _SeenColumn:
         groups = len(of_group)
-        table = None
-        if units:
-            table = np.full(axis.cells, -1, np.int64)
-            for number, one in enumerate(units):
-                for first, last in axis.runs(one):
-                    table[first : last + 1] = number
+        table = axis.numbers(units) if units else None
         present = [[(max(1, low), high) for low, high in some if high > 0] for some in runs]
         low = np.array([some[0][0] if some else axis.cells for some in present], np.int64)
         high = np.array([some[-1][1] if some else -1 for some in present], np.int64)

@@ -32,6 +32,7 @@ __all__ = ["RegionSpace", "read_representatives", "region_space"]
 
 Part = tuple[Run, ...]
 _NONE = np.empty(0, np.int64)
+_DAY = 86400
 
 
 def parts_of(tree: RegionTree | RegionGrid, name: str) -> tuple[list[Part], IntArray]:
@@ -40,10 +41,11 @@ def parts_of(tree: RegionTree | RegionGrid, name: str) -> tuple[list[Part], IntA
         return sorted(tree.parts[name]), _NONE
     place = tree.columns.index(name)
     if place not in tree.sets:
+        size = int(tree.last[:, place].max(initial=0)) + 1
         ends, of_region = np.unique(
-            np.stack([tree.first[:, place], tree.last[:, place]], axis=1), axis=0, return_inverse=True
+            tree.first[:, place].astype(np.int64) * size + tree.last[:, place], return_inverse=True
         )
-        return [((int(low), int(high)),) for low, high in ends], of_region.reshape(-1)
+        return [(divmod(one, size),) for one in ends.tolist()], of_region
     rows, of_region = np.unique(tree.sets[place], axis=0, return_inverse=True)
     cells = (np.flatnonzero(np.unpackbits(bits)).tolist() for bits in rows)
     return [tuple(joined((cell, cell) for cell in some)) for some in cells], of_region.reshape(-1)
@@ -117,22 +119,10 @@ def region_space(
         for (name, meaning), some in zip(meanings.items(), sets, strict=True)
     )
     if isinstance(tree, RegionGrid):
-        tables = tuple(_table(axis, some) for axis, some in zip(axes, sets, strict=True))
+        tables = tuple(axis.numbers(some) for axis, some in zip(axes, sets, strict=True))
         return RegionSpace(axes, sets, np.empty((0, len(axes)), np.int64), None, tables)
     parts = np.stack([of_region for _, of_region in found.values()], axis=1)
     return RegionSpace(axes, sets, parts, box_space(axes, sets, parts), ())
-
-
-def _table(axis: Axis, sets: Iterable[ValueSet]) -> IntArray:
-    """The part of every cell, -1 of those in none."""
-    table = np.full(axis.cells, -1, np.int64)
-    for part, values in enumerate(sets):
-        for low, high in axis.runs(values):
-            table[low : high + 1] = part
-    return table
-
-
-_DAY = 86400
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A released table as the audit sees it: groups of equal quasi-identifiers and what their labels mean."""
+"""What the labels of released groups mean, guessed from the source where nobody has said it, and whether they are
+those of the recoding's regions."""
 
 from __future__ import annotations
 
@@ -15,10 +16,11 @@ from anonfit.auditing.axes import as_moments, axis_of, distinct_texts
 from anonfit.auditing.boxes import LabelBoxes, box_space, overlapping_boxes
 from anonfit.auditing.coding import Coded, IntArray, join_codes
 from anonfit.auditing.groups import group_rows
-from anonfit.auditing.labels import Interval, Run, ValueSet, cell_count, cell_reader, read_bounds, read_label, speller
+from anonfit.auditing.labels import Interval, ValueSet, cell_reader, read_bounds, read_label, speller
 from anonfit.auditing.meanings import LabelMeaning
 from anonfit.auditing.reading import AuditedTable
-from anonfit.auditing.recoding import Bits, RegionGrid, RegionTree
+from anonfit.auditing.recoding import RegionGrid, RegionTree
+from anonfit.auditing.regions import parts_of
 from anonfit.auditing.result import LabelCheck
 from anonfit.auditing.rows import Released
 
@@ -35,11 +37,6 @@ class ColumnLabels:
     sets: list[ValueSet | None]
     of_group: IntArray
     empty: int | None  # the place in `sets` of an empty cell, which is no label; None: bounds may be empty
-
-
-def label_texts(released: Released, name: str) -> list[str]:
-    """The different labels of a quasi-identifier that is held by one column."""
-    return distinct_texts(released.heads[released.columns[name][0]])[1]
 
 
 def read_column(released: Released, name: str, meaning: LabelMeaning, regions: Regions | None) -> ColumnLabels:
@@ -150,70 +147,27 @@ GroupLabels = tuple[LabelMeaning, Sequence[ValueSet | None], IntArray]
 
 
 def count_strangers(labels: Mapping[str, GroupLabels], tree: RegionTree | RegionGrid, *, groups: int) -> int:
-    """How many groups are no region of the recoding: all (and at least one) if it is not one of these columns."""
+    """How many groups are no region of the recoding: all (and at least one) if it is not one of these columns. Under
+    regions = "domain" each group says exactly what one region is, so that its labels tell nothing else of its records.
+    """
     if not tree.fits:
         return max(1, groups)
-    if isinstance(tree, RegionGrid):
-        return _strangers_of_grid(labels, tree, groups)
-    strange = np.zeros(groups, np.bool_)
-    known = np.ones(len(tree.first), np.bool_)
-    columns = []
-    for place, name in enumerate(tree.columns):
-        part_of_label, part_of_region, parts = _parts(labels[name], tree, place)
-        part_of_group = part_of_label[labels[name][2]]
-        strange |= part_of_group < 0
-        known &= part_of_region >= 0
-        columns.append((part_of_group, part_of_region, parts))
-    codes = [Coded(np.concatenate([group[~strange], region[known]]), max(1, parts)) for group, region, parts in columns]
-    inside = groups - int(strange.sum())
-    keys, _ = join_codes(codes, inside + int(known.sum()))
-    return groups - int(np.count_nonzero(_places(keys[:inside], np.sort(keys[inside:])) >= 0))
-
-
-def _strangers_of_grid(labels: Mapping[str, GroupLabels], grid: RegionGrid, groups: int) -> int:
-    """How many groups have a label that is no part of its column: every combination of parts is a region."""
-    strange = np.zeros(groups, np.bool_)
-    for name, parts in grid.parts.items():
-        meaning, sets, of_group = labels[name]
-        read = cell_reader(meaning)
-        runs = [None if found is None else read(found) for found in sets]
-        known = np.array([one is not None and tuple(one) in parts for one in runs], np.bool_)
-        strange |= ~known[of_group]
-    return int(strange.sum())
-
-
-def _parts(column: GroupLabels, tree: RegionTree, place: int) -> tuple[IntArray, IntArray, int]:
-    """The part of the column that every label and every region is (-1: none that both have), and how many there are."""
-    meaning, sets, _ = column
-    read = cell_reader(meaning)
-    runs = [None if found is None else read(found) for found in sets]
-    size = cell_count(meaning)
-    if place in tree.sets:
-        return _parts_by_bits(runs, tree.sets[place], size)
-    single = [one[0] if one is not None and len(one) == 1 else None for one in runs]
-    keys = np.array([-1 if run is None else run[0] * size + run[1] for run in single], np.int64)
-    parts = np.unique(keys[keys >= 0])
-    regions = tree.first[:, place].astype(np.int64) * size + tree.last[:, place]
-    return _places(keys, parts), _places(regions, parts), len(parts)
-
-
-def _places(keys: IntArray, parts: IntArray) -> IntArray:
-    """Where keys stand among sorted parts, -1 for those that do not."""
-    at = np.searchsorted(parts, keys)
-    found: IntArray = np.where(np.append(parts, -2)[at] == keys, at, -1)
-    return found
-
-
-def _parts_by_bits(runs: Sequence[list[Run] | None], regions: Bits, size: int) -> tuple[IntArray, IntArray, int]:
-    """The same where parts are sets of cells."""
-    table = np.zeros((len(runs), size), np.bool_)
-    for row, one in zip(table, runs, strict=True):
-        for low, high in one or ():
-            row[low : high + 1] = True
-    texts = [bits.tobytes() for bits in np.packbits(table, axis=1)]
-    parts = {text: number for number, text in enumerate(dict.fromkeys(texts))}
-    of_label = np.array([-1 if one is None else parts[text] for one, text in zip(runs, texts, strict=True)], np.int64)
-    return of_label, np.array([parts.get(bits.tobytes(), -1) for bits in regions], np.int64), len(parts)
+    of_group, of_region, bounds = [], [], []
+    for name, (meaning, sets, label_of_group) in labels.items():
+        parts, part_of_region = parts_of(tree, name)
+        number, read = {part: place for place, part in enumerate(parts)}, cell_reader(meaning)
+        runs = (None if found is None else read(found) for found in sets)
+        part_of_label = np.array([-1 if one is None else number.get(tuple(one), -1) for one in runs], np.int64)
+        of_group.append(part_of_label[label_of_group])
+        of_region.append(part_of_region)
+        bounds.append(max(1, len(parts)))
+    known = np.all([parts >= 0 for parts in of_group], axis=0)
+    count = int(np.count_nonzero(known))
+    if isinstance(tree, RegionGrid):  # every combination of parts is a region
+        return groups - count
+    every = [np.concatenate([group[known], region]) for group, region in zip(of_group, of_region, strict=True)]
+    keys, _ = join_codes([Coded(codes, bound) for codes, bound in zip(every, bounds, strict=True)], len(every[0]))
+    return groups - int(np.count_nonzero(np.isin(keys[:count], keys[count:])))
 
 
 def guess_meanings(released: Released, source: AuditedTable) -> Mapping[str, LabelMeaning]:
@@ -226,7 +180,7 @@ def guess_meanings(released: Released, source: AuditedTable) -> Mapping[str, Lab
         if len(columns) > 1:
             found[name] = LabelMeaning(name, "date" if raw.dtype.is_temporal() else "continuous")
             continue
-        labels = label_texts(released, name)
+        labels = distinct_texts(released.heads[columns[0]])[1]
         fitting = [meaning for meaning in _candidates(name, raw) if _fits(labels, meaning, raw)]
         if fitting:
             found[name] = fitting[0]

@@ -13,10 +13,9 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from anonfit.auditing.axes import as_moments, axis_of, distinct_texts, on_line, placed_on_line
+from anonfit.auditing.axes import as_moments, distinct_texts, leaf_placer, on_line, placed_on_line
 from anonfit.auditing.coding import Coded, IntArray, as_numbers, coded, coded_in_order
 from anonfit.auditing.groups import FloatArray, value_places
-from anonfit.auditing.labels import ValueSet, leaf_interval
 from anonfit.auditing.meanings import LabelMeaning, LabelType
 from anonfit.errors import DataError, TaxonomyError
 
@@ -265,24 +264,10 @@ def _leaves(series: pl.Series, nodes: Nodes, reading: Reading) -> IntArray:
     if all(text in place for text in texts):
         return np.array([0, *(place[text] for text in texts)], np.int64)[codes]
     kind = _line_type(series, reading)
-    found = None if kind is None else _leaves_on_line(series, nodes, _meaning(series, kind, reading))
-    if found is None:
+    leaves = None if kind is None else leaf_placer(nodes.leaves, _meaning(series, kind, reading))(series)
+    if leaves is None or (leaves < 0).any():
         raise DataError(f"Some values of column '{series.name}' are no leaves of its taxonomy.")
-    return found
-
-
-def _leaves_on_line(series: pl.Series, nodes: Nodes, meaning: LabelMeaning) -> IntArray | None:
-    """The leaf of every number or date by the intervals that leaves name; None if some value is in none."""
-    intervals = [leaf_interval(leaf, meaning) for leaf in nodes.leaves]
-    sets = [ValueSet() if interval is None else ValueSet(intervals=(interval,)) for interval in intervals]
-    axis = axis_of(meaning, sets)
-    leaf_of = np.full(axis.cells, -1, np.int64)
-    for number, found in enumerate(sets, 1):
-        for low, high in axis.runs(found):
-            leaf_of[low : high + 1] = number
-    leaf_of[0] = 0
-    leaves: IntArray = leaf_of[axis.place(series).cells]
-    return None if (leaves < 0).any() else leaves
+    return leaves
 
 
 def _classes(series: pl.Series, reading: Reading) -> Coded:
