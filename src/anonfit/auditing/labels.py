@@ -17,16 +17,13 @@ from decimal import Decimal
 from functools import lru_cache
 
 from anonfit.auditing.meanings import LabelMeaning, LabelTree, moment, period
-from anonfit.errors import RecodingError
 
 __all__ = [
     "Interval",
     "Run",
     "ValueSet",
     "bare",
-    "cell_count",
     "cell_reader",
-    "cut_count",
     "joined",
     "leaf_interval",
     "read_bounds",
@@ -256,36 +253,12 @@ def joined(runs: Iterable[Run]) -> list[Run]:
 Ends = tuple[int | None, int | None]
 
 
-def cell_count(meaning: LabelMeaning) -> int:
-    """How many cells a recoding has of a column."""
-    if meaning.missing is None:
-        raise RecodingError(f"The recoding does not say whether column '{meaning.name}' has missing values.")
-    return _present_cells(meaning) + meaning.missing
-
-
-def cut_count(meaning: LabelMeaning) -> int:
-    """How many cuts a recoding has of a column, 0 where leaves or words are its cells."""
-    return 0 if meaning.tree is not None or meaning.cuts is None else len(meaning.cuts)
-
-
-def _present_cells(meaning: LabelMeaning) -> int:
-    """The cells without missing."""
-    if meaning.tree is not None:
-        return len(meaning.tree.leaves)
-    if meaning.type == "ordinal":
-        return len(meaning.order)
-    if meaning.cuts is None:
-        needed = "taxonomy" if meaning.type == "nominal" else "cuts"
-        raise RecodingError(f"The recoding has no {needed} of column '{meaning.name}'.")
-    return len(meaning.cuts) + 1
-
-
 def cell_reader(meaning: LabelMeaning) -> Callable[[ValueSet], list[Run] | None]:
     """A function that gives the runs of cells that are exactly a label's values; None if cells cannot make them.
 
     Where a column has no missing values, "*" is all its cells, and no other label may speak of missing.
     """
-    shift, last = int(bool(meaning.missing)), cell_count(meaning) - 1
+    shift, last = int(bool(meaning.missing)), meaning.cells - 1
     present = _names(meaning) if meaning.type == "nominal" else _intervals(meaning)
 
     def cells(found: ValueSet) -> list[Run] | None:
@@ -411,7 +384,7 @@ def _moment(value: Decimal, scale: str | None) -> str:
 
 def _label_of_cells(runs: list[Run], meaning: LabelMeaning, tops: Tops) -> str | None:
     """The label of some leaves or words; None where there is none."""
-    shift, count = int(bool(meaning.missing)), cell_count(meaning)
+    shift, count = int(bool(meaning.missing)), meaning.cells
     if runs == [(0, count - 1)]:
         return "*"
     missing = shift == 1 and bool(runs) and runs[0][0] == 0

@@ -245,6 +245,25 @@ class LabelMeaning:
     missing: bool | None = None  # whether missing values are among those of the column; None: not stated
     scale: str | None = None  # of dates: whether they are days ("date") or moments ("time")
 
+    @property
+    def cells(self) -> int:
+        """How many cells a recoding has of the column; missing is one of them where there are missing values."""
+        if self.missing is None:
+            raise RecodingError(f"The recoding does not say whether column '{self.name}' has missing values.")
+        if self.tree is not None:
+            return len(self.tree.leaves) + self.missing
+        if self.type == "ordinal":
+            return len(self.order) + self.missing
+        if self.cuts is None:
+            needed = "taxonomy" if self.type == "nominal" else "cuts"
+            raise RecodingError(f"The recoding has no {needed} of column '{self.name}'.")
+        return len(self.cuts) + 1 + self.missing
+
+    @property
+    def cut_count(self) -> int:
+        """How many cuts a recoding has of the column, 0 where leaves or words are its cells."""
+        return 0 if self.tree is not None or self.cuts is None else len(self.cuts)
+
     def scalar(self, text: str) -> Decimal | None:
         """The place on the line of a continuous or date column that a text states."""
         return moment(text) if self.type == "date" else number(text)

@@ -20,7 +20,6 @@ import polars as pl
 
 from anonfit.auditing.axes import axis_of, leaf_placer, placed_on_line
 from anonfit.auditing.coding import Coded, IntArray, is_text, join_codes, numbered
-from anonfit.auditing.labels import cell_count
 from anonfit.auditing.meanings import LabelMeaning, Settings, object_of, read_meaning, text_of
 from anonfit.auditing.recoding import RegionNodes, read_nodes
 from anonfit.errors import DataError, ReleaseError, listed
@@ -331,7 +330,7 @@ def _whole(saved: SavedTree) -> bool:
 
 def _tree(nodes: object, meanings: Mapping[str, LabelMeaning]) -> ModelTree:
     """The tree over the cells of its columns."""
-    sizes = np.array([cell_count(meaning) for meaning in meanings.values()], np.int64)
+    sizes = np.array([meaning.cells for meaning in meanings.values()], np.int64)
     read = read_nodes(nodes, meanings)
     first = 1 + np.cumsum(read.children) - read.children
     children = [

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from anonfit.auditing.coding import IntArray
-from anonfit.auditing.labels import Run, cell_count, cut_count, joined
+from anonfit.auditing.labels import Run, joined
 from anonfit.auditing.meanings import LabelMeaning, Settings, read_meaning
 from anonfit.errors import RecodingError
 
@@ -66,7 +66,7 @@ class RegionNodes:
 
 def read_region_tree(nodes: object, meanings: Mapping[str, LabelMeaning]) -> RegionTree:
     """The regions of a tree over the cells of these columns, given in the order in which the tree counts them."""
-    sizes = np.array([cell_count(meaning) for meaning in meanings.values()], np.int64)
+    sizes = np.array([meaning.cells for meaning in meanings.values()], np.int64)
     tree = _lists_of(nodes, len(sizes))
     fits = _fits(tree, sizes)
     none = np.empty((0, len(sizes)), np.int32)
@@ -81,13 +81,13 @@ def _check_cuts(tree: RegionNodes, meanings: Mapping[str, LabelMeaning]) -> None
     later, column = _starts(tree), tree.column[tree.parent]
     for place, meaning in enumerate(meanings.values()):
         used = np.unique(tree.start[1:][later & (column == place)])
-        if len(used[used > bool(meaning.missing)]) < cut_count(meaning):
+        if len(used[used > bool(meaning.missing)]) < meaning.cut_count:
             raise _damaged(f"column '{meaning.name}' has cuts that part no regions")
 
 
 def read_nodes(nodes: object, meanings: Mapping[str, LabelMeaning]) -> RegionNodes:
     """The lists of a tree that tiles the space of these columns; anything else is an error."""
-    sizes = np.array([cell_count(meaning) for meaning in meanings.values()], np.int64)
+    sizes = np.array([meaning.cells for meaning in meanings.values()], np.int64)
     tree = _lists_of(nodes, len(sizes))
     if not _fits(tree, sizes):
         raise _damaged("it speaks of cells that its columns have not")
@@ -251,11 +251,11 @@ def read_region_grid(parts: object, meanings: Mapping[str, LabelMeaning]) -> Reg
         numbers = parts[name]
         if not isinstance(numbers, (list, tuple)) or set(map(type, numbers)) - {int} or min(numbers, default=-1) < -1:
             raise _damaged_grid(f"those of column '{name}' are no list of whole numbers from -1 on")
-        fits &= len(numbers) == cell_count(meaning)
+        fits &= len(numbers) == meaning.cells
         found[name] = frozenset(tuple(joined(runs)) for runs in _cells_of_parts(numbers).values())
         if meaning.type != "nominal" and meaning.tree is None and any(len(runs) > 1 for runs in found[name]):
             raise _damaged_grid(f"those of column '{name}' are not runs of its cells")
-        if cut_count(meaning) and len(numbers) == cell_count(meaning):
+        if meaning.cut_count and len(numbers) == meaning.cells:
             present = numbers[bool(meaning.missing) :]
             if any(one == next_one for one, next_one in pairwise(present)):
                 raise _damaged_grid(f"column '{name}' has cuts that part no regions")

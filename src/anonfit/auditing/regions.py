@@ -16,7 +16,6 @@ from anonfit.auditing.labels import (
     Interval,
     Run,
     ValueSet,
-    cell_count,
     cell_reader,
     joined,
     leaf_interval,
@@ -65,7 +64,7 @@ def value_set(part: Part, meaning: LabelMeaning) -> ValueSet:
     shift = int(bool(meaning.missing))
     missing = shift == 1 and part[0][0] == 0
     runs = [(max(low, shift) - shift, high - shift) for low, high in part if high >= shift]
-    if runs == [(0, cell_count(meaning) - shift - 1)]:
+    if runs == [(0, meaning.cells - shift - 1)]:
         return ValueSet(missing, everything=True)
     if meaning.tree is not None:
         leaves = [meaning.tree.leaves[cell] for low, high in runs for cell in range(low, high + 1)]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib.metadata import version
@@ -399,27 +399,42 @@ def _of_texts(told: ToldReport, retell: Retell | None) -> list[Finding]:
     """All that follows from the figures, the manifest and the recoding is what they give, and the page is that of the
     report.
     """
-    names = ("report texts", "report page")
+    folder, sentences = (
+        told.folder,
+        {
+            "report texts": (
+                "The sentences of the report follow from its figures and the manifest.",
+                "The report says something else than follows from its figures and the manifest.",
+            ),
+            "report page": ("The page is that of the report.", "The page says something else than the report."),
+        },
+    )
     if retell is None:
-        sentence = "Not compared: nobody lent this audit the code that tells a report anew."
-        return [Finding(name, None, None, None, sentence) for name in names]
+        return not_retold(sentences, "tells a report anew")
+
+    def compare(tell: Retell = retell) -> tuple[bool, bool]:
+        text = text_of(folder.path / "report.html")
+        report, page = tell(folder.path, folder.manifest, told.report)
+        return alike(dict(told.report), dict(report)), text == page
+
+    return as_retold(sentences, compare, made_by=folder.manifest.get("anonfit"), what="the report")
+
+
+def not_retold(names: Iterable[str], code: str) -> list[Finding]:
+    """What is said where nobody lent the code that tells texts anew."""
+    sentence = f"Not compared: nobody lent this audit the code that {code}."
+    return [Finding(name, None, None, None, sentence) for name in names]
+
+
+def as_retold(
+    sentences: Mapping[str, tuple[str, str]], compare: Callable[[], tuple[bool, ...]], *, made_by: Any, what: str
+) -> list[Finding]:
+    """Whether texts are those that follow from figures, as far as this version of anonfit can say."""
     try:
-        text = text_of(told.folder.path / "report.html")
-        report, page = retell(told.folder.path, told.folder.manifest, told.report)
-        same = (alike(dict(told.report), dict(report)), text == page)
-    except Exception:  # a report of another shape than any that was ever written
-        same = (False, False)
-    words = (
-        (
-            "The sentences of the report follow from its figures and the manifest.",
-            "The report says something else than follows from its figures and the manifest.",
-        ),
-        ("The page is that of the report.", "The page says something else than the report."),
-    )
-    made_by = told.folder.manifest.get("anonfit")
-    if made_by == version("anonfit") or all(same):
-        return [as_recounted(name, ok, *both) for name, ok, both in zip(names, same, words, strict=True)]
-    sentence = (
-        "Not checked: another version of anonfit made the report and may say it in other words; audit it with that."
-    )
-    return [Finding(name, "as told anew", None, None, sentence) for name in names]
+        same = compare()
+    except Exception:  # something of another shape than any that was ever written
+        same = (False,) * len(sentences)
+    if all(same) or made_by == version("anonfit"):
+        return [as_recounted(name, ok, *both) for (name, both), ok in zip(sentences.items(), same, strict=True)]
+    sentence = f"Not checked: another version of anonfit made {what} and may say it in other words; audit it with that."
+    return [Finding(name, "as told anew", None, None, sentence) for name in sentences]

@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an audit found: plain, frozen data, and the verdict on it in sentences.
-
-Figures know how many persons they rest on, so that a public report can leave out those about few. The verdict says what
-was asked and met, what was asked and missed, what a release claims of itself and whether that holds, and what nobody
-asked; a claim is always named beside what is said of it."""
+"""What an audit found: plain, frozen data, and the verdict on it in sentences. Figures know how many persons they rest
+on, so that a public report can leave out those about few. Of a release, the verdict always names what it claims."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from math import isinf
 from typing import Any
@@ -101,42 +98,35 @@ def _plain_share(value: Share, k: int) -> dict[str, Any]:
 _IDENTIFYING = 0.9  # different values per row
 
 
-def verdict_of(audit: Audit) -> tuple[str, ...]:
-    """The sentences of a verdict: demands first, then claims, then what nobody asked."""
-    return (*_of_demands(audit), *_of_claims(audit), *_of_nobody(audit))
-
-
 def _of_demands(audit: Audit) -> Iterator[str]:
     """What the one who audits asked."""
     asked = audit.asked
-    if not asked:
-        if not audit.claims:
-            yield "Nothing was asked: the figures say what the file protects, and nothing was held against them."
-        return
+    if not asked and not audit.claims:
+        yield "Nothing was asked: the figures say what the file protects, and nothing was held against them."
     for head, met in (("Asked and missed", False), ("Asked and not checked", None), ("Asked and met", True)):
-        some = [finding for finding in asked if finding.met is met]
-        if some:
-            yield f"{head}: {_several(_words(one, audit) for one in some)}."
+        words = [_words(finding, audit) for finding in asked if finding.met is met]
+        if words:
+            yield f"{head}: {'; '.join(words)}."
 
 
 def _of_claims(audit: Audit) -> Iterator[str]:
     """What a release claims of itself."""
     if not audit.claims:
         return
-    claims = _several(audit.claims)
+    claims = "; ".join(audit.claims)
     faults = [finding for finding in audit.missed if finding.claimed]
-    broken = [one for one in faults if one.met is False]
+    broken = [finding for finding in faults if finding.met is False]
+    names = "; ".join(_words(finding, audit) for finding in broken or faults)
     if not faults:
         yield f"The release holds what it claims: {claims}."
     elif broken:
-        yield f"The release does not hold what it claims ({claims}): {_several(_words(one, audit) for one in broken)}."
+        yield f"The release does not hold what it claims ({claims}): {names}."
     else:
-        names = _several(_words(one, audit) for one in faults)
         yield f"Whether the release holds what it claims ({claims}) was not checked in full: {names}."
     yield from (one.sentence for one in audit.findings if one.name == "attack_limit")
     if audit.not_recounted:
-        told = ", ".join(audit.not_recounted).replace("_", " ")
-        yield f"Not recounted were those figures of its report that do not follow from the folder: {told}."
+        sections = ", ".join(audit.not_recounted).replace("_", " ")
+        yield f"Not recounted were those figures of its report that do not follow from the folder: {sections}."
 
 
 def _of_nobody(audit: Audit) -> Iterator[str]:
@@ -146,16 +136,17 @@ def _of_nobody(audit: Audit) -> Iterator[str]:
         together = ", ".join(audit.quasi_identifiers)
         yield f"Nobody asked for a k of {together}: the smallest group has {audit.sizes.smallest}."
     if "prosecutor risk" not in names:
-        above = [one for one in audit.prosecutor.above if one.above.persons]
-        told = [
-            f"{one.above.share:.2%} are above {one.name} ({one.threshold:g}, groups of {one.size})" for one in above
+        above = [
+            f"{risk.above.share:.2%} are above {risk.name} ({risk.threshold:g}, groups of {risk.size})"
+            for risk in audit.prosecutor.above
+            if risk.above.persons
         ]
-        if told:
-            yield f"Nobody asked for a highest risk, and of all persons {_several(told)}."
-    free = [one for one in audit.diversity if one.asked is None and one.found is not None]
-    for one in free:
-        least = figure_words(one.found.value) if one.found else ""
-        yield f"Nobody asked anything of the sensitive column '{one.column}': a group has {least} different value(s)."
+        if above:
+            yield f"Nobody asked for a highest risk, and of all persons {'; '.join(above)}."
+    for free in audit.diversity:
+        if free.asked is None and free.found is not None:
+            least = f"a group has {figure_words(free.found.value)} different value(s)"
+            yield f"Nobody asked anything of the sensitive column '{free.column}': {least}."
     if not audit.claims:
         alike = [one.name for one in audit.raw_columns if one.distinct.value > _IDENTIFYING and audit.rows > 1]
         if alike:
@@ -173,10 +164,6 @@ def _words(finding: Finding, audit: Audit) -> str:
     return words
 
 
-def _several(words: Iterable[str]) -> str:
-    return "; ".join(words)
-
-
 def figure_words(value: Any) -> str:
     """A figure or names, as they are."""
     if isinstance(value, (list, tuple)):
@@ -186,10 +173,8 @@ def figure_words(value: Any) -> str:
     return "nothing" if value is None else str(value)
 
 
-WITHHELD = "withheld rows"
-DROPPED = "dropped rows"
-BYTES = "file content"
-"""The finding on source rows that are not released."""
+WITHHELD, DROPPED, BYTES = "withheld rows", "dropped rows", "file content"
+"""Findings on source rows that are not released, and on what a file holds beside its rows."""
 PUBLIC_SOURCE = ("by_labels", "compared", "not_in_source", "unmatched", "absent_inside", "in_several")
 """What everybody may know of the comparison with the source."""
 UNKNOWN_PERSONS = "rows in place of persons"
@@ -408,7 +393,7 @@ class Audit:
     @property
     def verdict(self) -> tuple[str, ...]:
         """In sentences: what was asked and met, what was asked and missed, what is claimed, and what nobody asked."""
-        return verdict_of(self)
+        return (*_of_demands(self), *_of_claims(self), *_of_nobody(self))
 
     @property
     def missed(self) -> tuple[Finding, ...]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,15 +14,14 @@ import numpy as np
 import polars as pl
 
 from anonfit.auditing.folder import Promise, check_makers, files_as_stated, json_of, read_promise
-from anonfit.auditing.groups import group_sizes
 from anonfit.auditing.labels import read_label
 from anonfit.auditing.meanings import LabelMeaning, Settings, object_of, text_of
+from anonfit.auditing.measuring import audit_request
 from anonfit.auditing.model_trees import MODEL, SavedTree, saved_tree_of
 from anonfit.auditing.reading import open_table, require_columns
-from anonfit.auditing.reports import Json, alike, as_recounted, entries
-from anonfit.auditing.request import THRESHOLDS
-from anonfit.auditing.result import PERSONS, Audit, CountedFigure, Finding, Share, plain
-from anonfit.auditing.risk import prosecutor_risk
+from anonfit.auditing.reports import Json, alike, as_recounted, as_retold, entries, not_retold
+from anonfit.auditing.request import THRESHOLDS, Request
+from anonfit.auditing.result import PERSONS, Audit, Finding, Share, plain
 from anonfit.errors import ReleaseError
 
 __all__ = [
@@ -323,51 +321,34 @@ def _of_figures(folder: TreeFolder, audit: TreeAudit | None, rows: int | None, r
 
 def _of_texts(folder: TreeFolder, report: Json, retell: RetellTree | None) -> list[Finding]:
     """All that follows from model, manifest and figures is what they give, and the drawings are those of the tree."""
-    names = ("report texts", "drawings")
+    sentences = {
+        "report texts": (
+            "The sentences of the audit follow from the tree.",
+            "The audit that was written says something else.",
+        ),
+        "drawings": ("The drawings are those of the tree.", "tree.txt or tree.svg are not drawings of the tree."),
+    }
     if retell is None:
-        sentence = "Not compared: nobody lent this audit the code that draws a tree and tells its audit anew."
-        return [Finding(name, None, None, None, sentence) for name in names]
-    try:
-        told, drawn = retell(folder.path, folder.manifest, report)
+        return not_retold(sentences, "draws a tree and tells its audit anew")
+
+    def compare(tell: RetellTree = retell) -> tuple[bool, bool]:
+        retold, drawn = tell(folder.path, folder.manifest, report)
         drawings = {name: text_of(folder.path / name) for name in DRAWINGS}
-        same = (alike(dict(report), dict(told)), drawings == dict(drawn))
-    except Exception:  # a folder of another shape than any that was ever written
-        same = (False, False)
-    words = (
-        ("The sentences of the audit follow from the tree.", "The audit that was written says something else."),
-        ("The drawings are those of the tree.", "tree.txt or tree.svg are not drawings of the tree."),
-    )
-    if all(same) or folder.manifest.get("anonfit") == version("anonfit"):
-        return [as_recounted(name, ok, *both) for name, ok, both in zip(names, same, words, strict=True)]
-    sentence = "Not checked: another version of anonfit made it and may say it in other words; audit it with that."
-    return [Finding(name, "as told anew", None, None, sentence) for name in names]
+        return alike(dict(report), dict(retold)), drawings == dict(drawn)
+
+    return as_retold(sentences, compare, made_by=folder.manifest.get("anonfit"), what="it")
 
 
 def uncounted(folder: TreeFolder) -> TreeAudit:
     """The audit of a tree without its training rows: no figures, and nothing that is known to be met."""
-    nobody = np.zeros(0, np.int64)
     words, promise = folder.words, folder.promise
     asked: list[tuple[str, Any, str | None]] = [("k", promise.k, None)]
     asked += [(one["model"], one["column"], one["column"]) for one in folder.diversity]
     if promise.max_confidence < 1:
         asked.append(("max_confidence", promise.max_confidence, folder.saved.target))
-    spans = Audit(
-        rows=0,
-        persons=0,
-        counted="rows",
-        quasi_identifiers=("span",),
-        sizes=group_sizes(nobody, promise.k),
-        suppressed_rows=Share(0, 0),
-        sets=(),
-        diversity=(),
-        prosecutor=prosecutor_risk(nobody, THRESHOLDS),
-        journalist=None,
-        marketer=CountedFigure(0.0, 0),
-        raw_columns=(),
-        labels=None,
-        source=None,
-        joint=None,
-        sorted=None,
+    nobody = pl.DataFrame({"span": []})
+    spans = replace(
+        audit_request(Request(nobody, ("span",), k=promise.k, thresholds=THRESHOLDS, missing=())),
         findings=tuple(Finding(name, of, None, None, NOT_COUNTED, where) for name, of, where in asked),
         notes=("Nothing was counted: the rows that the tree was taught with were not given.",),
     )
