@@ -344,11 +344,8 @@ class GroupCounter:
     def count(self, batches: Iterable[CountedRows], names: Sequence[str]) -> GroupCounts:
         """Count persons in groups, and measure raw columns."""
         counts_of = self._counters(names)
-        if self.released.is_whole:
-            (batch,) = batches
-            evidence, measured = self._count_whole(batch, names, counts_of)
-        else:
-            evidence, measured = self._count_in_batches(batches, names, counts_of)
+        count = self._count_whole if self.released.is_whole else self._count_in_batches
+        evidence, measured = count(batches, names, counts_of)
         generalized = [demand for demand in self.request.targets if demand.column in self.request.quasi_identifiers]
         diversity = [one for _, several in measured for one in several]
         raw_columns = tuple(inferred for inferred, _ in measured)
@@ -372,12 +369,14 @@ class GroupCounter:
         )
 
     def _count_whole(
-        self, batch: CountedRows, names: Sequence[str], counts_of: Callable[[pl.Series], ColumnCounts]
+        self, batches: Iterable[CountedRows], names: Sequence[str], counts_of: Callable[[pl.Series], ColumnCounts]
     ) -> tuple[Evidence, _Measured]:
         """One batch: some columns at a time, on all cores."""
+        rest = iter(batches)
+        batch, measured = next(rest), _Measured()
         evidence, rows = self._evidence(batch.persons, batch.groups), batch.without(self.left_out)
         kept = evidence.without(self.left_out)
-        sets, measured = self.sets(kept), _Measured()
+        sets = self.sets(kept)
 
         def measure(series: pl.Series) -> tuple[RawColumn, list[Diversity]]:
             counts = counts_of(series)
@@ -387,6 +386,7 @@ class GroupCounter:
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             for chunk in rows.columns(names):
                 measured.extend(pool.map(measure, chunk))
+        assert next(rest, None) is None  # only now: who gives the batch looks at it meanwhile
         return evidence, measured
 
     def _count_in_batches(
