@@ -12,8 +12,8 @@ import numpy as np
 from guarded import as_diverse
 
 from anonfit.criteria.purpose import BLIND, Purpose
-from anonfit.engines.memory import engine
-from anonfit.engines.memory.engine import Growth, Guarded
+from anonfit.engines.memory import grower as engine
+from anonfit.engines.memory.grower import Growth, Guarded
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.tables.coded import CodedTable
 from anonfit.testing import reference

@@ -11,7 +11,7 @@ from numba import njit
 from anonfit.criteria.chance import child_key, exponential, root_key
 from anonfit.criteria.purpose import Purpose, WeightRule
 from anonfit.engines.memory.chances import draw, part_key
-from anonfit.engines.memory.engine import signed_key
+from anonfit.engines.memory.grower import signed_key
 from anonfit.engines.memory.scratch import CHANCE, FOUND
 from anonfit.testing.reference import grow
 

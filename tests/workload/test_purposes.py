@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,16 @@ import polars as pl
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
+from anonfit.algorithms.coding import TableCoding
 from anonfit.criteria.purpose import BLIND, Purpose, WeightRule
 from anonfit.criteria.selections import CodedSelections
 from anonfit.criteria.targets import SHARE_BITS, ClassTarget, NumberTarget, ShareTarget
+from anonfit.engines.memory.engine import MemoryEngine
 from anonfit.errors import DataError, SpecError
 from anonfit.spec.model import SelectionSpec
 from anonfit.tables.coded import CodedColumn, CodedTable, SplitMode
-from anonfit.tables.schema import Column, Role
-from anonfit.workload.purposes import make_purpose
+from anonfit.tables.persons import Persons
+from anonfit.tables.schema import Column, Role, Schema
 from anonfit.workload.request import TargetRequest, Workload
 
 ROWS = 60
@@ -52,7 +55,11 @@ def coded(frame: pl.DataFrame = FRAME, counts: Any = None) -> CodedTable:
 
 
 def purpose_of(frame: pl.DataFrame = FRAME, *, counts: Any = None, selections: Any = None, **words: Any) -> Purpose:
-    return make_purpose(Workload(**words), COLUMNS, frame, coded(frame, counts), selections=selections)
+    coding, table = TableCoding(MemoryEngine(frame), Schema(tuple(COLUMNS))), coded(frame, counts)
+    coding.persons = Persons(len(frame), counts=table.counts)
+    coding.codes = {column.name: codes for column, codes in zip(table.columns, table.codes, strict=True)}
+    found = coding.objective(Workload(**words), table.columns)
+    return found if selections is None else replace(found, selections=selections)
 
 
 def kinds(purpose: Purpose) -> list[type]:

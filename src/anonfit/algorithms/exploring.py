@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.algorithms.mondrian import Anonymized
+from anonfit.algorithms.result import Anonymized
 from anonfit.runtime.interrupting import stoppable
 from anonfit.runtime.progress import Stage, silent
 from anonfit.workload.request import Workload

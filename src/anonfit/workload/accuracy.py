@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from anonfit.criteria.median import TIE
 from anonfit.errors import SpecError
-from anonfit.tables.coded import MISSING, CodedColumn, CodedTable, SplitMode
+from anonfit.tables.coded import MISSING, CodedColumn, SplitMode
 from anonfit.tables.schema import Column
 from anonfit.workload.request import Workload
 from anonfit.workload.targets import classes_of, is_numeric
@@ -25,7 +25,7 @@ from anonfit.workload.targets import classes_of, is_numeric
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["RANGES", "LearnedWeights", "class_targets", "guessed", "in_ranges", "learn_weights", "ranked"]
+__all__ = ["RANGES", "LearnedWeights", "class_targets", "guessed", "in_ranges", "ranked"]
 
 RANGES = 10
 """Ordered columns are put into so many ranges."""
@@ -42,28 +42,6 @@ class LearnedWeights:
 
     weights: Mapping[str, float]
     accuracies: Mapping[str, float]
-
-
-def learn_weights(
-    workload: Workload, columns: Sequence[Column], frame: pl.DataFrame, table: CodedTable
-) -> LearnedWeights:
-    """The weights of a table's quasi-identifiers for the targets of a workload that have classes.
-
-    Args:
-        workload: What was asked.
-        columns: All columns of the table.
-        frame: Its raw rows.
-        table: Its coded quasi-identifiers.
-    """
-    classes = class_targets(workload, columns, lambda name: frame[name])
-    persons = np.ones(table.rows, np.int64) if table.counts is None else table.counts.astype(np.int64)
-    accuracies = {}
-    for column, codes in zip(table.columns, table.codes, strict=True):
-        places = in_ranges(column, codes.astype(np.int64), persons)
-        # A column does not predict itself.
-        found = [guessed(places, *one, persons) for name, one in classes.items() if name != column.name]
-        accuracies[column.name] = sum(found) / len(found) if found else 0.0
-    return ranked(accuracies, set(classes))
 
 
 def class_targets(

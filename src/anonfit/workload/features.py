@@ -13,16 +13,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.criteria.targets import NameTarget, Target
+from anonfit.criteria.targets import NameTarget
 from anonfit.errors import SpecError
-from anonfit.tables.coded import MISSING, CodedColumn, CodedTable, SplitMode
-from anonfit.workload.request import TargetRequest, Workload
-from anonfit.workload.targets import number_target
+from anonfit.tables.coded import MISSING, CodedColumn, SplitMode
+from anonfit.workload.request import Workload
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["MOST_NAMES", "feature_numbers", "feature_targets", "feature_weights", "name_target", "require_feature"]
+__all__ = ["MOST_NAMES", "feature_numbers", "feature_weights", "name_target", "require_feature"]
 
 MOST_NAMES = 64
 """A column with more names is taken by its commonest ones, and all others as one."""
@@ -43,24 +42,6 @@ def require_feature(workload: Workload, quasi_identifiers: Sequence[str]) -> dic
     if not weights:
         raise SpecError(["method.criterion = 'clustering' needs a feature among the quasi-identifiers."])
     return weights
-
-
-def feature_targets(
-    workload: Workload, frame: pl.DataFrame, table: CodedTable, *, masses: NDArray[np.int64]
-) -> tuple[Target, ...]:
-    """The features of a workload over a coded table; `frame` has its raw rows."""
-    names = [column.name for column in table.columns]
-    weights = require_feature(workload, names)
-    found: list[Target] = []
-    for name, weight in weights.items():
-        index = names.index(name)
-        column, codes = table.columns[index], table.codes[index].astype(np.int64)
-        numbers = feature_numbers(column, codes, frame[name])
-        if numbers is None:
-            found.append(name_target(column, codes, weight, masses))
-        elif not np.isnan(numbers).all():
-            found.append(number_target(TargetRequest(name, weight=weight), numbers, masses=masses, own=-1))
-    return tuple(found)
 
 
 def feature_numbers(column: CodedColumn, codes: NDArray[np.int64], values: pl.Series) -> NDArray[np.float64] | None:

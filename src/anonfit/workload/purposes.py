@@ -14,15 +14,14 @@ from anonfit.criteria.selections import CodedSelections
 from anonfit.criteria.targets import ClassTarget, NumberTarget, Target
 from anonfit.errors import DataError, SpecError
 from anonfit.tables.coded import CodedTable
-from anonfit.tables.schema import Column
-from anonfit.workload.features import feature_targets, feature_weights
+from anonfit.workload.features import feature_weights
 from anonfit.workload.request import TargetRequest, Workload
-from anonfit.workload.targets import code_target, number_target, predicted_target, rounded_sum, share_target
+from anonfit.workload.targets import number_target, rounded_sum, share_target
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["fits", "make_purpose", "masses_of", "purpose_of", "require_target", "unit_masses"]
+__all__ = ["denoised", "fits", "masses_of", "purpose_of", "require_target", "unit_masses"]
 
 RULES = {
     "first": WeightRule.FIRST,
@@ -67,46 +66,6 @@ def masses_of(weights: pl.Series, counts: NDArray[np.uint32] | None) -> NDArray[
     return unit_masses(weights, persons)[0]
 
 
-def make_purpose(
-    workload: Workload,
-    columns: Sequence[Column],
-    frame: pl.DataFrame,
-    table: CodedTable,
-    *,
-    selections: CodedSelections | None,
-    threads: int | None = None,
-) -> Purpose:
-    """The purpose of a workload.
-
-    Args:
-        workload: What was asked.
-        columns: All columns of the table.
-        frame: Its raw rows.
-        table: Its coded quasi-identifiers.
-        selections: The workload's selections over the table's codes.
-        threads: How many threads models may use.
-
-    Returns:
-        What steers splits.
-    """
-    names = [column.name for column in table.columns]
-    counts = np.ones(table.rows, np.int64) if table.counts is None else table.counts.astype(np.int64)
-    masses, unit, weighted = counts, 1.0, False
-    clusters = workload.criterion == "clustering"
-    if workload.sample_weight is not None:
-        # Checked also where they steer nothing: they are released.
-        found = unit_masses(frame[workload.sample_weight], counts)
-        weighted = bool(workload.used_targets or workload.used_selections or clusters)
-        masses, unit = found if weighted else (masses, unit)
-    if workload.is_blind:
-        return purpose_of(workload, names)
-    if clusters:
-        targets = feature_targets(workload, frame, table, masses=masses)
-        return purpose_of(workload, names, targets, None, masses if weighted else None, unit)
-    targets = _targets(workload, columns, frame, table, masses=masses, unit=unit, threads=threads)
-    return purpose_of(workload, names, targets, selections, masses if weighted else None, unit)
-
-
 def purpose_of(
     workload: Workload,
     names: Sequence[str],
@@ -148,37 +107,6 @@ def purpose_of(
     )
 
 
-def _targets(
-    workload: Workload,
-    columns: Sequence[Column],
-    frame: pl.DataFrame,
-    table: CodedTable,
-    *,
-    masses: NDArray[np.int64],
-    unit: float,
-    threads: int | None,
-) -> tuple[Target, ...]:
-    declared = {column.name: column for column in columns}
-    names = [column.name for column in table.columns]
-    found: list[Target] = []
-    for request in workload.used_targets:
-        own = names.index(request.column) if request.column in names else -1
-        if request.model is not None:
-            predicted = predicted_target(request, frame, names, masses=masses, own=own)
-            found.extend([predicted] if fits(workload.criterion, predicted) else [])
-            continue
-        column, values = declared[request.column], frame[request.column]
-        target = code_target(request, column, values, masses=masses, own=own, criterion=workload.criterion)
-        if not fits(workload.criterion, target):
-            continue
-        if workload.denoise:
-            weights = masses * unit if workload.sample_weight or table.counts is not None else None
-            target = _denoised(request, target, table, weights, masses=masses, seed=workload.seed, threads=threads)
-        found.append(target)
-    require_target(workload, found)
-    return tuple(found)
-
-
 def require_target(workload: Workload, found: Sequence[Target]) -> None:
     """Refuse a criterion that was named and has nothing to judge."""
     if not found and workload.criterion in ("infogain", "lsd"):
@@ -195,7 +123,7 @@ def fits(criterion: str, target: Target) -> bool:
     return criterion != "lsd" or isinstance(target, NumberTarget)
 
 
-def _denoised(
+def denoised(
     request: TargetRequest,
     target: Target,
     table: CodedTable,

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import anonfit as af
-from anonfit.algorithms.support import ONLY_MEMORY
+from anonfit.engines.catalogue import CAPABILITIES
 from anonfit.errors import SpecError
 from anonfit.release import run_outside as pipeline_outside
 from anonfit.release.run import make
@@ -43,18 +43,18 @@ def _spec(name: str, engine: str) -> Spec:
 
 
 def test_all_are_tried():
-    assert list(ASKED) == [choice.name for choice in ONLY_MEMORY]
+    assert list(ASKED) == [choice.name for choice in CAPABILITIES]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("choice", ONLY_MEMORY, ids=lambda choice: choice.name)
+@pytest.mark.parametrize("choice", CAPABILITIES, ids=lambda choice: choice.name)
 def test_refused(engine, choice):
     with pytest.raises(SpecError) as found:
         make(_spec(choice.name, engine))
     assert str(found.value) == f"engine.name = '{engine}': {choice.asked} needs the engine 'memory'."
 
 
-@pytest.mark.parametrize("choice", ONLY_MEMORY, ids=lambda choice: choice.name)
+@pytest.mark.parametrize("choice", CAPABILITIES, ids=lambda choice: choice.name)
 def test_auto_takes_memory_where_only_that_can(choice, tmp_path, monkeypatch):
     monkeypatch.setattr(pipeline_outside, "available_memory", lambda: 300)
     _table().write_parquet(tmp_path / "table.parquet")
