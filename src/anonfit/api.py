@@ -20,8 +20,7 @@ from anonfit.release.result import Lazy
 from anonfit.release.retelling import spec_of_manifest
 from anonfit.release.run import Made, RowCounts, demands_of, extend, make, schema_of
 from anonfit.report.curve import read_ks
-from anonfit.runtime.interrupting import stoppable
-from anonfit.runtime.progress import Stage, silent
+from anonfit.runtime.progress import Stage, silent, stoppable
 from anonfit.spec.faults import FRACTION
 from anonfit.spec.keywords import refuse_keywords, spec_of_keywords
 from anonfit.spec.model import SelectionSpec, Spec, TargetSpec
@@ -103,7 +102,7 @@ class Release:
             table: The table to make.
             replace: Whether one that is already there may be replaced.
         """
-        from anonfit.tables.database_writing import write_to_database
+        from anonfit.tables.databases import write_to_database
 
         write_to_database(address, table, _frames(self._made), self._made.dtypes, replace=replace)
 

@@ -16,7 +16,7 @@ from anonfit.errors import Infeasible, SpecError
 from anonfit.tables.persons import KnownValues, Persons
 from anonfit.tables.schema import Column, ColumnType, Role, Schema
 from anonfit.tables.taxonomy import Taxonomy
-from anonfit.workload.request import TargetRequest
+from anonfit.workload.targets import TargetRequest
 
 FRAME = pl.DataFrame(
     {

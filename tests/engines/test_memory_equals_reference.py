@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from anonfit.engines.memory.grower import Growth
 from anonfit.engines.tree import LEAF, Tree
-from anonfit.tables.coded import CodedColumn, CodedTable, SplitMode
+from anonfit.tables.schema import CodedColumn, CodedTable, SplitMode
 from strategies import (
     coded_tables,
     persons,

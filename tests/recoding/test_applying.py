@@ -21,7 +21,7 @@ from anonfit.algorithms.result import Anonymized
 from anonfit.engines.memory.engine import MemoryEngine
 from anonfit.errors import DataError, RecodingError, RequestError
 from anonfit.recoding.recoding import Recoding
-from anonfit.tables.cuts import CutPoints
+from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import Column, ColumnType, Role, Schema, Split
 from anonfit.tables.taxonomy import Taxonomy
 from strategies import tries

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.algorithms.demands import Demands, guard
-from anonfit.criteria.purpose import Purpose
+from anonfit.criteria.splitting import SplitObjective
 from anonfit.criteria.targets import ClassTarget, NameTarget, NumberTarget, Target
 from anonfit.engines.contract import Engine, Field, InMemory
 from anonfit.engines.levels.shape import MASS, PERSONS, code_name, sensitive_name, target_name
@@ -28,22 +28,32 @@ from anonfit.engines.memory.guard import Guarded
 from anonfit.errors import DataError, TaxonomyError
 from anonfit.runtime.threads import thread_count
 from anonfit.tables.codebook import CodedValues, code_column
-from anonfit.tables.coded import CodedColumn, CodedTable, code_dtype
-from anonfit.tables.domains import Domain, OrderedDomain
 from anonfit.tables.persons import KnownValues, Persons, persons_in, persons_of
-from anonfit.tables.schema import Column, Role, Schema
-from anonfit.workload.accuracy import LearnedWeights, class_targets, guessed, in_ranges, ranked
-from anonfit.workload.features import MOST_NAMES, feature_numbers, name_target, require_feature
-from anonfit.workload.purposes import denoised, fits, purpose_of, require_target, unit_masses
-from anonfit.workload.request import TargetRequest, Workload
-from anonfit.workload.targets import classes_of, code_target, number_target, predicted_target
+from anonfit.tables.schema import CodedColumn, CodedTable, Column, Domain, OrderedDomain, Role, Schema, code_dtype
+from anonfit.workload.objectives import (
+    MOST_NAMES,
+    LearnedWeights,
+    class_targets,
+    denoised,
+    feature_numbers,
+    fits,
+    guessed,
+    in_ranges,
+    name_target,
+    objective_of,
+    ranked,
+    require_feature,
+    require_target,
+    unit_masses,
+)
+from anonfit.workload.targets import TargetRequest, Workload, classes_of, code_target, number_target, predicted_target
 
 if TYPE_CHECKING:
     import polars as pl
 
     from anonfit.workload.predicates import Predicate
 
-__all__ = ["TableCoding", "coded_with_faces", "without_row_numbers"]
+__all__ = ["TableCoding", "coded_with_boundaries", "without_row_numbers"]
 
 IN_ROWS = re.compile(r" \(first in row [^)]*\)")
 """Where an error says in which rows values are."""
@@ -65,13 +75,13 @@ def without_row_numbers() -> Iterator[None]:
         raise type(error)(text) from None
 
 
-def coded_with_faces(coded: CodedValues, predicates: Sequence[Predicate]) -> CodedValues:
-    """A column whose domain can be cut at the faces of predicates."""
-    from anonfit.workload.coding import faces, with_faces
+def coded_with_boundaries(coded: CodedValues, predicates: Sequence[Predicate]) -> CodedValues:
+    """A column whose domain can be cut at the boundaries of predicates."""
+    from anonfit.workload.coding import selection_boundaries, with_boundaries
 
     if not isinstance(coded.domain, OrderedDomain):
         return coded
-    domain, places = with_faces(coded.domain, faces(predicates, coded.domain))
+    domain, places = with_boundaries(coded.domain, selection_boundaries(predicates, coded.domain))
     return CodedValues(domain, places[coded.codes])
 
 
@@ -155,13 +165,13 @@ class TableCoding:
     # --- quasi-identifiers ------------------------------------------------------------------------------------------
 
     def code(self, columns: Sequence[Column], ks: Sequence[int], predicates: Sequence[Predicate] = ()) -> list[Domain]:
-        """The domains of the quasi-identifiers, each of which has its k, with the faces of predicates."""
+        """The domains of the quasi-identifiers, each of which has its k, with the boundaries of predicates."""
         known = [self.values(column.name) for column in columns]
 
         def coded(column: Column, values: KnownValues, k: int) -> CodedValues:
             with self._telling():
                 found = code_column(column, values.frame[column.name], persons=values.persons.of_groups, k=k)
-            return coded_with_faces(found, predicates) if predicates else found
+            return coded_with_boundaries(found, predicates) if predicates else found
 
         with ThreadPoolExecutor(thread_count(self.threads)) as pool:
             every = list(pool.map(coded, columns, known, ks))
@@ -191,7 +201,7 @@ class TableCoding:
 
     # --- objective --------------------------------------------------------------------------------------------------
 
-    def objective(self, workload: Workload, coded: Sequence[CodedColumn]) -> Purpose:
+    def objective(self, workload: Workload, coded: Sequence[CodedColumn]) -> SplitObjective:
         """What steers splits of quasi-identifiers that were coded."""
         names = [column.name for column in coded]
         clusters = workload.criterion == "clustering"
@@ -202,11 +212,11 @@ class TableCoding:
         elif workload.sample_weight is not None:
             self._unit_masses(workload.sample_weight)  # they are released, so they are checked
         if workload.is_blind:
-            return purpose_of(workload, names)
+            return objective_of(workload, names)
         if clusters:
-            return purpose_of(workload, names, self._features(workload, coded, masses, total), None, masses, unit)
+            return objective_of(workload, names, self._features(workload, coded, masses, total), None, masses, unit)
         targets = self._targets(workload, coded, masses, unit, total)
-        return purpose_of(workload, names, targets, None, masses, unit)
+        return objective_of(workload, names, targets, None, masses, unit)
 
     def _mass(self) -> int:
         """What all rows count in criteria without sample weights."""

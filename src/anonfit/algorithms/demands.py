@@ -13,15 +13,12 @@ from numpy.typing import NDArray
 from anonfit.errors import Infeasible, SpecError
 from anonfit.privacy.catalogue import make_model
 from anonfit.privacy.coding import sensitive_column
-from anonfit.privacy.confidence import confidence_limit
-from anonfit.privacy.k_anonymity import KAnonymity
-from anonfit.privacy.models import DiversityModel
-from anonfit.privacy.sensitive import SensitiveColumn
+from anonfit.privacy.likeness import confidence_limit
+from anonfit.privacy.models import DiversityModel, KAnonymity, SensitiveColumn
 from anonfit.tables.codebook import column_type
 from anonfit.tables.persons import KnownValues
 from anonfit.tables.schema import Column, ColumnType, Role, Schema
-from anonfit.workload.request import TargetRequest
-from anonfit.workload.targets import classes_of, is_numeric
+from anonfit.workload.targets import TargetRequest, classes_of, is_numeric
 
 if TYPE_CHECKING:
     import polars as pl

@@ -19,10 +19,9 @@ from anonfit.engines.contract import Engine, InMemory, out_of_core
 from anonfit.engines.levels.shape import Shape
 from anonfit.recoding.building import build_recoding, cells_of_codes
 from anonfit.runtime.progress import Stage, silent
-from anonfit.tables.cuts import CutPoints
-from anonfit.tables.domains import Domain
-from anonfit.tables.schema import Role, Schema
-from anonfit.workload.request import NOTHING, Workload
+from anonfit.tables.scales import CutPoints
+from anonfit.tables.schema import Domain, Role, Schema
+from anonfit.workload.targets import NOTHING, Workload
 
 if TYPE_CHECKING:
     from anonfit.workload.predicates import Predicate
@@ -66,7 +65,7 @@ def anonymize(
         stage("Finding values")
     if workload.selections:
         from anonfit.algorithms.selections import typed_frame
-        from anonfit.workload.guarded import refuse_guarded
+        from anonfit.workload.selections import refuse_guarded
 
         refuse_guarded(workload.selections, schema.columns, typed_frame(engine), is_capped=demands.max_confidence < 1.0)
     guarded = coding.guard(demands)

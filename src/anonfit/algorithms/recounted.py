@@ -20,8 +20,8 @@ from anonfit.engines.levels.shape import MASS, PERSONS, code_name, sensitive_nam
 from anonfit.engines.memory.grouping import Division
 from anonfit.engines.memory.guard import Guarded
 from anonfit.engines.memory.refining import ByClass, Groups, Refinement
-from anonfit.recoding.grid import combined
-from anonfit.tables.coded import CodedColumn, CodedTable, Codes, code_dtype
+from anonfit.recoding.boxes import combined
+from anonfit.tables.schema import CodedColumn, CodedTable, Codes, code_dtype
 
 __all__ = ["CellGroups", "RecountedRows"]
 

@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.recoding.recoding import Recoding
-from anonfit.tables.coded import CodedColumn
-from anonfit.tables.domains import Domain
-from anonfit.workload.accuracy import LearnedWeights
+from anonfit.tables.schema import CodedColumn, Domain
+from anonfit.workload.objectives import LearnedWeights
 
 if TYPE_CHECKING:
-    from anonfit.metrics.imprecision import Answers
+    from anonfit.recoding.imprecision import Answers
     from anonfit.workload.selections import AskedSelections
 
 __all__ = ["Anonymized", "SelectionAnswers"]

@@ -12,19 +12,17 @@ from numpy.typing import NDArray
 
 from anonfit.algorithms.coding import TableCoding, without_row_numbers
 from anonfit.algorithms.result import Anonymized, SelectionAnswers
-from anonfit.criteria.selections import CodedSelections, Signatures, signatures_of
+from anonfit.criteria.targets import CodedSelections, Signatures, signatures_of
 from anonfit.engines.contract import CountRequest, Engine, InMemory, out_of_core
 from anonfit.engines.levels.shape import signature_name
 from anonfit.engines.memory.engine import MemoryEngine
-from anonfit.metrics.imprecision import Answers, answer
 from anonfit.recoding.building import cells_of_codes
+from anonfit.recoding.imprecision import Answers, answer
 from anonfit.recoding.recoding import Recoding
-from anonfit.tables.domains import Domain, OrderedDomain
 from anonfit.tables.persons import persons_of
-from anonfit.tables.schema import Role, Schema
-from anonfit.workload.coding import faces, with_faces
+from anonfit.tables.schema import Domain, OrderedDomain, Role, Schema
+from anonfit.workload.coding import Classes, selection_boundaries, with_boundaries
 from anonfit.workload.predicates import ColumnKind, Predicate, kinds_of
-from anonfit.workload.selection_coding import Classes
 from anonfit.workload.selections import AskedSelections, SelectionRequest, ask_selections, predicates_of
 from anonfit.workload.truth import ColumnValues, Rows, Values
 
@@ -42,14 +40,16 @@ def typed_frame(engine: Engine) -> pl.DataFrame:
 
 
 def selection_predicates(engine: Engine, requests: Sequence[SelectionRequest], schema: Schema) -> tuple[Predicate, ...]:
-    """The predicates whose faces an engine's columns must have."""
+    """The predicates whose boundaries an engine's columns must have."""
     return predicates_of(requests, schema.columns, typed_frame(engine)) if requests else ()
 
 
-def _with_faces(domains: Sequence[Domain], predicates: Sequence[Predicate]) -> list[Domain]:
-    """Domains that have the faces of predicates."""
+def _with_boundaries(domains: Sequence[Domain], predicates: Sequence[Predicate]) -> list[Domain]:
+    """Domains that have the boundaries of predicates."""
     return [
-        with_faces(domain, faces(predicates, domain))[0] if isinstance(domain, OrderedDomain) else domain
+        with_boundaries(domain, selection_boundaries(predicates, domain))[0]
+        if isinstance(domain, OrderedDomain)
+        else domain
         for domain in domains
     ]
 
@@ -74,11 +74,11 @@ class CodingSelections:
     """The selections of a workload over a table that is being coded."""
 
     def __init__(self, coding: TableCoding, requests: Sequence[SelectionRequest], domains: Sequence[Domain]) -> None:
-        """`domains` may have the faces of the requests already."""
+        """`domains` may have the boundaries of the requests already."""
         engine, schema = coding.engine, coding.schema
         self.coding = coding
         self.values: Values = Rows(engine.frame) if isinstance(engine, InMemory) else _DistinctValues(coding)
-        faced = _with_faces(domains, selection_predicates(engine, requests, schema))
+        faced = _with_boundaries(domains, selection_predicates(engine, requests, schema))
         kinds = kinds_of(schema.columns, typed_frame(engine))
         self.asked: AskedSelections = ask_selections(requests, kinds, faced, self.values)
         self.classes: list[Classes] = []

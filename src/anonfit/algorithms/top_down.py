@@ -26,17 +26,13 @@ from anonfit.engines.levels.shape import MASS, PERSONS, code_name, sensitive_nam
 from anonfit.engines.memory.guard import Guarded
 from anonfit.engines.memory.refining import RowsToRefine
 from anonfit.errors import DataError, SpecError, TooManyGroups
+from anonfit.recoding.boxes import Grid
 from anonfit.recoding.building import build_grid, cells_of_codes
-from anonfit.recoding.grid import Grid
 from anonfit.recoding.recoding import Recoding
-from anonfit.runtime.interrupting import Stopping, unstoppable
-from anonfit.runtime.progress import Stage, silent
-from anonfit.tables.coded import CodedColumn, CodedTable, code_dtype
-from anonfit.tables.cuts import CutPoints
-from anonfit.tables.domains import Domain
-from anonfit.tables.schema import Column, Role, Schema
-from anonfit.workload.request import TargetRequest, Workload
-from anonfit.workload.targets import is_numeric
+from anonfit.runtime.progress import Stage, Stopping, silent, unstoppable
+from anonfit.tables.scales import CutPoints
+from anonfit.tables.schema import CodedColumn, CodedTable, Column, Domain, Role, Schema, code_dtype
+from anonfit.workload.targets import TargetRequest, Workload, is_numeric
 
 if TYPE_CHECKING:
     import polars as pl
@@ -154,19 +150,31 @@ def _counted_rows(
     classes: int,
     weighted: bool,
 ) -> Refinables:
-    """Rows that an engine counts: those that are alike in all codes are one with so many persons, counted once, and
-    these groups are refined. Where they are too many, cells are counted, and once more with every refinement.
+    """Rows that an engine counts: the groups of those that are alike in all codes, counted once. Where these are too
+    many, cells are counted, and once more with every refinement.
     """
-    engine, has_counts = out_of_core(coding.engine), coding.count is not None
-    by = [code_name(place) for place in range(len(columns))]
-    by += [target_name(0), *(sensitive_name(place) for place in range(len(guarded)))]
-    sums = [(PERSONS,) if has_counts else (), *([(MASS,)] if weighted else [])]
     try:
-        counted = engine.count([CountRequest((0,), tuple(by), tuple(sums))])[0]
+        return _groups(coding, columns, guarded, weighted=weighted)
     except TooManyGroups:
         return RecountedRows(
-            engine, columns, guarded, classes=classes, has_counts=has_counts, weighted=weighted, threads=coding.threads
+            out_of_core(coding.engine),
+            columns,
+            guarded,
+            classes=classes,
+            has_counts=coding.count is not None,
+            weighted=weighted,
+            threads=coding.threads,
         )
+
+
+def _groups(
+    coding: TableCoding, columns: tuple[CodedColumn, ...], guarded: Sequence[Guarded], *, weighted: bool
+) -> RowsToRefine:
+    """The groups of rows that are alike in all codes, each one row with so many persons."""
+    by = [code_name(place) for place in range(len(columns))]
+    by += [target_name(0), *(sensitive_name(place) for place in range(len(guarded)))]
+    sums = [(PERSONS,) if coding.count is not None else (), *([(MASS,)] if weighted else [])]
+    counted = out_of_core(coding.engine).count([CountRequest((0,), tuple(by), tuple(sums))])[0]
     width = len(columns)
     codes = tuple(counted.by[place].astype(code_dtype(column.size)) for place, column in enumerate(columns))
     table = CodedTable(columns, codes, len(counted.nodes), counted.sums[0].astype(np.uint32))

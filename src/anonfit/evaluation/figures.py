@@ -23,7 +23,7 @@ from anonfit.release.run import workload_of
 from anonfit.report.queries import query_figures
 from anonfit.spec.learning import Asked
 from anonfit.spec.model import Spec
-from anonfit.workload.features import feature_weights
+from anonfit.workload.objectives import feature_weights
 
 __all__ = ["Figure", "release_figures"]
 

@@ -27,11 +27,11 @@ from anonfit.release.bind import (
 )
 from anonfit.runtime.threads import available_memory
 from anonfit.spec.model import Spec
+from anonfit.tables.frames import is_spark
 from anonfit.tables.persons import persons_in, persons_of
 from anonfit.tables.reading import ReadOptions
 from anonfit.tables.schema import Role, Schema
-from anonfit.tables.spark_frames import is_spark
-from anonfit.workload.logs.raw_rows import Batch, RawRows, rows_of_frame
+from anonfit.workload.logs.merging import Batch, RawRows, rows_of_frame
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

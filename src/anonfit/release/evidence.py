@@ -18,6 +18,7 @@ from anonfit.algorithms.trees.growing import Variant
 from anonfit.auditing.result import BYTES
 from anonfit.errors import AuditFailed, Infeasible
 from anonfit.metrics.learning import SURE, Learned
+from anonfit.privacy.disclosure import EVERYTHING, Disclosure
 from anonfit.recoding.values import Values
 from anonfit.release.explore import FIGURES
 from anonfit.release.large_tables import LargeTable, raw_columns, read_large, released_table
@@ -26,19 +27,18 @@ from anonfit.release.run import Made, demands_of, persons_in, refining_of, tree_
 from anonfit.report.asking import Aim, Asked, aims_of, asked_content
 from anonfit.report.attack import attack_content, attack_release
 from anonfit.report.content import Facts, formula_columns, report_content
-from anonfit.report.disclosure import EVERYTHING, Disclosure
 from anonfit.report.selections import internal_selections, public_selections
 from anonfit.spec.model import Spec
 from anonfit.spec.write import public_tables, quasi_identifier_table, target_table
 from anonfit.tables.codebook import column_type
-from anonfit.tables.scanned import RawColumns
+from anonfit.tables.ingesting import RawColumns
 from anonfit.tables.schema import ColumnType, Role, Schema
-from anonfit.workload.request import TargetRequest, Workload
+from anonfit.workload.targets import TargetRequest, Workload
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from anonfit.auditing import Audit
+    from anonfit.auditing.result import Audit
     from anonfit.metrics.attack import Attack
 
 __all__ = [
@@ -62,7 +62,8 @@ UNKNOWN_USE = "The use is not known: "
 
 def audit_made(made: Made, data: Any, *, rows_at_once: int | None = None) -> Audit:
     """Audit the released table, as a file or a frame, against what was asked and the rows it was made from."""
-    from anonfit.auditing import ROWS_AT_ONCE, audit
+    from anonfit.auditing.api import audit
+    from anonfit.auditing.batch_audit import ROWS_AT_ONCE
 
     spec, schema = made.spec, made.schema
     written = json.loads(made.recoding.to_json())

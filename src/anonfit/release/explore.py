@@ -18,7 +18,7 @@ from anonfit.metrics.neutral import neutral_figures
 from anonfit.runtime.progress import Stage, silent
 from anonfit.spec.model import Spec
 from anonfit.tables.persons import Persons
-from anonfit.workload.request import Workload
+from anonfit.workload.targets import Workload
 
 if TYPE_CHECKING:
     import polars as pl

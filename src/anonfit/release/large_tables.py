@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from anonfit.release.result import Made, raw_batches
 from anonfit.report.initial import CombinationCounter, InitialRisk
 from anonfit.tables.codebook import code_column
-from anonfit.tables.domains import Domain
-from anonfit.tables.scanned import RawColumns, ScannedColumns
-from anonfit.tables.schema import Role
+from anonfit.tables.ingesting import RawColumns, ScannedColumns
+from anonfit.tables.schema import Domain, Role
 
 if TYPE_CHECKING:
     import polars as pl

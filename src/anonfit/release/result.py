@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from anonfit.algorithms.result import SelectionAnswers
 from anonfit.engines.contract import Written
 from anonfit.errors import Infeasible
+from anonfit.privacy.disclosure import Disclosure
 from anonfit.recoding.recoding import Recoding
 from anonfit.release.engine import batches_of
-from anonfit.report.disclosure import Disclosure
 from anonfit.spec.learning import Asked
 from anonfit.spec.model import Spec
 from anonfit.tables.schema import Schema
@@ -25,7 +25,7 @@ from anonfit.tables.schema import Schema
 if TYPE_CHECKING:
     import polars as pl
 
-    from anonfit.workload.accuracy import LearnedWeights
+    from anonfit.workload.objectives import LearnedWeights
 
 __all__ = ["Lazy", "Made", "RowCounts", "raw_batches", "within_limit"]
 

@@ -31,7 +31,7 @@ from anonfit.runtime.strict_json import Damaged, Part
 from anonfit.spec.model import Spec
 from anonfit.spec.parse import public_spec
 from anonfit.tables.schema import Role
-from anonfit.workload.request import TargetRequest, Workload
+from anonfit.workload.targets import TargetRequest, Workload
 
 __all__ = ["retold", "retold_tree", "spec_of_manifest"]
 

@@ -26,8 +26,9 @@ from anonfit.engines.contract import Engine, InMemory, Written, out_of_core
 from anonfit.engines.memory.engine import MemoryEngine, persons_left_out
 from anonfit.engines.spilling import spill_folder
 from anonfit.errors import Infeasible
-from anonfit.privacy.groups import groups_allowed
-from anonfit.recoding.grid import combined
+from anonfit.privacy.coding import groups_allowed
+from anonfit.privacy.disclosure import Disclosure
+from anonfit.recoding.boxes import combined
 from anonfit.recoding.recoding import Recoding, Unseen
 from anonfit.release.bind import (
     check_bounds,
@@ -54,17 +55,15 @@ from anonfit.release.engine import (
 )
 from anonfit.release.result import Lazy, Made, RowCounts, raw_batches, within_limit
 from anonfit.release.table import placing_of, released_table
-from anonfit.report.disclosure import Disclosure
-from anonfit.runtime.interrupting import Stopping, unstoppable
-from anonfit.runtime.progress import Stage, silent
+from anonfit.runtime.progress import Stage, Stopping, silent, unstoppable
 from anonfit.spec.learning import Asked, with_query_log
 from anonfit.spec.model import Spec
 from anonfit.tables.frames import rebuilt
 from anonfit.tables.persons import KnownValues, Persons, persons_in
 from anonfit.tables.reading import read_table
 from anonfit.tables.schema import Role, Schema
-from anonfit.workload.purposes import masses_of
-from anonfit.workload.request import Workload
+from anonfit.workload.objectives import masses_of
+from anonfit.workload.targets import Workload
 
 if TYPE_CHECKING:
     import polars as pl

@@ -17,8 +17,8 @@ from anonfit.algorithms.result import Anonymized
 from anonfit.engines.contract import Placing
 from anonfit.engines.levels.placing import RankedRegions
 from anonfit.engines.levels.shape import code_name
+from anonfit.recoding.boxes import Grid
 from anonfit.recoding.building import cells_of_codes
-from anonfit.recoding.grid import Grid
 from anonfit.recoding.values import Values, region_values
 from anonfit.release.observed import observed_labels
 from anonfit.release.sorting import sort_keys

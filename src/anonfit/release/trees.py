@@ -20,13 +20,13 @@ from anonfit.algorithms.trees.storage import read_model
 from anonfit.engines.contract import Engine, InMemory
 from anonfit.engines.spilling import spill_folder
 from anonfit.errors import AnonfitError, AuditFailed, DataError, ReleaseError, SpecError
+from anonfit.privacy.disclosure import Disclosure
 from anonfit.release.bind import complete_names, reading_of, source_of, tree_of
 from anonfit.release.engine import engine_for, opened, refuse_unsupported, spill_place
 from anonfit.release.folder import RECORD, VERSION, check_free, publish, read_manifest
 from anonfit.release.publish import package_versions, source_hash
 from anonfit.release.result import RowCounts
 from anonfit.release.retelling import retold_tree
-from anonfit.report.disclosure import Disclosure
 from anonfit.report.tree_picture import drawn_svg
 from anonfit.report.tree_text import drawn_text
 from anonfit.report.trees import TreeFacts, asked_of_tree, tree_content
@@ -35,13 +35,13 @@ from anonfit.runtime.progress import Stage, silent
 from anonfit.runtime.strict_json import Damaged, Part, parse_json, read_text
 from anonfit.spec.model import PrivacySpec, Spec
 from anonfit.spec.write import diversity_table, public_tables, spec_tables
-from anonfit.tables.cuts import CutPoints
+from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import Schema
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from anonfit.auditing import TreeAudit
+    from anonfit.auditing.tree_result import TreeAudit
 
 __all__ = ["FORMAT", "MODEL", "MadeTree", "load_tree_folder", "make_tree_of", "publish_tree"]
 
@@ -126,7 +126,7 @@ def _with_classes(frame: pl.DataFrame, target: str, classes: Classes) -> pl.Data
 
 def audit_made_tree(made: MadeTree, model: Path) -> TreeAudit:
     """Audit the written model against what was asked and the rows it was made from."""
-    from anonfit.auditing import audit_tree
+    from anonfit.auditing.trees import audit_tree
 
     spec, target = made.spec, made.tree.target
     public = [column.name for column in made.schema.quasi_identifiers]

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from anonfit.criteria.targets import ClassTarget, NumberTarget
 from anonfit.tables.schema import Role, Schema
-from anonfit.workload.request import Workload
-from anonfit.workload.targets import code_target
+from anonfit.workload.targets import Workload, code_target
 
 if TYPE_CHECKING:
     import polars as pl

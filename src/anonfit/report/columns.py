@@ -19,10 +19,10 @@ from anonfit.metrics.clusters import ClusterFigures
 from anonfit.metrics.discernibility import Discernibility, disagreements, weighted_discernibility
 from anonfit.metrics.extents import Extents, common_extents, unnamed_values
 from anonfit.metrics.losses import Losses, losses
+from anonfit.privacy.disclosure import Disclosure
 from anonfit.recoding.recoding import Recoding
-from anonfit.report.disclosure import Disclosure
-from anonfit.workload.features import feature_weights
-from anonfit.workload.request import Workload
+from anonfit.workload.objectives import feature_weights
+from anonfit.workload.targets import Workload
 
 __all__ = [
     "ColumnFigures",

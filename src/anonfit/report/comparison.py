@@ -10,11 +10,11 @@ import numpy as np
 
 from anonfit.algorithms.result import Anonymized, SelectionAnswers
 from anonfit.metrics.held_out import Gain, paired_gain
+from anonfit.privacy.disclosure import Disclosure
 from anonfit.report.columns import ColumnFigures, columns_compared, columns_compared_content
-from anonfit.report.disclosure import Disclosure
 from anonfit.report.selections import told_together
 from anonfit.report.trial import Judged, Trial
-from anonfit.workload.request import Workload
+from anonfit.workload.targets import Workload
 
 __all__ = ["Comparison", "Contest", "compare", "comparison_content", "has_purpose", "judged_content"]
 

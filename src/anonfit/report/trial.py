@@ -25,10 +25,10 @@ from anonfit.errors import AnonfitError
 from anonfit.metrics.held_out import leaned
 from anonfit.recoding.recoding import Unseen
 from anonfit.report.aiming import CodedTarget, coded_targets
-from anonfit.tables.cuts import CutPoints
 from anonfit.tables.persons import Persons
+from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import Role, Schema
-from anonfit.workload.request import Workload
+from anonfit.workload.targets import Workload
 
 if TYPE_CHECKING:
     import polars as pl

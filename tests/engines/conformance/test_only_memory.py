@@ -11,7 +11,7 @@ import pytest
 import anonfit as af
 from anonfit.engines.catalogue import CAPABILITIES
 from anonfit.errors import SpecError
-from anonfit.release import run_outside as pipeline_outside
+from anonfit.release import engine as release_engine
 from anonfit.release.run import make
 from anonfit.spec.keywords import spec_of_keywords
 from anonfit.spec.model import Spec
@@ -56,9 +56,9 @@ def test_refused(engine, choice):
 
 @pytest.mark.parametrize("choice", CAPABILITIES, ids=lambda choice: choice.name)
 def test_auto_takes_memory_where_only_that_can(choice, tmp_path, monkeypatch):
-    monkeypatch.setattr(pipeline_outside, "available_memory", lambda: 300)
+    monkeypatch.setattr(release_engine, "available_memory", lambda: 300)
     _table().write_parquet(tmp_path / "table.parquet")
-    named, reason = pipeline_outside.engine_for(_spec(choice.name, "auto"), tmp_path / "table.parquet")
+    named, reason = release_engine.engine_for(_spec(choice.name, "auto"), tmp_path / "table.parquet")
     assert named == "memory"
     assert reason == f"the table may not fit in memory, but {choice.asked} needs the engine 'memory'"
 
@@ -71,8 +71,8 @@ def test_auto_takes_memory_where_the_table_fits(tmp_path):
 
 
 def test_auto_takes_duckdb_where_it_does_not(tmp_path, monkeypatch):
-    monkeypatch.setattr(pipeline_outside, "available_memory", lambda: 300)
-    monkeypatch.setattr(pipeline_outside, "LEAST_MEMORY", 64 * 2**20)
+    monkeypatch.setattr(release_engine, "available_memory", lambda: 300)
+    monkeypatch.setattr("anonfit.engines.duckdb.sources.LEAST_MEMORY", 64 * 2**20)
     _table().write_parquet(tmp_path / "table.parquet")
     words = {"quasi_identifiers": ["age"], "targets": ["ill"], "identifiers": ["who"], "k": 2}
     release = af.anonymize(str(tmp_path / "table.parquet"), **words)

@@ -20,7 +20,7 @@ from anonfit.recoding.applying import recoded_columns
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Values
 from anonfit.release.run import demands_of, refining_of, schema_of, workload_of
-from anonfit.runtime.interrupting import unstoppable
+from anonfit.runtime.progress import unstoppable
 from anonfit.spec.keywords import spec_of_keywords
 from anonfit.spec.model import Spec
 from anonfit_papers.datasets_divided import Divided

@@ -22,10 +22,8 @@ from anonfit.algorithms.trees.tree import ClassName, DecisionTree
 from anonfit.errors import AuditFailed, DataError, RequestError, listed
 from anonfit.recoding.building import build_recoding, cells_of_codes
 from anonfit.tables.codebook import code_column, column_type
-from anonfit.tables.coded import Codes
-from anonfit.tables.cuts import CutPoints
-from anonfit.tables.domains import Domain, OrderedDomain
-from anonfit.tables.schema import Column, ColumnType
+from anonfit.tables.scales import CutPoints
+from anonfit.tables.schema import Codes, Column, ColumnType, Domain, OrderedDomain
 
 if TYPE_CHECKING:
     import polars as pl

@@ -32,10 +32,8 @@ from anonfit.engines.contract import CountRequest, Engine, OutOfCore, out_of_cor
 from anonfit.engines.levels.shape import code_name, target_name
 from anonfit.errors import SpecError
 from anonfit.runtime.progress import Stage, silent
-from anonfit.tables.coded import code_dtype
-from anonfit.tables.domains import Domain
-from anonfit.tables.schema import Column, Role, Schema
-from anonfit.workload.request import TargetRequest
+from anonfit.tables.schema import Column, Domain, Role, Schema, code_dtype
+from anonfit.workload.targets import TargetRequest
 
 __all__ = [
     "TreeRequest",

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.criteria.chance import child_key, root_key
+from anonfit.criteria.splitting import child_key, root_key
 from anonfit.engines.contract import Counting, CountRequest, Move
 from anonfit.engines.levels.counts import Histograms, count_nodes, whole_table
 from anonfit.engines.levels.shape import PERSONS, Layout, Shape, code_name, sensitive_name

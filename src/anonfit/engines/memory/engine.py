@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonfit.engines.contract import Field, Opening
-from anonfit.tables.coded import CodedTable, Codes
 from anonfit.tables.persons import Persons
 from anonfit.tables.reading import ReadOptions, read_table
+from anonfit.tables.schema import CodedTable, Codes
 
 if TYPE_CHECKING:
     import polars as pl

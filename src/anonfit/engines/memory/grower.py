@@ -12,8 +12,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.criteria.chance import WORD, child_key, exponential, root_key
-from anonfit.criteria.purpose import BLIND, Purpose
+from anonfit.criteria.splitting import MEDIAN, WORD, SplitObjective, child_key, exponential, root_key
 from anonfit.engines.memory import growing, guard, guide, layout
 from anonfit.engines.memory.counting import count_rows
 from anonfit.engines.memory.guard import Guard, Guarded
@@ -42,7 +41,7 @@ from anonfit.engines.memory.structs import shared
 from anonfit.engines.memory.trees import begins_of, breadth_first, settle
 from anonfit.engines.tree import Tree
 from anonfit.runtime.threads import thread_count
-from anonfit.tables.coded import CodedTable, SplitMode
+from anonfit.tables.schema import CodedTable, SplitMode
 
 __all__ = [
     "Grower",
@@ -66,7 +65,7 @@ UNCOUNTED = np.empty(0, np.int64)
 Result = TypeVar("Result")
 
 
-def tiled_modes(purpose: Purpose) -> set[SplitMode]:
+def tiled_modes(purpose: SplitObjective) -> set[SplitMode]:
     """The modes whose columns are divided into sets, so that nodes must keep the codes they hold."""
     modes = {SplitMode.BINARY} if purpose.targets else set()
     return modes if purpose.selections is None else {SplitMode.BINARY, SplitMode.SUBSET}
@@ -165,7 +164,7 @@ class Grower:
 
     @classmethod
     def of_table(
-        cls, table: CodedTable, k: int, purpose: Purpose, guarded: Sequence[Guarded], threads: int, subtree: int
+        cls, table: CodedTable, k: int, purpose: SplitObjective, guarded: Sequence[Guarded], threads: int, subtree: int
     ) -> Self:
         """A tree over the rows of a table."""
         packing = Packing()
@@ -406,7 +405,7 @@ class Growth:
 def grow(
     table: CodedTable,
     k: int,
-    purpose: Purpose = BLIND,
+    purpose: SplitObjective = MEDIAN,
     *,
     guarded: Sequence[Guarded] = (),
     threads: int | None = None,

@@ -16,9 +16,9 @@ from anonfit.engines.spark.rows import CHUNK, Clean, Load, Read, Shared, Then, h
 from anonfit.engines.spark.session import quiet, session, told
 from anonfit.engines.spark.storage import is_storable, restored, spark_type, stored_type
 from anonfit.errors import EngineError, SpecError
+from anonfit.tables.frames import is_spark, spark_types
 from anonfit.tables.ingesting import ingest, scan_of
 from anonfit.tables.reading import ReadOptions
-from anonfit.tables.spark_frames import is_spark, spark_types
 
 if TYPE_CHECKING:
     import polars as pl
