@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from anonfit.criteria.objectives import OBJECTIVES, Objective
 from anonfit.errors import Infeasible, SpecError
 from anonfit.privacy.catalogue import make_model
 from anonfit.privacy.coding import sensitive_column
@@ -84,9 +85,9 @@ def guard(
     return found
 
 
-def has_classes(target: TargetRequest, column: Column, values: pl.Series, criterion: str) -> bool:
+def has_classes(target: TargetRequest, column: Column, values: pl.Series, objective: Objective) -> bool:
     """Whether a target's values are classes: by what they are, or because the criterion takes them for such."""
-    return not (is_numeric(target, column, values) and is_numeric(target, column, values, criterion))
+    return not (is_numeric(target, column, values) and is_numeric(target, column, values, objective))
 
 
 def not_capped(name: str, kind: ColumnType) -> str:
@@ -106,7 +107,7 @@ def _capped(demands: Demands, declared: Mapping[str, Column], frame: pl.DataFram
     faults = []
     for target in found:
         column, values = declared[target.column], frame[target.column]
-        if not has_classes(target, column, values, demands.criterion):
+        if not has_classes(target, column, values, OBJECTIVES[demands.criterion]):
             faults.append(not_capped(target.column, column_type(column, values.dtype)))
     if faults:
         raise SpecError(faults)

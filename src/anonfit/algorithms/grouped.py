@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from anonfit.algorithms.demands import Demands, guard
 from anonfit.algorithms.mondrian import coded_with_faces, persons_of
 from anonfit.criteria.splitting import SplitObjective
-from anonfit.criteria.targets import ClassTarget, NameTarget, NumberTarget, Target
+from anonfit.criteria.targets import ClassTarget, NumberTarget, Target
 from anonfit.engines.contract import Engine, Field
 from anonfit.engines.levels.shape import MASS, PERSONS, code_name, sensitive_name, target_name
 from anonfit.engines.memory.guard import Guarded
@@ -27,7 +27,6 @@ from anonfit.tables.schema import CodedColumn, Column, Domain, Schema, code_dtyp
 from anonfit.workload.objectives import (
     MOST_NAMES,
     feature_numbers,
-    fits,
     name_target,
     objective_of,
     require_feature,
@@ -165,7 +164,7 @@ class GroupedTable:
     def purpose(self, workload: Workload, columns: Sequence[Column], coded: Sequence[CodedColumn]) -> SplitObjective:
         """What steers splits of quasi-identifiers that were coded; what it is told of rows becomes fields."""
         quasi_identifiers = [column.name for column in coded]
-        clusters = workload.criterion == "clustering"
+        clusters = workload.objective.clusters
         is_steered = bool(workload.used_targets or workload.used_selections or clusters)
         if workload.sample_weight is not None and not is_steered:
             self._unit_masses(workload.sample_weight)  # they are released, so they are checked
@@ -189,10 +188,10 @@ class GroupedTable:
                     groups.frame[request.column],
                     masses=np.array([total]),
                     own=own,
-                    criterion=workload.criterion,
+                    objective=workload.objective,
                     times=groups.rows,
                 )
-            if fits(workload.criterion, target):
+            if workload.objective.fits(target):
                 found.append(self._target(target, request.column, len(found)))
         require_target(workload, found)
         return objective_of(workload, quasi_identifiers, tuple(found), None, masses, unit)
@@ -237,9 +236,6 @@ class GroupedTable:
         if isinstance(target, ClassTarget):
             self.add(target_name(number), name, target.classes.astype(code_dtype(target.width)))
             return replace(target, classes=NONE)
-        if isinstance(target, NameTarget):
-            self.add(target_name(number), name, target.names.astype(code_dtype(target.width)))
-            return replace(target, names=NONE)
         assert isinstance(target, NumberTarget)
         self.add(target_name(number), name, target.multiples.astype(np.int32))
         return replace(target, multiples=NONE)

@@ -218,7 +218,7 @@ def anonymize(
     answers = None
     if selections is not None:
         answers = _answers(selections, recoding, cells, frame, persons, numbers=numbers, nodes=nodes)
-    targets = () if workload.criterion == "clustering" else purpose.targets
+    targets = () if workload.objective.clusters else purpose.targets
     steered = {target.name: isinstance(target, NumberTarget) for target in targets}
     return Anonymized(recoding, numbers, nodes, answers, steered, learned=learned)
 

@@ -116,7 +116,7 @@ def anonymize_outside(
         engine, shape, demands.k, hand_over=hand_over, threads=threads, told=_told(stage), start=start
     )
     recoding = build_recoding(grown.tree, domains, points=cut_points)
-    targets = () if workload.criterion == "clustering" else purpose.targets
+    targets = () if workload.objective.clusters else purpose.targets
     steered = {target.name: isinstance(target, NumberTarget) for target in targets}
     return AnonymizedOutside(
         recoding,

@@ -159,7 +159,7 @@ def make(
         return make_outside(spec, source, engine=engine, reason=reason, threads=threads, stage=stage, stopping=stopping)
     from anonfit.release.warmup import prepare
 
-    refines = spec.method.algorithm == "tdr"
+    refines = spec.method.capabilities.refines
     prepare(stage, models=spec.privacy.has_models, refining=refines, ahead=isinstance(source, str | Path))
     stage("Reading")
     schema, read = read_source(spec, source)
@@ -184,7 +184,7 @@ def make(
     refining, tree, exploration = refining_of(spec), tree_of(spec), None
     if tree is not None:
         result = anonymize_by_tree(schema, frame, tree, stage=stage)
-    elif spec.method.criterion == "explore":
+    elif spec.method.objective.explores:
         from anonfit.release.explore import explored
 
         def way(one: Workload) -> Anonymized:

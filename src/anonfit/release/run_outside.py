@@ -110,7 +110,7 @@ def _not_outside(spec: Spec) -> list[str]:
         "models": any(target.model is not None for target in workload.used_targets),
         "observed": spec.output.regions == "observed",
         "original": spec.output.order == "original",
-        "explore": spec.method.criterion == "explore",
+        "explore": spec.method.objective.explores,
     }
     return [fault for name, fault in ONLY_HERE.items() if asked[name]]
 
@@ -120,7 +120,7 @@ def refuse_only_memory(spec: Spec, engine: str | None = None) -> None:
     name = engine or spec.engine.name
     if name not in ("auto", "memory") and (faults := _not_outside(spec)):
         raise SpecError([f"engine.name = '{name}': {fault}." for fault in faults])
-    if name not in ("auto", "memory") and spec.engine.sample is not None and spec.method.algorithm != "mondrian":
+    if name not in ("auto", "memory") and spec.engine.sample is not None and not spec.method.capabilities.splits:
         raise SpecError([f"engine.sample is not for method.algorithm = '{spec.method.algorithm}'; leave it out."])
 
 
@@ -142,7 +142,7 @@ def make_outside(
     refuse_only_memory(spec, engine)
     schema, options = reading_of(spec, source)
     check_bounds(spec, schema)
-    prepare(stage, models=spec.privacy.has_models, refining=spec.method.algorithm == "tdr", ahead=True)
+    prepare(stage, models=spec.privacy.has_models, refining=spec.method.capabilities.refines, ahead=True)
     stack = ExitStack()
     with stack:
         folder = stack.enter_context(spill_folder(spill_place(spec)))
