@@ -11,15 +11,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from anonfit.algorithms.mondrian import _coded, persons_of
+from anonfit.algorithms.coding import TableCoding
 from anonfit.tables.measures import fixed_point
 from anonfit.criteria.splitting import SplitObjective
 from anonfit.criteria.targets import ClassTarget, NumberTarget
-from anonfit.engines.memory.engine import Guarded, grow
+from anonfit.engines.memory.engine import MemoryEngine
+from anonfit.engines.memory.grower import Guarded, grow
 from anonfit.privacy.catalogue import make_model
 from anonfit.privacy.coding import sensitive_column
 from anonfit.tables.schema import CodedTable
-from anonfit.tables.schema import Column, Role
+from anonfit.tables.schema import Column, Role, Schema
 
 __all__ = ["coded_table", "growing_for_purposes", "purpose_section", "sklearn_tree"]
 
@@ -28,10 +29,10 @@ ROUNDS = 5
 
 def coded_table(names: Sequence[str], frame: pl.DataFrame, k: int) -> CodedTable:
     """The quasi-identifiers of a frame, coded."""
-    columns = [Column(name, Role.QUASI_IDENTIFIER) for name in names]
-    coded = _coded(columns, frame, persons_of(len(frame), None, None), k)
-    described = tuple(one.domain.coded() for one in coded)
-    return CodedTable(described, tuple(one.codes for one in coded), len(frame))
+    schema = Schema(tuple(Column(name, Role.QUASI_IDENTIFIER) for name in names))
+    coding = TableCoding(MemoryEngine(frame), schema)
+    domains = coding.code(schema.quasi_identifiers, [k] * len(names))
+    return coding.table([domain.coded() for domain in domains])
 
 
 def sklearn_tree(features: Any, labels: Any, k: int) -> object:

@@ -17,12 +17,12 @@ import numpy as np
 import polars as pl
 from fresh import fresh_run
 
-from anonfit.algorithms.mondrian import persons_of
+from anonfit.tables.persons import persons_of
 from anonfit.algorithms.refinements import Requirement
 from anonfit.algorithms.refining import refine
 from anonfit.criteria.splitting import SplitObjective
 from anonfit.criteria.targets import ClassTarget
-from anonfit.engines.memory.engine import grow
+from anonfit.engines.memory.grower import grow
 from anonfit.tables.codebook import code_column
 from anonfit.tables.schema import CodedTable
 from anonfit.tables.schema import Column, ColumnType, Role, Split

@@ -14,7 +14,7 @@ import pytest
 from demanding import ROWS, UNMET, WORDS, K, people
 
 import anonfit as af
-from anonfit.algorithms.mondrian import SelectionAnswers
+from anonfit.algorithms.result import SelectionAnswers
 from anonfit.privacy.catalogue import MODELS
 from anonfit.privacy.disclosure import Disclosure
 from anonfit.recoding.imprecision import Answers

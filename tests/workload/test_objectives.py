@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,14 @@ import polars as pl
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
+from anonfit.algorithms.coding import TableCoding
 from anonfit.criteria.splitting import MEDIAN, SplitObjective, WeightRule
 from anonfit.criteria.targets import SHARE_BITS, ClassTarget, CodedSelections, NumberTarget, ShareTarget
+from anonfit.engines.memory.engine import MemoryEngine
 from anonfit.errors import DataError, SpecError
 from anonfit.spec.model import SelectionSpec
-from anonfit.tables.schema import CodedColumn, CodedTable, Column, Role, SplitMode
-from anonfit.workload.objectives import make_objective
+from anonfit.tables.persons import Persons
+from anonfit.tables.schema import CodedColumn, CodedTable, Column, Role, Schema, SplitMode
 from anonfit.workload.targets import TargetRequest, Workload
 
 ROWS = 60
@@ -52,7 +55,11 @@ def coded(frame: pl.DataFrame = FRAME, counts: Any = None) -> CodedTable:
 def objective_of(
     frame: pl.DataFrame = FRAME, *, counts: Any = None, selections: Any = None, **words: Any
 ) -> SplitObjective:
-    return make_objective(Workload(**words), COLUMNS, frame, coded(frame, counts), selections=selections)
+    coding, table = TableCoding(MemoryEngine(frame), Schema(tuple(COLUMNS))), coded(frame, counts)
+    coding.persons = Persons(len(frame), counts=table.counts)
+    coding.codes = {column.name: codes for column, codes in zip(table.columns, table.codes, strict=True)}
+    found = coding.objective(Workload(**words), table.columns)
+    return found if selections is None else replace(found, selections=selections)
 
 
 def kinds(purpose: SplitObjective) -> list[type]:

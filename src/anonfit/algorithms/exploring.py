@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.algorithms.mondrian import Anonymized
+from anonfit.algorithms.result import Anonymized
 from anonfit.runtime.progress import Stage, silent, stoppable
 from anonfit.workload.targets import Workload
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The criteria and algorithms that a spec can name, as objects: whoever must know what a name stands for asks its object.
+"""The criteria and algorithms that a spec can name, as objects: whoever must know what a name stands for asks its
+object.
 
-To add a criterion, add its Objective to `OBJECTIVES`. If it measures how mixed classes are in a new way, add an Impurity
-to `criteria.targets` and its branch to the kernel `engines.memory.weighing`.
+To add a criterion, add its Objective to `OBJECTIVES`. If it measures how mixed classes are in a new way, add an
+Impurity to `criteria.targets` and its branch to the kernel in `engines.memory.weighing`.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ class Objective:
 
     `serves` is the only kind of targets that it judges by (None: any), `impurity` how it measures the classes of one.
     With `uses_features`, rows of a region should be alike in the features; one that `explores` tries several objectives
-    and settles for one. `needs` is the part of a workload without which it has nothing to judge by. `against_loss` is of
-    top-down refinement: gains are held against the anonymity they cost. `title` is its name in the report; `asked` and
-    `words` are its row in docs/supported.md.
+    and settles for one. `needs` is the part of a workload without which it has nothing to judge by. `against_loss` is
+    of top-down refinement: gains are held against the anonymity they cost. `title` is its name in the report; `asked`
+    and `words` are its row in docs/supported.md.
     """
 
     name: str

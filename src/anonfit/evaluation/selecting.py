@@ -23,7 +23,7 @@ from anonfit.tables.schema import Domain, OrderedDomain, Schema
 if TYPE_CHECKING:
     import polars as pl
 
-    from anonfit.algorithms.mondrian import Persons
+    from anonfit.tables.persons import Persons
 
 __all__ = ["Learned", "answered", "imprecision", "satisfied"]
 

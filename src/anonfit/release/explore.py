@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.algorithms.exploring import Candidate, explore, told
-from anonfit.algorithms.mondrian import Anonymized, Persons
+from anonfit.algorithms.result import Anonymized
 from anonfit.criteria.objectives import OBJECTIVES
 from anonfit.metrics.discernibility import weighted_discernibility
 from anonfit.metrics.extents import observed_extents
 from anonfit.metrics.neutral import neutral_figures
 from anonfit.runtime.progress import Stage, silent
 from anonfit.spec.model import Spec
+from anonfit.tables.persons import Persons
 from anonfit.workload.targets import Workload
 
 if TYPE_CHECKING:

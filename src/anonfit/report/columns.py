@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.algorithms.mondrian import Anonymized
+from anonfit.algorithms.result import Anonymized
 from anonfit.metrics.clusters import ClusterFigures
 from anonfit.metrics.discernibility import Discernibility, disagreements, weighted_discernibility
 from anonfit.metrics.extents import Extents, common_extents, unnamed_values

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.algorithms.mondrian import Anonymized, SelectionAnswers
+from anonfit.algorithms.result import Anonymized, SelectionAnswers
 from anonfit.metrics.held_out import Gain, paired_gain
 from anonfit.privacy.disclosure import Disclosure
 from anonfit.report.columns import ColumnFigures, columns_compared, columns_compared_content

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.algorithms.mondrian import SelectionAnswers
+from anonfit.algorithms.result import SelectionAnswers
 from anonfit.errors import RequestError
 from anonfit.metrics.detail import details
 from anonfit.privacy.disclosure import Disclosure

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.algorithms.mondrian import SelectionAnswers
+from anonfit.algorithms.result import SelectionAnswers
 from anonfit.privacy.disclosure import Disclosure
 from anonfit.workload.selections import SelectionRequest
 

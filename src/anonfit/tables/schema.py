@@ -104,6 +104,10 @@ class Schema:
         """The columns that have one of the roles."""
         return tuple(column for column in self.columns if column.role in roles)
 
+    def name_of(self, role: Role) -> str | None:
+        """The name of the first column of a role, if there is one."""
+        return next((column.name for column in self.columns if column.role == role), None)
+
     @property
     def quasi_identifiers(self) -> tuple[Column, ...]:
         """The columns that are generalized."""

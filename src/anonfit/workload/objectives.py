@@ -28,10 +28,8 @@ from anonfit.workload.targets import (
     TargetRequest,
     Workload,
     classes_of,
-    code_target,
     is_numeric,
     number_target,
-    predicted_target,
     rounded_sum,
     share_target,
 )
@@ -44,12 +42,11 @@ __all__ = [
     "RANGES",
     "LearnedWeights",
     "class_targets",
+    "denoised",
     "feature_numbers",
     "feature_weights",
     "guessed",
     "in_ranges",
-    "learn_weights",
-    "make_objective",
     "masses_of",
     "name_target",
     "objective_of",
@@ -78,24 +75,6 @@ def require_feature(workload: Workload, quasi_identifiers: Sequence[str]) -> dic
     if not weights:
         raise SpecError(["method.criterion = 'clustering' needs a feature among the quasi-identifiers."])
     return weights
-
-
-def feature_targets(
-    workload: Workload, frame: pl.DataFrame, table: CodedTable, *, masses: NDArray[np.int64]
-) -> tuple[Target, ...]:
-    """The features of a workload over a coded table; `frame` has its raw rows."""
-    names = [column.name for column in table.columns]
-    weights = require_feature(workload, names)
-    found: list[Target] = []
-    for name, weight in weights.items():
-        index = names.index(name)
-        column, codes = table.columns[index], table.codes[index].astype(np.int64)
-        numbers = feature_numbers(column, codes, frame[name])
-        if numbers is None:
-            found.append(name_target(column, codes, weight, masses))
-        elif not np.isnan(numbers).all():
-            found.append(number_target(TargetRequest(name, weight=weight), numbers, masses=masses, own=-1))
-    return tuple(found)
 
 
 def feature_numbers(column: CodedColumn, codes: NDArray[np.int64], values: pl.Series) -> NDArray[np.float64] | None:
@@ -138,28 +117,6 @@ class LearnedWeights:
 
     weights: Mapping[str, float]
     accuracies: Mapping[str, float]
-
-
-def learn_weights(
-    workload: Workload, columns: Sequence[Column], frame: pl.DataFrame, table: CodedTable
-) -> LearnedWeights:
-    """The weights of a table's quasi-identifiers for the targets of a workload that have classes.
-
-    Args:
-        workload: What was asked.
-        columns: All columns of the table.
-        frame: Its raw rows.
-        table: Its coded quasi-identifiers.
-    """
-    classes = class_targets(workload, columns, lambda name: frame[name])
-    persons = np.ones(table.rows, np.int64) if table.counts is None else table.counts.astype(np.int64)
-    accuracies = {}
-    for column, codes in zip(table.columns, table.codes, strict=True):
-        places = in_ranges(column, codes.astype(np.int64), persons)
-        # A column does not predict itself.
-        found = [guessed(places, *one, persons) for name, one in classes.items() if name != column.name]
-        accuracies[column.name] = sum(found) / len(found) if found else 0.0
-    return ranked(accuracies, set(classes))
 
 
 def class_targets(
@@ -277,46 +234,6 @@ def masses_of(weights: pl.Series, counts: NDArray[np.uint32] | None) -> NDArray[
     return unit_masses(weights, persons)[0]
 
 
-def make_objective(
-    workload: Workload,
-    columns: Sequence[Column],
-    frame: pl.DataFrame,
-    table: CodedTable,
-    *,
-    selections: CodedSelections | None,
-    threads: int | None = None,
-) -> SplitObjective:
-    """The purpose of a workload.
-
-    Args:
-        workload: What was asked.
-        columns: All columns of the table.
-        frame: Its raw rows.
-        table: Its coded quasi-identifiers.
-        selections: The workload's selections over the table's codes.
-        threads: How many threads models may use.
-
-    Returns:
-        What steers splits.
-    """
-    names = [column.name for column in table.columns]
-    counts = np.ones(table.rows, np.int64) if table.counts is None else table.counts.astype(np.int64)
-    masses, unit, weighted = counts, 1.0, False
-    clusters = workload.objective.clusters
-    if workload.sample_weight is not None:
-        # Checked also where they steer nothing: they are released.
-        found = unit_masses(frame[workload.sample_weight], counts)
-        weighted = bool(workload.used_targets or workload.used_selections or clusters)
-        masses, unit = found if weighted else (masses, unit)
-    if workload.is_blind:
-        return objective_of(workload, names)
-    if clusters:
-        targets = feature_targets(workload, frame, table, masses=masses)
-        return objective_of(workload, names, targets, None, masses if weighted else None, unit)
-    targets = _targets(workload, columns, frame, table, masses=masses, unit=unit, threads=threads)
-    return objective_of(workload, names, targets, selections, masses if weighted else None, unit)
-
-
 def objective_of(
     workload: Workload,
     names: Sequence[str],
@@ -358,39 +275,6 @@ def objective_of(
     )
 
 
-def _targets(
-    workload: Workload,
-    columns: Sequence[Column],
-    frame: pl.DataFrame,
-    table: CodedTable,
-    *,
-    masses: NDArray[np.int64],
-    unit: float,
-    threads: int | None,
-) -> tuple[Target, ...]:
-    declared = {column.name: column for column in columns}
-    names = [column.name for column in table.columns]
-    found: list[Target] = []
-    for request in workload.used_targets:
-        own = names.index(request.column) if request.column in names else -1
-        if request.model is not None:
-            predicted = predicted_target(
-                request, frame, names, masses=masses, own=own, measured_by=workload.objective.impurity
-            )
-            found.extend([predicted] if workload.objective.fits(predicted) else [])
-            continue
-        column, values = declared[request.column], frame[request.column]
-        target = code_target(request, column, values, masses=masses, own=own, objective=workload.objective)
-        if not workload.objective.fits(target):
-            continue
-        if workload.denoise:
-            weights = masses * unit if workload.sample_weight or table.counts is not None else None
-            target = _denoised(request, target, table, weights, masses=masses, seed=workload.seed, threads=threads)
-        found.append(target)
-    require_target(workload, found)
-    return tuple(found)
-
-
 def require_target(workload: Workload, found: Sequence[Target]) -> None:
     """Refuse a criterion that was named and has nothing to judge."""
     objective = workload.objective
@@ -400,7 +284,7 @@ def require_target(workload: Workload, found: Sequence[Target]) -> None:
         )
 
 
-def _denoised(
+def denoised(
     request: TargetRequest,
     target: Target,
     table: CodedTable,

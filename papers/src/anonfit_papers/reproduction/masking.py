@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anonfit.algorithms.mondrian import persons_of
 from anonfit.algorithms.top_down import anonymize_top_down
+from anonfit.engines.memory.engine import MemoryEngine
 from anonfit.evaluation.learners import learner
 from anonfit.recoding.applying import recoded_columns
 from anonfit.recoding.recoding import Recoding
@@ -118,9 +118,8 @@ def mask(
     refining = refining_of(spec)
     assert refining is not None
     found = anonymize_top_down(
+        MemoryEngine(table.frame),
         schema_of(spec, table.frame.columns),
-        table.frame,
-        persons=persons_of(len(table.frame), None, None),
         demands=demands_of(spec),
         workload=workload_of(spec),
         refining=refining,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from anonfit.criteria.splitting import SplitObjective
 from anonfit.criteria.targets import ClassTarget, NumberTarget, Signatures, Target
 from anonfit.engines.memory import guard, guide, layout
-from anonfit.engines.memory.engine import tiled_modes
+from anonfit.engines.memory.grower import tiled_modes
 from anonfit.engines.memory.guard import Guard, Guarded
 from anonfit.engines.memory.guide import Guide, GuideFields, Whole
 from anonfit.engines.memory.layout import Columns, Packing, Rows, TableFields, pack

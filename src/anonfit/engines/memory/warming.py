@@ -12,7 +12,7 @@ import numpy as np
 from anonfit.criteria.splitting import MEDIAN
 from anonfit.engines.memory.cutting import weigh_multiway, weigh_two_way
 from anonfit.engines.memory.elements import find_elements, spread_of, tighten
-from anonfit.engines.memory.engine import Grower, Growth, Guarded, Node, grow
+from anonfit.engines.memory.grower import Grower, Growth, Guarded, Node, grow
 from anonfit.engines.memory.ordering import order_rows
 from anonfit.engines.memory.routing import make_routes, route_packed
 from anonfit.engines.memory.scratch import PARTS, SIZES
