@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from anonfit.algorithms.exploring import Candidate, explore, told
 from anonfit.algorithms.result import Anonymized
+from anonfit.criteria.objectives import OBJECTIVES
 from anonfit.metrics.discernibility import weighted_discernibility
 from anonfit.metrics.extents import observed_extents
 from anonfit.metrics.neutral import neutral_figures
@@ -101,6 +102,6 @@ def _asking_for(spec: Spec, chosen: Candidate) -> Spec:
         seed=chosen.seed,
         time_budget=None,
     )
-    features = spec.workload.features if chosen.criterion == "clustering" else ()
+    features = spec.workload.features if OBJECTIVES[chosen.criterion].clusters else ()
     workload = replace(spec.workload, weights=chosen.weights, features=features, selected_by=())
     return replace(spec, method=method, workload=workload)

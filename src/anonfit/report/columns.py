@@ -88,7 +88,7 @@ def columns_compared(
     names, weights = purpose.recoding.quasi_identifiers, workload.weights
     if purpose.learned is not None:
         weights = purpose.learned.weights
-    elif workload.criterion == "clustering":
+    elif workload.objective.clusters:
         weights = dict.fromkeys(names, 0.0) | feature_weights(workload, list(names))
     if not weights:
         return None

@@ -56,7 +56,7 @@ def has_purpose(workload: Workload) -> bool:
 
 def _some_matter(workload: Workload) -> bool:
     """Whether some columns matter more than others."""
-    return bool(workload.weights or workload.weights_from) or workload.criterion == "clustering"
+    return bool(workload.weights or workload.weights_from) or workload.objective.clusters
 
 
 def compare(trial: Trial | None) -> Comparison | None:
