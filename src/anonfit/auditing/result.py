@@ -39,6 +39,13 @@ __all__ = [
 
 PERSONS = {"persons": True}  # metadata of a field that is itself a number of persons
 APART = {"apart": True}  # metadata of a field that is told in sentences, not among the figures
+_IDENTIFYING = 0.9  # different values per row
+WITHHELD, DROPPED, BYTES = "withheld rows", "dropped rows", "file content"
+"""Findings on source rows that are not released, and on what a file holds beside its rows."""
+PUBLIC_SOURCE = ("by_labels", "compared", "not_in_source", "unmatched", "absent_inside", "in_several")
+"""What everybody may know of the comparison with the source."""
+UNKNOWN_PERSONS = "rows in place of persons"
+"""What is counted where persons have several rows and nothing says which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +100,6 @@ def _plain_share(value: Share, k: int) -> dict[str, Any]:
     if few(value.of - value.persons, k):
         return {"persons": f"all but fewer than {k}", "share": f"all but fewer than {k} persons"}
     return {"persons": value.persons, "share": value.share}
-
-
-_IDENTIFYING = 0.9  # different values per row
 
 
 def _of_demands(audit: Audit) -> Iterator[str]:
@@ -171,14 +175,6 @@ def figure_words(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     return "nothing" if value is None else str(value)
-
-
-WITHHELD, DROPPED, BYTES = "withheld rows", "dropped rows", "file content"
-"""Findings on source rows that are not released, and on what a file holds beside its rows."""
-PUBLIC_SOURCE = ("by_labels", "compared", "not_in_source", "unmatched", "absent_inside", "in_several")
-"""What everybody may know of the comparison with the source."""
-UNKNOWN_PERSONS = "rows in place of persons"
-"""What is counted where persons have several rows and nothing says which."""
 
 
 @dataclass(frozen=True, slots=True)
