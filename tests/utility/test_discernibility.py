@@ -11,14 +11,15 @@ import polars as pl
 import pytest
 
 import anonfit as af
-from anonfit.metrics.discernibility import (
+from anonfit.metrics.losses import (
+    ColumnLoss,
     Disagreement,
     Discernibility,
+    Losses,
     column_discernibility,
     disagreements,
     weighted_discernibility,
 )
-from anonfit.metrics.losses import ColumnLoss, Losses
 
 PEOPLE = pl.DataFrame({"first": ["a", "a", "a", "b"], "second": ["x", "x", "y", "y"]})
 

@@ -10,15 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 from anonfit.errors import DataError, RequestError, did_you_mean
 from anonfit.evaluation.features import ENCODINGS
-from anonfit.evaluation.jobs import Setting, fold_of_rows, jobs_of, name_of
+from anonfit.evaluation.jobs import (
+    Keys,
+    Progress,
+    Setting,
+    Store,
+    collected,
+    fold_of_rows,
+    jobs_of,
+    name_of,
+    pairs_of,
+    work,
+)
 from anonfit.evaluation.judging import RAW_TEST, require_protocol
 from anonfit.evaluation.learners import CLASSIFIERS, REGRESSORS, Learner, learner
 from anonfit.evaluation.methods import BASELINES, DEFAULT_METHODS, Method, SpecMethod, method
-from anonfit.evaluation.models import ModelSpec, Task, default_models, model_of, tasks_of
+from anonfit.evaluation.models import ModelSpec, Task, default_models, model_of, satisfied, tasks_of
 from anonfit.evaluation.result import COLUMNS, FIGURE_COLUMNS, Evaluation, frame_of
-from anonfit.evaluation.selecting import satisfied
-from anonfit.evaluation.store import Keys, Store
-from anonfit.evaluation.working import Progress, collected, pairs_of, work
 from anonfit.release.run import persons_in, read_source, source_of
 from anonfit.runtime.threads import thread_count
 from anonfit.spec.faults import is_whole

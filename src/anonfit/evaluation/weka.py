@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.errors import MissingPackage, RequestError
-from anonfit.evaluation.matrices import codes_of, once_for_each
+from anonfit.evaluation.learners import codes_of, once_for_each
 
 if TYPE_CHECKING:
     import polars as pl

@@ -17,14 +17,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.metrics.extents import Extents, numbers_on_line, places, stated_extents
+from anonfit.metrics.losses import Extents, numbers_on_line, places, stated_extents
+from anonfit.privacy.disclosure import Disclosure
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
 from anonfit.recoding.recoding import Recoding
+from anonfit.tables.schema import Schema
+from anonfit.workload.features import feature_weights
+from anonfit.workload.request import Workload
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ClusterFigures", "can_cluster", "cluster_figures"]
+__all__ = ["ClusterFigures", "can_cluster", "cluster_figures", "clusters_content", "workload_clusters"]
 
 ROWS = 10_000
 """More rows are not clustered: what is measured would hardly change."""
@@ -109,6 +113,37 @@ def cluster_figures(
         _within(original, own),
         _within(original, theirs),
     )
+
+
+def workload_clusters(
+    workload: Workload,
+    recoding: Recoding,
+    schema: Schema,
+    frame: pl.DataFrame,
+    nodes: NDArray[np.integer[Any]],
+    *,
+    clusters: int,
+) -> ClusterFigures | None:
+    """Clusters of what a workload is about: quasi-identifiers by their weights, and features that are released raw."""
+    features = feature_weights(workload, list(recoding.quasi_identifiers))
+    raw = [column.name for column in schema.released_raw if column.name in workload.features]
+    weights = features | dict.fromkeys(raw, 1.0)
+    return cluster_figures(recoding, frame, nodes, weights, clusters=clusters, seed=workload.seed)
+
+
+def clusters_content(found: ClusterFigures, rule: Disclosure) -> dict[str, Any] | None:
+    """The clusters of the original and of the release; None where they may not be told because of the rows that were
+    left out.
+    """
+    if not rule.may_tell_rows(found.rows, found.of):
+        return None
+    return {
+        "clusters": found.clusters,
+        "rows": found.rows,
+        "agreement": round(found.agreement, 2),
+        "original": {"within": round(found.within_original, 2), "between": round(found.between_original, 2)},
+        "release": {"within": round(found.within_release, 2), "between": round(found.between_release, 2)},
+    }
 
 
 def _clusters(points: Points, clusters: int, seed: int) -> NDArray[np.int64]:

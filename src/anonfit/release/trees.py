@@ -24,9 +24,7 @@ from anonfit.release.retelling import retold_tree
 from anonfit.release.run import RowCounts, read_source, source_of, tree_of, without_missing
 from anonfit.release.run_outside import engine_for
 from anonfit.release.tree_outside import NOTHING_LEFT, grow_outside
-from anonfit.report.tree_picture import drawn_svg
-from anonfit.report.tree_text import drawn_text
-from anonfit.report.trees import TreeFacts, asked_of_tree, tree_content
+from anonfit.report.trees import TreeFacts, asked_of_tree, drawn_svg, drawn_text, tree_content
 from anonfit.runtime.files import workplace, write_new
 from anonfit.runtime.progress import Stage, silent
 from anonfit.runtime.strict_json import Damaged, Part, parse_json, read_text

@@ -8,8 +8,20 @@ from typing import Any
 
 from anonfit.report.charts import bars
 from anonfit.report.content import PRESETS
-from anonfit.report.markup import Column, Markup, bullets, element, figure, paragraph, section, table, together
-from anonfit.report.wording import percent, share_text, value_text
+from anonfit.report.markup import (
+    Column,
+    Markup,
+    bullets,
+    element,
+    figure,
+    paragraph,
+    percent,
+    section,
+    share_text,
+    table,
+    together,
+    value_text,
+)
 
 __all__ = ["asked_section", "attack_section", "attacker_section", "audit_section", "risk_section", "sizes_section"]
 

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The few forms of HTML that the page of a report is made of. Every text is escaped here, and only here."""
+"""The few forms of HTML that the page of a report is made of. Every text is escaped here, and only here.
+
+Figures as people read them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -19,12 +22,16 @@ __all__ = [
     "element",
     "escaped",
     "figure",
+    "joined",
+    "number_text",
     "paragraph",
+    "percent",
     "section",
+    "share_text",
     "table",
     "together",
+    "value_text",
 ]
-
 
 LONG = 20
 
@@ -124,3 +131,43 @@ def definitions(pairs: Iterable[tuple[str, Any]], kind: str = "") -> Markup:
 def figure(picture: Markup, caption: str) -> Markup:
     """A picture with its caption."""
     return element("figure", together([picture, element("figcaption", caption)]))
+
+
+SPACE = "\u00a0"
+"""At which no line is broken."""
+
+
+def value_text(value: Any) -> str:
+    """Any figure, or the text that stands where it may not be told."""
+    if isinstance(value, Mapping):
+        return value_text(next(iter(value.values()), ""))
+    if isinstance(value, float):
+        return f"{value:,.4g}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    if isinstance(value, list | tuple):
+        return ", ".join(value_text(one) for one in value)
+    return "" if value is None else str(value)
+
+
+def percent(value: float) -> str:
+    """A share, with as many digits as it takes not to be 0 or 1 by rounding."""
+    digits = 1 if 0.0005 < abs(value) < 0.9995 or abs(value) >= 1 or value == 0 else 3
+    return f"{100 * value + 0.0:.{digits}f}{SPACE}%"  # + 0.0: there is no less than nothing in "-0.0"
+
+
+def share_text(value: Any) -> str:
+    """A share of persons, or the text that stands where it may not be told."""
+    if isinstance(value, Mapping):
+        value = value.get("share", value.get("found", value.get("value", "")))
+    return percent(value) if isinstance(value, float) else value_text(value)
+
+
+def number_text(value: float) -> str:
+    """A number with three digits."""
+    return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+def joined(names: Sequence[str]) -> str:
+    """Names as a sentence has them."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else list(names))

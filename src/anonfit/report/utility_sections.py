@@ -1,19 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sections of a report's page on what the release is worth."""
+"""The sections of a report's page on what the release is worth.
+
+The sections of a report's page on the queries of a log and on association rules.
+
+The parts of a report's page on what columns lost by two measures, and on clusters.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from anonfit.report.application_sections import queries_part
-from anonfit.report.charts import curve_lines, key, stack
-from anonfit.report.column_sections import clusters_part, columns_compared_part, columns_part
-from anonfit.report.markup import Column, Markup, figure, paragraph, section, table, together
-from anonfit.report.tiling import tiling_figure
-from anonfit.report.wording import number_text, percent, value_text
+from anonfit.report.charts import curve_lines, key, stack, tiling_figure
+from anonfit.report.markup import (
+    Column,
+    Markup,
+    figure,
+    number_text,
+    paragraph,
+    percent,
+    section,
+    table,
+    together,
+    value_text,
+)
 
-__all__ = ["comparison_section", "curve_section", "detail_section", "partition_section", "workload_section"]
+__all__ = [
+    "clusters_part",
+    "columns_compared_part",
+    "columns_part",
+    "comparison_section",
+    "curve_section",
+    "detail_section",
+    "exploration_section",
+    "partition_section",
+    "queries_part",
+    "rules_section",
+    "workload_section",
+]
 
 Report = Mapping[str, Any]
 LONGEST = 60
@@ -253,3 +277,178 @@ def _curve(points: Sequence[Mapping[str, Any]], name: str | None) -> Markup:
     places = [(f"{point['k']:,}", f"{100 * point['highest_risk']:.3g} %") for point in points]
     drawn = curve_lines(places, lines, ("k", "risk"), f"{caption} by k. {said}")
     return figure(drawn, f"{caption} by k, with the highest risk that k allows.")
+
+
+SHOWN = 200
+"""Queries that the internal page shows; all are in the internal record."""
+
+
+def queries_part(found: Mapping[str, Any]) -> Markup:
+    """How the queries of a log are answered: together in public, each for the owner of the data."""
+    if "queries" in found:
+        return _all_queries(found)
+    if not found["told"]:
+        return paragraph(
+            f"{value_text(found['asked'])} different question(s) of a query log were asked of the release; how well it "
+            "answers them cannot be told."
+        )
+    words = (
+        f"A query log has {found['asked']:,} different question(s). Of {found['told']:,} it can be told how well the "
+        "release answers them, all together: a recipient gets every row of the groups that may hold what is meant, and "
+        "estimates a count by the share of each group that lies in what is asked for. What is told follows from the "
+        f"rows that were not meant, in multiples of {found['multiples_of']:,} (rounded down) for each."
+    )
+    error = found["count_error"]
+    row = (
+        value_text(found["imprecision"]),
+        percent(found["precision"]),
+        "" if error is None else percent(error),
+    )
+    heads = ("Rows not meant", "Precision", "Relative error of counts")
+    columns = [Column(head, "number") for head in heads]
+    return together([paragraph(words), table("Queries of the log, together.", columns, [row])])
+
+
+def _all_queries(found: Mapping[str, Any]) -> Markup:
+    rows = [
+        (
+            line["where"] or "all rows",
+            ", ".join(line["groups"]),
+            value_text(line["times"]),
+            value_text(line["true"]),
+            value_text(line["answered"]),
+            value_text(round(line["expected"])),
+            percent(line["precision"]),
+            "; ".join(f"{one['of']} {_error(one['error'])}" for one in line["errors"]),
+        )
+        for line in found["queries"][:SHOWN]
+    ]
+    columns = [
+        Column("Selected", "name"),
+        Column("By group"),
+        *(Column(head, "number") for head in ("Times", "Meant", "Answered", "Expected", "Precision")),
+        Column("Relative errors"),
+    ]
+    words = (
+        "Meant are the rows that a query selects, answered those of every group that may hold one of them, expected "
+        "the estimate of their number if values are spread evenly over each group. Relative errors are of what is "
+        "estimated that way, over all groups of a query."
+    )
+    left = f"{found['left_out']:,} further questions, asked less often, were not judged." if found["left_out"] else ""
+    parts = [paragraph(words), table("Queries of the log.", columns, rows)]
+    return together([*parts, *([paragraph(left, "soft")] if left else [])])
+
+
+def _error(value: float | None) -> str:
+    return "–" if value is None else percent(value)
+
+
+def rules_section(report: Mapping[str, Any]) -> Markup:
+    """Association rules of the release, and which of them hold in the raw rows."""
+    found = report["rules"]
+    words = (
+        "Association rules that are found in the release itself: of the rows with all of the first, so many have the "
+        "second. Anybody can find them; the last column says whether the same holds in the raw rows, where enough "
+        "persons are for and against it to tell."
+    )
+    if not found["rules"]:
+        return section("Rules that the release tells", paragraph("No rule was found."), name="rules")
+    rows = [
+        (
+            " and ".join(line["given"]),
+            line["then"],
+            percent(line["support"]),
+            percent(line["confidence"]),
+            value_text(line["lift"]),
+            {True: "yes", False: "no", None: "not told"}[line["holds"]],
+        )
+        for line in found["rules"]
+    ]
+    columns = [
+        Column("Given", "text"),
+        Column("Then", "text"),
+        *(Column(head, "number") for head in ("Support", "Confidence", "Lift")),
+        Column("Holds in the raw rows"),
+    ]
+    caption = f"{found['found']:,} rules, of which {found['hold']:,} hold in the raw rows."
+    return section("Rules that the release tells", paragraph(words), table(caption, columns, rows), name="rules")
+
+
+def columns_part(found: Mapping[str, Any]) -> Markup:
+    """What columns lost."""
+    words = (
+        "The certainty penalty (NCP) is the share of a column that the average label covers. The second figure is the "
+        "share of all pairs of persons (of records, where persons have several) whom the column alone does not tell "
+        "apart: its discernibility as a share. "
+        "Labels that overlap tell persons apart although each says little, so the two may disagree. The weighted sum "
+        f"of the discernibilities (WDM) is {found['weighted_discernibility']:,.0f}."
+    )
+    rows = [
+        (line["column"], f"{line['weight']:.2f}", percent(line["ncp"]), percent(line["together"]))
+        for line in found["columns"]
+    ]
+    heads = ("Weight", "NCP", "Pairs not told apart")
+    columns = [Column("Column", "name"), *(Column(head, "number") for head in heads)]
+    return together([paragraph(words), table("Loss of every column; less is better.", columns, rows)])
+
+
+def columns_compared_part(found: Mapping[str, Any]) -> Markup:
+    """What columns lost in blind regions and in those for the purpose."""
+    rows = [
+        (
+            line["column"],
+            f"{line['weight']:.2f}",
+            *(percent(line["ncp"][name]) for name in ("blind", "purpose")),
+            *(percent(line["together"][name]) for name in ("blind", "purpose")),
+            {"ncp": "only NCP is better", "wdm": "only pairs are better", None: ""}[line["disagree"]],
+        )
+        for line in found["columns"]
+    ]
+    heads = ("Weight", "NCP, blind", "NCP, purpose", "Pairs, blind", "Pairs, purpose")
+    columns = [Column("Column", "name"), *(Column(head, "number") for head in heads), Column("Where they disagree")]
+    return table("Loss of every column, by NCP and by the pairs that it does not tell apart.", columns, rows)
+
+
+def clusters_part(found: Mapping[str, Any]) -> Markup:
+    """Clusters of the original and of the release."""
+    words = (
+        f"{found['rows']:,} records were put into {found['clusters']} clusters twice: by their raw values, and by what "
+        "the release tells of them. Their agreement (adjusted Rand index) is "
+        f"{found['agreement']:.2f}: 1 if both are the same, 0 if they agree as by chance. Both are judged by the raw "
+        "values: what is left within clusters, and what lies between them, as shares of all variance."
+    )
+    rows = [
+        (name, percent(found[key]["within"]), percent(found[key]["between"]))
+        for name, key in (("Of the raw values", "original"), ("Of the release", "release"))
+    ]
+    columns = [Column("Clusters", "name"), Column("Within", "number"), Column("Between", "number")]
+    return together([paragraph(words), table("Clusters.", columns, rows)])
+
+
+def exploration_section(report: Mapping[str, Any]) -> Markup:
+    """The ways to weigh columns that no other one betters: for the owner of the data only."""
+    found = report["exploration"]
+    kept = [line for line in found["candidates"] if line["on_front"]]
+    words = (
+        f"{len(found['candidates']):,} ways were tried, of which {len(kept):,} are not bettered by another. Published "
+        f"is, {found['rule']}. Each can be made again by its settings; all are in the internal record."
+    )
+    rows = [
+        (
+            f"{line['number']}{' (published)' if line['number'] == found['published'] else ''}",
+            _way(line),
+            *(f"{line['figures'][name]:,.4g}" for name in found["figures"]),
+        )
+        for line in kept
+    ]
+    heads = [Column(title, "number") for title in found["figures"].values()]
+    columns = [Column("Number", "name"), Column("Way", "text"), *heads]
+    return section("Ways that were tried", paragraph(words), table("Ways.", columns, rows), name="exploration")
+
+
+def _way(line: Mapping[str, Any]) -> str:
+    method = line["method"]
+    weights = ", ".join(f"{name} {weight:g}" for name, weight in line["weights"].items())
+    rule = f", {method['weight_rule']}" if method["criterion"] == "weighted" else ""
+    alpha = f" with alpha {method['alpha']:g}" if method["weight_rule"] == "blend" else ""
+    return f"{method['criterion']}{rule}{alpha}, seed {method['seed']}{f': {weights}' if weights else ''}"

@@ -14,7 +14,7 @@ import numpy as np
 
 from anonfit.algorithms.mondrian import persons_of
 from anonfit.evaluation.learners import learner
-from anonfit.evaluation.selecting import Learned, imprecision
+from anonfit.evaluation.models import Learned, imprecision
 from anonfit.spec.model import SelectionSpec
 from anonfit_papers.datasets import ADULT, CRX, Source, is_there
 from anonfit_papers.datasets_adult import ADULT_TAXONOMIES, complete_adult
