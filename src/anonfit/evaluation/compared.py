@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.api import Release
@@ -28,8 +29,6 @@ from anonfit.workload.request import TargetRequest
 from anonfit.workload.targets import classes_of
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from anonfit.spec.model import Spec
 
 __all__ = ["Compared", "alike", "figures", "released_nodes"]
@@ -202,8 +201,6 @@ def released_nodes(recoding: Recoding, table: pl.DataFrame, values: Values) -> N
     Returns:
         (row,) nodes of the recoding's tree.
     """
-    import polars as pl
-
     if isinstance(recoding.shape, Grid):
         return _grid_nodes(recoding, table, values)
     leaves = np.flatnonzero(recoding.tree.column == LEAF).astype(np.int32)
@@ -216,8 +213,6 @@ def released_nodes(recoding: Recoding, table: pl.DataFrame, values: Values) -> N
 
 def _found(table: pl.DataFrame, said: pl.DataFrame, numbers: NDArray[np.int32]) -> NDArray[np.int32] | None:
     """The number of what each row says; None where several say the same."""
-    import polars as pl
-
     own, keys = alike(table.select(said.columns), said)
     node = GROUP
     while node in keys.columns:
@@ -242,8 +237,6 @@ def _found(table: pl.DataFrame, said: pl.DataFrame, numbers: NDArray[np.int32]) 
 
 def _grid_nodes(recoding: Recoding, table: pl.DataFrame, values: Values) -> NDArray[np.int32] | None:
     """The node of each row of a released table, found column by column."""
-    import polars as pl
-
     grid = recoding.shape
     assert isinstance(grid, Grid)
     found = []
@@ -266,8 +259,6 @@ def _grid_nodes(recoding: Recoding, table: pl.DataFrame, values: Values) -> NDAr
 
 def alike(table: pl.DataFrame, said: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Two frames of the same columns in types that can be compared: a CSV file has lost those of labels and dates."""
-    import polars as pl
-
     left, right = [], []
     for name in said.columns:
         here, there = table[name], said[name]

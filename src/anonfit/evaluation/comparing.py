@@ -14,6 +14,8 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from anonfit.api import Release, load
 from anonfit.errors import ReleaseError, RequestError, listed
 from anonfit.evaluation.compared import Compared, figures
@@ -189,8 +191,6 @@ def _tables(first: Compared, other: Compared) -> Iterator[str]:
 
 def _different_values(first: Compared, other: Compared) -> list[str]:
     """Columns that both release as they are and whose values are not the same; not asked where rows are left out."""
-    import polars as pl
-
     if len(first.table) != len(other.table):
         return []
     raw = [{column.name for column in item.schema.released_raw} for item in (first, other)]

@@ -15,18 +15,7 @@ from typing import Any
 from anonfit.metrics.registry import Metric, metrics_of
 from anonfit.report.markup import HEAD, escaped
 
-__all__ = [
-    "COLOURS",
-    "DETAIL_KEPT",
-    "PAIR_HEAD",
-    "Section",
-    "comparison_page",
-    "detail_chart",
-    "detail_lines",
-    "mark",
-    "pair_line",
-    "sections",
-]
+__all__ = ["PAIR_HEAD", "comparison_page", "pair_line", "sections"]
 
 COLOURS = 6
 """Colours of releases (--series-1 … of the page); a shape goes with each, and both begin again after the last."""

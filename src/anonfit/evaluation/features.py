@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.estimators.features import ALWAYS, NEVER, Encoding, Leaves, Numbers, Spans
@@ -18,18 +18,7 @@ from anonfit.recoding.recoding import Recoding, Unseen
 from anonfit.tables.codebook import typed
 from anonfit.tables.schema import Column, ColumnType
 
-if TYPE_CHECKING:
-    import polars as pl
-
-__all__ = [
-    "ENCODINGS",
-    "Features",
-    "nodes_of",
-    "one_value_features",
-    "plain_features",
-    "recoded_features",
-    "region_features",
-]
+__all__ = ["ENCODINGS", "Features", "nodes_of", "one_value_features", "plain_features", "recoded_features"]
 
 ENCODINGS = tuple(str(one) for one in Encoding)
 NOTHING = "nothing"
@@ -45,8 +34,6 @@ class Features:
 
     def frame(self, using: Iterable[str] | None = None) -> pl.DataFrame:
         """The features of some columns side by side; all if none are named."""
-        import polars as pl
-
         names = self.columns if using is None else [name for name in using if name in self.columns]
         found = [series for name in names for series in self.columns[name]]
         return pl.DataFrame(found or [pl.Series(NOTHING, np.zeros(self.rows))])
@@ -74,8 +61,6 @@ def region_features(recoding: Recoding, released: pl.DataFrame, encoding: str = 
     Returns:
         A frame of features, row for row.
     """
-    import polars as pl
-
     from anonfit.estimators.region_encoder import RegionEncoder
 
     known = {f"{name}{end}" for name in recoding.quasi_identifiers for end in ("", "_lower", "_upper", "_missing")}
@@ -138,8 +123,6 @@ def plain_features(columns: Iterable[Column], frame: pl.DataFrame) -> Features:
 
 
 def _series(column: RecodedColumn, numbers: Numbers, encoding: str) -> tuple[pl.Series, ...]:
-    import polars as pl
-
     names = feature_column(column).features(Encoding(encoding))
     return tuple(pl.Series(name, np.ascontiguousarray(numbers[:, place])) for place, name in enumerate(names))
 
@@ -177,8 +160,6 @@ def _places(column: NominalCells | OrdinalCells, values: pl.Series, missing: NDA
 
 
 def _plain(column: Column, values: pl.Series) -> pl.Series:
-    import polars as pl
-
     if column.order:
         ranks = {word: rank for rank, word in enumerate(column.order)}
         return values.cast(pl.String).replace_strict(ranks, default=None, return_dtype=pl.Float64)

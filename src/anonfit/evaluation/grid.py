@@ -6,7 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from anonfit.errors import DataError, RequestError, did_you_mean
 from anonfit.evaluation.features import ENCODINGS
@@ -34,9 +36,6 @@ from anonfit.spec.learning import with_query_log
 from anonfit.spec.model import ColumnSpec, Spec
 from anonfit.tables.schema import Role, Schema
 from anonfit.workload.logs.raw_rows import rows_of_frame
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = ["evaluate"]
 
@@ -270,8 +269,6 @@ def _require_rows(task: Task, schema: Schema, frame: pl.DataFrame) -> None:
 
 def _rows(spec: Spec, source: Any, folds: int) -> tuple[Schema, pl.DataFrame]:
     """The rows that could be released."""
-    import polars as pl
-
     schema, frame = read_source(spec, source)
     floats = [name for name in frame.columns if frame[name].dtype.is_float()]
     frame = frame.with_columns(pl.col(floats).fill_nan(None)) if floats else frame

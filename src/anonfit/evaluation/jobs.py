@@ -1,14 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The work of an evaluation, in jobs that are done in any order and in any process: a method, a k and a fold each.
 
-What an evaluation has found so far, in a file that the next one goes on from. It holds measures, no record's values.
-
-Every entry stands under a hash of all that it depends on, so that one file serves different evaluations.
-
-Jobs on several processes, each on one thread. Whoever stops waiting stops the processes.
-
-The jobs of an evaluation that are left to do, done and kept; and what is kept, as rows.
-"""
+What was found is kept in a file that the next evaluation goes on from. It holds measures, no record's values; every
+entry stands under a hash of all that it depends on, so that one file serves different evaluations."""
 
 from __future__ import annotations
 
@@ -28,9 +22,10 @@ from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
 from threading import Thread, current_thread, main_thread
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.errors import AnonfitError, DemandError, MissingPackage, RequestError
@@ -53,14 +48,8 @@ from anonfit.spec.model import Spec
 from anonfit.spec.write import spec_tables
 from anonfit.tables.schema import Role, Schema
 
-if TYPE_CHECKING:
-    import polars as pl
-
 __all__ = [
-    "FILE",
-    "Job",
     "Keys",
-    "Outcome",
     "Progress",
     "Setting",
     "Store",
@@ -68,9 +57,7 @@ __all__ = [
     "fold_of_rows",
     "jobs_of",
     "name_of",
-    "outcomes",
     "pairs_of",
-    "run",
     "work",
 ]
 
@@ -205,8 +192,6 @@ def _hashed(*parts: Any) -> str:
 
 def _rows(frame: pl.DataFrame) -> bytes:
     """The rows as bytes; categories are named at random, so their texts stand for them."""
-    import polars as pl
-
     kinds = (pl.Categorical, pl.Enum)
     frame = frame.with_columns(one.cast(pl.String) for one in frame if isinstance(one.dtype, kinds))
     buffer = io.BytesIO()
@@ -234,19 +219,19 @@ class Keys:
         # Figures are told of the targets of all models together, so they are others where other models are asked for.
         self._targets = sorted({one.labels.column.name for one in setting.tasks})
 
-    def of(self, way: Method | str, k: int | None, fold: int, task: Task | None = None, learner: str = "") -> str:
-        """The key of what a learner did, or without one of the figures of a release."""
+    def of(self, job: Job, task: Task | None = None, learner: str = "") -> str:
+        """The key of what a learner did in a job, or without one of the figures of a release."""
         model = self._targets if task is None else [task.model.target, list(task.using), task.model.where]
-        settings = repr(way) if is_dataclass(way) else ""
-        return _hashed([self._shared, name_of(way), settings, k, fold, model, learner])
+        settings = repr(job.way) if is_dataclass(job.way) else ""
+        return _hashed([self._shared, name_of(job.way), settings, job.k, job.fold, model, learner])
 
 
-class Store:
+class Store(dict[str, Any]):
     """Entries by key, and the file they are kept in, if there is one."""
 
     def __init__(self, folder: Path | None) -> None:
+        super().__init__()
         self._path = None
-        self._entries: dict[str, Any] = {}
         if folder is None:
             return
         if folder.exists() and not folder.is_dir():
@@ -254,19 +239,11 @@ class Store:
         folder.mkdir(parents=True, exist_ok=True)
         self._path = folder / FILE
         if _is_begun(self._path):
-            self._entries = dict(_entries(self._path))
-
-    def __contains__(self, key: str) -> bool:
-        """Whether it was found."""
-        return key in self._entries
-
-    def get(self, key: str, otherwise: Any) -> Any:
-        """What was found, or something else where nothing was."""
-        return self._entries.get(key, otherwise)
+            self.update(_entries(self._path))
 
     def add(self, entries: Mapping[str, Any]) -> None:
         """Keep entries, in one go."""
-        self._entries.update(entries)
+        self.update(entries)
         if self._path is None or not entries:
             return
         lines = [json.dumps({"key": key, "found": found}, ensure_ascii=False) for key, found in entries.items()]
@@ -417,7 +394,7 @@ def work(
             raise RequestError(outcome.fault)
         if outcome.is_unmet:
             unmet.append(Unmet(name_of(job.way), job.k, job.fold, outcome.fault))
-        kept.add(dict(_entries_working(outcome, keys, by_title)))
+        kept.add(dict(_found_entries(outcome, keys, by_title)))
         done += 1
         progress(done, len(jobs), job.title)
     return sorted(unmet, key=lambda one: (one.method, one.k or 0, one.fold))
@@ -436,20 +413,18 @@ def _prepare(setting: Setting) -> None:
 
 def _left(job: Job, keys: Keys, kept: Store, tasks: Mapping[str, Task]) -> Job | None:
     """What is still to be found by a job; None if nothing is."""
-    wanted = frozenset(
-        (title, name) for title, name in job.wanted if keys.of(job.way, job.k, job.fold, tasks[title], name) not in kept
-    )
-    figures = job.figures and keys.of(job.way, job.k, job.fold) not in kept
+    wanted = frozenset((title, name) for title, name in job.wanted if keys.of(job, tasks[title], name) not in kept)
+    figures = job.figures and keys.of(job) not in kept
     return replace(job, wanted=wanted, figures=figures) if wanted or figures else None
 
 
-def _entries_working(outcome: Outcome, keys: Keys, tasks: Mapping[str, Task]) -> Iterator[tuple[str, Any]]:
+def _found_entries(outcome: Outcome, keys: Keys, tasks: Mapping[str, Task]) -> Iterator[tuple[str, Any]]:
     job = outcome.job
     for one in outcome.measured:
-        yield keys.of(job.way, job.k, job.fold, tasks[one.model], one.learner), one.values
+        yield keys.of(job, tasks[one.model], one.learner), one.values
     if job.figures and not outcome.fault:
         figures = [[one.name, one.target, one.value] for one in outcome.figures]
-        yield keys.of(job.way, job.k, job.fold), figures
+        yield keys.of(job), figures
 
 
 def collected(
@@ -463,8 +438,7 @@ def collected(
         shared = {"method": name_of(job.way), "k": job.k, "fold": job.fold}
         for task in setting.tasks:
             for one in setting.learners:
-                key = keys.of(job.way, job.k, job.fold, task, one.name)
-                found = kept.get(key, None)
+                found = kept.get(keys.of(job, task, one.name))
                 if found == {}:
                     why = f"the model '{task.model.title}' has no rows to learn from, or none to test on."
                     empty[Unmet(name_of(job.way), job.k, job.fold, why)] = None
@@ -474,8 +448,8 @@ def collected(
                     for part, measures in (found or {}).items()
                     for measure, value in measures.items()
                 ]
-        key = keys.of(job.way, job.k, job.fold)
         figures += [
-            {**shared, "figure": name, "target": target, "value": value} for name, target, value in kept.get(key, [])
+            {**shared, "figure": name, "target": target, "value": value}
+            for name, target, value in kept.get(keys.of(job), [])
         ]
     return rows, figures, list(empty)

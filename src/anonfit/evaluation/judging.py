@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.errors import RequestError, did_you_mean
@@ -28,18 +28,12 @@ from anonfit.spec.learning import Asked
 from anonfit.spec.model import Spec
 from anonfit.tables.schema import Role, Schema
 
-if TYPE_CHECKING:
-    import polars as pl
-
 __all__ = [
     "COMBINED",
-    "HOLDOUT",
-    "PROTOCOLS",
     "RAW_TEST",
     "Division",
     "Figure",
     "Measured",
-    "Release",
     "learned",
     "measured",
     "release_figures",

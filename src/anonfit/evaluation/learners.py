@@ -1,47 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a frame of features to the matrix that scikit-learn needs, and rows that are alike taken together.
-
-The learners of scikit-learn: each with the matrix it needs, on one thread, so that equal seeds give equal models.
-
-The learners by name: scikit-learn's, and Weka's as the papers used them.
+"""The learners by name: scikit-learn's, each with the matrix it needs, and Weka's as the papers used them.
 
 Features are a frame of numbers and texts; each model makes of texts what it needs, accepts values that it was not
-taught with, and numbers that are missing.
+taught with, and numbers that are missing. It learns on one thread, so that equal seeds give equal models.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from importlib import import_module
+from typing import Any, Literal, Protocol
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.errors import MissingPackage, RequestError, did_you_mean
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import polars as pl
-
-__all__ = [
-    "CLASSIFIERS",
-    "LEARNERS",
-    "REGRESSORS",
-    "CategoryMatrix",
-    "Learner",
-    "Model",
-    "NumberMatrix",
-    "Rows",
-    "codes_of",
-    "learner",
-    "matrix_model",
-    "once_for_each",
-    "together",
-]
+__all__ = ["CLASSIFIERS", "LEARNERS", "REGRESSORS", "Learner", "Model", "codes_of", "learner", "once_for_each"]
 
 MOST_BINS = 20
 """A column of numbers with more different values than this is cut into so many parts of about as many rows."""
@@ -56,12 +35,15 @@ class Rows:
     counts: NDArray[np.float64]
 
 
+def _numbered(features: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """Features under numbers, since names may be anything."""
+    names = [str(number) for number in range(features.width)]
+    return features.rename(dict(zip(features.columns, names, strict=True))), names
+
+
 def together(features: pl.DataFrame, codes: NDArray[np.int64]) -> Rows:
     """Rows of equal features and labels as one: in a release there are few different ones."""
-    import polars as pl
-
-    names = [str(number) for number in range(features.width)]
-    table = pl.DataFrame([column.alias(name) for name, column in zip(names, features, strict=True)])
+    table, names = _numbered(features)
     table = table.with_columns(pl.Series("label", codes))
     found = table.group_by([*names, "label"], maintain_order=True).agg(pl.len().alias("rows"))
     different = found.select(names)
@@ -73,10 +55,7 @@ def once_for_each(
     predict: Callable[[pl.DataFrame], NDArray[np.float64]], features: pl.DataFrame
 ) -> NDArray[np.float64]:
     """What is predicted of each row; rows that are alike are asked for once."""
-    import polars as pl
-
-    names = [str(number) for number in range(features.width)]
-    table = pl.DataFrame([column.alias(name) for name, column in zip(names, features, strict=True)])
+    table, names = _numbered(features)
     found = table.with_row_index("row").group_by(names, maintain_order=True).agg("row")
     different = found.select(names)
     different.columns = features.columns
@@ -88,8 +67,6 @@ def once_for_each(
 
 def codes_of(values: pl.Series, known: pl.Series) -> NDArray[np.int64]:
     """The place of each value among the known ones, one more than the last where it is not known."""
-    import polars as pl
-
     lookup = pl.DataFrame({"value": known, "place": np.arange(len(known))})
     asked = pl.DataFrame({"value": values.cast(known.dtype)})
     found = asked.join(lookup, on="value", how="left", maintain_order="left", nulls_equal=True)["place"]
@@ -102,14 +79,10 @@ def _is_text(column: pl.Series) -> bool:
 
 
 def _texts(column: pl.Series) -> pl.Series:
-    import polars as pl
-
     return column.cast(pl.String)
 
 
 def _numbers(column: pl.Series) -> NDArray[np.float64]:
-    import polars as pl
-
     found: NDArray[np.float64] = column.cast(pl.Float64).fill_null(float("nan")).to_numpy()
     return found
 
@@ -217,14 +190,23 @@ Matrix = CategoryMatrix | NumberMatrix
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """How a learner is made for so many rows, and what it is given."""
+    """How an estimator of scikit-learn is made, and what it is given."""
 
-    make: Callable[[int, int], Any]
-    """From a seed and a number of rows to an estimator."""
+    estimator: str
+    """Its module and class."""
+    settings: Callable[[int, int], Mapping[str, Any]]
+    """From a seed and a number of rows."""
     alike_together: bool = False
     """Whether rows that are alike can be one row of that weight without changing what is learned."""
     categories: bool = False
+    scaled: bool = False
+    """Whether features have mean 0 and deviation 1 over the training rows."""
     may_be_missing: bool = False
+
+    def make(self, seed: int, rows: int) -> Any:
+        """An estimator for so many rows."""
+        module, _, name = self.estimator.rpartition(".")
+        return getattr(import_module(f"sklearn.{module}"), name)(**self.settings(seed, rows))
 
 
 @contextmanager
@@ -238,179 +220,108 @@ def _alone() -> Iterator[None]:
         yield
 
 
-def matrix_model(name: str, seed: int) -> Model:
-    """An untaught model of scikit-learn's learner of that name."""
-    try:
-        import sklearn  # noqa: F401 - asked for before anything is counted
-    except ModuleNotFoundError:
-        raise MissingPackage("scikit-learn", "learn", f"The learner '{name}'") from None
-    if name in _CLASSIFIERS:
-        return _Classifier(_CLASSIFIERS[name], seed)
-    return _Regressor(_REGRESSORS[name], seed)
-
-
-class _Classifier:
-    """Learns classes; where there is one class only, that is what it predicts."""
-
-    def __init__(self, way: _Way, seed: int) -> None:
-        self.way = way
-        self.seed = seed
-
-    def fit(self, features: pl.DataFrame, labels: pl.Series) -> _Classifier:
-        """Learn from rows."""
-        self.classes = labels.unique().sort()
-        self.estimator: Any = None
-        codes = codes_of(labels, self.classes)
-        if len(self.classes) < 2 or features.width == 0:
-            self.likely = int(np.bincount(codes).argmax())
-            return self
-        with _alone():
-            self.estimator = self.way.make(self.seed, len(labels))
-            self.matrix, self.estimator = _taught(self.way, self.estimator, features, codes)
-        return self
-
-    def predict(self, features: pl.DataFrame) -> pl.Series:
-        """The most likely class of each row."""
-        if self.estimator is None:
-            return self.classes.gather(np.full(len(features), self.likely))
-        with _alone():
-            found = once_for_each(lambda rows: self.estimator.predict(self.matrix.matrix(rows)), features)
-        return self.classes.gather(found.astype(np.int64))
-
-
-def _taught(way: _Way, estimator: Any, features: pl.DataFrame, codes: NDArray[np.int64]) -> tuple[Matrix, Any]:
-    """The matrix of training rows, and the estimator fitted with it."""
-    if not way.alike_together:
-        matrix = NumberMatrix.of(features, np.ones(len(codes)), may_be_missing=way.may_be_missing)
-        return matrix, estimator.fit(matrix.matrix(features), codes)
-    rows = together(features, codes)
-    found: Matrix
-    if way.categories:
-        found = CategoryMatrix.of(rows.features, rows.counts)
-        estimator.set_params(min_categories=found.sizes)
-        return found, estimator.fit(found.matrix(rows.features), rows.codes, sample_weight=rows.counts)
-    found = NumberMatrix.of(rows.features, rows.counts, may_be_missing=way.may_be_missing)
-    scaled = _Scaled(found.matrix(rows.features), rows.counts, estimator)
-    scaled.estimator.fit(scaled.of(found.matrix(rows.features)), rows.codes, sample_weight=rows.counts)
-    return found, scaled
-
-
 class _Scaled:
     """An estimator of features that have mean 0 and deviation 1 over the training rows."""
 
-    def __init__(self, matrix: NDArray[np.float64], counts: NDArray[np.float64], estimator: Any) -> None:
+    def __init__(self, matrix: NDArray[Any], counts: NDArray[np.float64], estimator: Any) -> None:
         self.mean = np.average(matrix, axis=0, weights=counts)
         deviation = np.sqrt(np.average((matrix - self.mean) ** 2, axis=0, weights=counts))
         self.deviation = np.where(deviation > 0, deviation, 1.0)
         self.estimator = estimator
 
-    def of(self, matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The features on that scale."""
-        found: NDArray[np.float64] = (matrix - self.mean) / self.deviation
-        return found
-
-    def predict(self, matrix: NDArray[np.float64]) -> Any:
-        """What the estimator predicts of features as they are."""
-        return self.estimator.predict(self.of(matrix))
-
-
-class _Regressor:
-    """Learns numbers; without features, their mean."""
-
-    def __init__(self, way: _Way, seed: int) -> None:
-        self.way = way
-        self.seed = seed
-
-    def fit(self, features: pl.DataFrame, labels: pl.Series) -> _Regressor:
-        """Learn from rows."""
-        import polars as pl
-
-        numbers = labels.cast(pl.Float64).to_numpy()
-        self.mean, self.estimator = float(numbers.mean()), None
-        if features.width == 0:
-            return self
-        self.matrix = NumberMatrix.of(features, np.ones(len(numbers)), may_be_missing=self.way.may_be_missing)
-        with _alone():
-            matrix = self.matrix.matrix(features)
-            self.estimator = _Scaled(matrix, np.ones(len(numbers)), self.way.make(self.seed, len(numbers)))
-            self.estimator.estimator.fit(self.estimator.of(matrix), numbers)
+    def fit(self, matrix: NDArray[Any], answers: NDArray[Any], **weights: Any) -> _Scaled:
+        """Learn from features as they are."""
+        self.estimator.fit((matrix - self.mean) / self.deviation, answers, **weights)
         return self
 
-    def predict(self, features: pl.DataFrame) -> pl.Series:
-        """The expected number of each row."""
-        import polars as pl
+    def predict(self, matrix: NDArray[Any]) -> Any:
+        """What the estimator predicts of features as they are."""
+        return self.estimator.predict((matrix - self.mean) / self.deviation)
 
-        if self.estimator is None:
-            return pl.Series("predicted", np.full(len(features), self.mean))
-        estimator = self.estimator
-        with _alone():
-            found = once_for_each(lambda rows: estimator.predict(self.matrix.matrix(rows)), features)
-        return pl.Series("predicted", found)
+
+class _MatrixModel:
+    """A model of scikit-learn. Without features, or with one class only, it predicts the most frequent class, or the
+    mean number.
+    """
+
+    def __init__(self, name: str, seed: int) -> None:
+        self.way, self.seed = _WAYS[name], seed
+        self.has_classes = name in CLASSIFIERS
+
+    def fit(self, features: pl.DataFrame, labels: pl.Series) -> _MatrixModel:
+        """Learn from rows."""
+        self.estimator: Any = None
+        self.classes = labels.unique().sort() if self.has_classes else labels.head(0)
+        answers: NDArray[Any]
+        if self.has_classes:
+            answers = codes_of(labels, self.classes)
+            self.likely = float(np.bincount(answers).argmax())
+        else:
+            answers = labels.cast(pl.Float64).to_numpy()
+            self.likely = float(answers.mean())
+        if features.width and not (self.has_classes and len(self.classes) < 2):
+            with _alone():
+                self._teach(features, answers)
+        return self
+
+    def _teach(self, features: pl.DataFrame, answers: NDArray[Any]) -> None:
+        way, estimator = self.way, self.way.make(self.seed, len(answers))
+        rows = together(features, answers) if way.alike_together else Rows(features, answers, np.ones(len(answers)))
+        weights = {"sample_weight": rows.counts} if way.alike_together else {}
+        self.matrix: Matrix
+        if way.categories:
+            self.matrix = CategoryMatrix.of(rows.features, rows.counts)
+            estimator.set_params(min_categories=self.matrix.sizes)
+        else:
+            self.matrix = NumberMatrix.of(rows.features, rows.counts, may_be_missing=way.may_be_missing)
+        matrix = self.matrix.matrix(rows.features)
+        estimator = _Scaled(matrix, rows.counts, estimator) if way.scaled else estimator
+        self.estimator = estimator.fit(matrix, rows.codes, **weights)
+
+    def predict(self, features: pl.DataFrame) -> pl.Series:
+        """The most likely class, or the expected number, of each row."""
+        found = np.full(len(features), self.likely)
+        if self.estimator is not None:
+            with _alone():
+                found = once_for_each(lambda rows: self.estimator.predict(self.matrix.matrix(rows)), features)
+        return self.classes.gather(found.astype(np.int64)) if self.has_classes else pl.Series("predicted", found)
 
 
 def _leaf(rows: int) -> int:
     return max(LEAF, rows // LEAVES)
 
 
-def _tree(seed: int, rows: int) -> Any:
-    from sklearn.tree import DecisionTreeClassifier
-
-    return DecisionTreeClassifier(min_samples_leaf=_leaf(rows), random_state=seed)
-
-
-def _naive_bayes(_seed: int, _rows: int) -> Any:
-    from sklearn.naive_bayes import CategoricalNB
-
-    return CategoricalNB()
-
-
-def _random_forest(seed: int, _rows: int) -> Any:
-    from sklearn.ensemble import RandomForestClassifier
-
-    return RandomForestClassifier(min_samples_leaf=FOREST_LEAF, random_state=seed, n_jobs=1)
-
-
-def _linear_svm(seed: int, _rows: int) -> Any:
-    from sklearn.svm import LinearSVC
-
-    return LinearSVC(dual=False, random_state=seed)
-
-
-def _logistic_regression(_seed: int, _rows: int) -> Any:
-    from sklearn.linear_model import LogisticRegression
-
-    return LogisticRegression(max_iter=500)
-
-
-def _gradient_boosting(seed: int, _rows: int) -> Any:
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    return HistGradientBoostingClassifier(random_state=seed)
-
-
-def _linear_regression(_seed: int, _rows: int) -> Any:
-    from sklearn.linear_model import LinearRegression
-
-    return LinearRegression()
-
-
-def _tree_regression(seed: int, rows: int) -> Any:
-    from sklearn.tree import DecisionTreeRegressor
-
-    return DecisionTreeRegressor(min_samples_leaf=_leaf(rows), random_state=seed)
-
-
-_CLASSIFIERS = {
-    "tree": _Way(_tree, may_be_missing=True),
-    "naive-bayes": _Way(_naive_bayes, alike_together=True, categories=True),
-    "random-forest": _Way(_random_forest, may_be_missing=True),
-    "linear-svm": _Way(_linear_svm, alike_together=True),
-    "logistic-regression": _Way(_logistic_regression, alike_together=True),
-    "gradient-boosting": _Way(_gradient_boosting, may_be_missing=True),
-}
-_REGRESSORS = {
-    "linear-regression": _Way(_linear_regression),
-    "tree-regression": _Way(_tree_regression, may_be_missing=True),
+_WAYS = {
+    "tree": _Way(
+        "tree.DecisionTreeClassifier",
+        lambda seed, rows: {"min_samples_leaf": _leaf(rows), "random_state": seed},
+        may_be_missing=True,
+    ),
+    "naive-bayes": _Way("naive_bayes.CategoricalNB", lambda _seed, _rows: {}, alike_together=True, categories=True),
+    "random-forest": _Way(
+        "ensemble.RandomForestClassifier",
+        lambda seed, _rows: {"min_samples_leaf": FOREST_LEAF, "random_state": seed, "n_jobs": 1},
+        may_be_missing=True,
+    ),
+    "linear-svm": _Way(
+        "svm.LinearSVC",
+        lambda seed, _rows: {"dual": False, "random_state": seed},
+        alike_together=True,
+        scaled=True,
+    ),
+    "logistic-regression": _Way(
+        "linear_model.LogisticRegression", lambda _seed, _rows: {"max_iter": 500}, alike_together=True, scaled=True
+    ),
+    "gradient-boosting": _Way(
+        "ensemble.HistGradientBoostingClassifier", lambda seed, _rows: {"random_state": seed}, may_be_missing=True
+    ),
+    "linear-regression": _Way("linear_model.LinearRegression", lambda _seed, _rows: {}, scaled=True),
+    "tree-regression": _Way(
+        "tree.DecisionTreeRegressor",
+        lambda seed, rows: {"min_samples_leaf": _leaf(rows), "random_state": seed},
+        scaled=True,
+        may_be_missing=True,
+    ),
 }
 
 
@@ -450,8 +361,11 @@ class Learner:
 
 
 def _matrix_model(name: str, seed: int) -> Model:
-
-    return matrix_model(name, seed)
+    try:
+        import sklearn  # noqa: F401 - asked for before anything is counted
+    except ModuleNotFoundError:
+        raise MissingPackage("scikit-learn", "learn", f"The learner '{name}'") from None
+    return _MatrixModel(name, seed)
 
 
 def _weka_model(name: str, seed: int) -> Model:

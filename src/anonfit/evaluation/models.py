@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.errors import RequestError, SpecError, did_you_mean, listed
@@ -33,19 +34,15 @@ from anonfit.workload.request import TargetRequest
 from anonfit.workload.targets import is_numeric
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from anonfit.algorithms.mondrian import Persons
 
 __all__ = [
-    "Labels",
     "Learned",
     "ModelSpec",
     "Task",
     "answered",
     "default_models",
     "imprecision",
-    "labels_of",
     "model_of",
     "satisfied",
     "tasks_of",
@@ -171,8 +168,6 @@ class Labels:
         values = frame[self.column.name]
         if self.predicts == "numbers" or self.edges:
             return self._of_numbers(_numbers(self.column, values))
-        import polars as pl
-
         return values.cast(pl.String)
 
     def released(self, frame: pl.DataFrame, recoding: Recoding, nodes: NDArray[np.int32]) -> pl.Series:
@@ -185,8 +180,6 @@ class Labels:
         return self._of_numbers(numbers)
 
     def _of_numbers(self, numbers: NDArray[np.float64]) -> pl.Series:
-        import polars as pl
-
         found = pl.Series(self.column.name, numbers).fill_nan(None)
         if not self.edges:
             return found

@@ -11,16 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from anonfit.errors import MissingPackage, RequestError, did_you_mean
 from anonfit.evaluation.methods import BASELINES, ORIGINAL, REMOVED
 from anonfit.runtime.files import write_file
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = ["COLUMNS", "FIGURE_COLUMNS", "Evaluation", "PairedTest", "Unmet", "frame_of", "paired_test"]
 
@@ -128,8 +126,6 @@ class Evaluation:
             `deviation` over folds, the mean `train` value, and for each of original, removed and median that was
             evaluated the mean difference (`less_median`) and its corrected p (`p_median`).
         """
-        import polars as pl
-
         test = pl.col("value").filter(pl.col("part") == "test")
         found = self.frame.group_by(CELL, maintain_order=True).agg(
             test.len().alias("folds"),
@@ -143,8 +139,6 @@ class Evaluation:
         return found
 
     def _beside(self, found: pl.DataFrame, baseline: str) -> pl.DataFrame:
-        import polars as pl
-
         others = [name for name in self.methods if name != baseline]
         columns = [*CELL, pl.col("difference").alias(f"less_{baseline}"), pl.col("corrected_p").alias(f"p_{baseline}")]
         parts = [self.compared(name, baseline).with_columns(method=pl.lit(name)).select(columns) for name in others]
@@ -171,8 +165,6 @@ class Evaluation:
             `deviation`, `t` and `p` of the plain paired t-test, and `corrected_t` and `corrected_p`, which allow for
             folds that share training rows.
         """
-        import polars as pl
-
         for name in (method, baseline):
             if name not in self.methods:
                 raise RequestError(f"the method '{name}' was not evaluated; {did_you_mean(name, self.methods)}")
@@ -200,8 +192,6 @@ class Evaluation:
             pairs of persons that the column does not tell apart) of both, and `better_by`, the measure by which the
             method lost less.
         """
-        import polars as pl
-
         keys = ["k", "target"]
         means = (
             self.figures.filter(pl.col("figure").is_in(["column_ncp", "column_together"]))
@@ -255,16 +245,12 @@ class Evaluation:
 
 def frame_of(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> pl.DataFrame:
     """Rows as a frame of these columns, whatever is in them."""
-    import polars as pl
-
     types = {"k": pl.Int64, "fold": pl.Int64, "value": pl.Float64}
     schema = {name: types.get(name, pl.String) for name in columns}
     return pl.DataFrame(list(rows), schema=schema, orient="row")
 
 
 def _comparison() -> dict[str, Any]:
-    import polars as pl
-
     numbers = ("difference", "deviation", "t", "p", "corrected_t", "corrected_p")
     return {
         **dict.fromkeys(("model", "learner", "measure"), pl.String),

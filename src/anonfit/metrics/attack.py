@@ -19,9 +19,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.algorithms.mondrian import Persons
@@ -31,9 +32,6 @@ from anonfit.recoding.recoding import Recoding, Unseen
 from anonfit.tables.schema import Column, Role, Schema
 from anonfit.workload.request import TargetRequest
 from anonfit.workload.targets import classes_of, is_numeric
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = ["Attack", "Sample", "attack", "attack_content", "attack_release", "draw_persons", "link"]
 
@@ -233,8 +231,6 @@ def attack_release(
 
 def _values(request: TargetRequest, column: Column, values: pl.Series) -> tuple[NDArray[Any], bool]:
     """The classes of a column, or its numbers (dates as days or smaller units), and whether it has numbers."""
-    import polars as pl
-
     if not is_numeric(request, column, values):
         return classes_of(request, column, values)[0], False
     from anonfit.tables.codebook import typed

@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.metrics.losses import Extents, numbers_on_line, places, stated_extents
@@ -25,10 +26,7 @@ from anonfit.tables.schema import Schema
 from anonfit.workload.features import feature_weights
 from anonfit.workload.request import Workload
 
-if TYPE_CHECKING:
-    import polars as pl
-
-__all__ = ["ClusterFigures", "can_cluster", "cluster_figures", "clusters_content", "workload_clusters"]
+__all__ = ["ClusterFigures", "can_cluster", "clusters_content", "workload_clusters"]
 
 ROWS = 10_000
 """More rows are not clustered: what is measured would hardly change."""
@@ -204,8 +202,6 @@ def _scaled(values: Points, weight: float) -> Points:
 
 def _raw(values: pl.Series) -> Points:
     """The coordinates of a column that is released as it is."""
-    import polars as pl
-
     if values.dtype.is_numeric() or values.dtype.is_temporal():
         numbers = values.to_physical().cast(pl.Float64).fill_null(float("nan")).to_numpy()
         return np.asarray(numbers, np.float64)[:, None]

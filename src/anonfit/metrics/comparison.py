@@ -23,18 +23,7 @@ from anonfit.privacy.disclosure import Disclosure
 from anonfit.workload.features import feature_weights
 from anonfit.workload.request import Workload
 
-__all__ = [
-    "Comparison",
-    "Contest",
-    "Curve",
-    "compare",
-    "comparison_content",
-    "curve",
-    "curve_content",
-    "has_purpose",
-    "judged_content",
-    "read_ks",
-]
+__all__ = ["Comparison", "Curve", "compare", "comparison_content", "curve", "curve_content", "has_purpose", "read_ks"]
 
 
 @dataclass(frozen=True, slots=True)

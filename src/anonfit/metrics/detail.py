@@ -33,7 +33,7 @@ from anonfit.recoding.grid import Grid
 from anonfit.recoding.recoding import Recoding
 from anonfit.tables.scales import cut_text
 
-__all__ = ["MOST", "SPANS", "Detail", "cell_shares", "detail_content", "details", "labels_of", "partition_content"]
+__all__ = ["Detail", "cell_shares", "detail_content", "details", "labels_of", "partition_content"]
 
 ROUNDS = 30
 SPANS = (0.05, 0.25, 0.5, 1.0)

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.criteria.selections import CodedSelections
@@ -30,9 +31,6 @@ from anonfit.workload.comparing import has_steps
 from anonfit.workload.predicates import ColumnKind, Holding, Predicate
 from anonfit.workload.selections import code_predicates
 from anonfit.workload.truth import Rows
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = ["Ends", "Estimator", "Spread", "Table", "observed_ends", "spread_of"]
 
@@ -177,8 +175,6 @@ def _reaching(domain: OrderedDomain, low: float, high: float) -> OrderedDomain:
 
 def _unit(dtype: pl.DataType) -> float:
     """What one is on the axis of a type."""
-    import polars as pl
-
     return float(10 ** int(dtype.scale or 0)) if isinstance(dtype, pl.Decimal) else 1.0
 
 
@@ -206,8 +202,6 @@ def _stated(
 
 def _room(dtype: pl.DataType) -> float:
     """How far a single cut between dates lies from the ends."""
-    import polars as pl
-
     if dtype == pl.Date:
         return float(DAYS)
     return float(DAYS * MICROSECONDS) if isinstance(dtype, pl.Datetime) else 0.0
@@ -269,8 +263,6 @@ class Estimator:
 
     def values(self, column: str | None) -> NDArray[np.float64] | None:
         """(row,) The numbers of a column, 0 where they are missing; None if it holds none."""
-        import polars as pl
-
         if column is None or self.table.kinds[column].holding != Holding.NUMBERS:
             return None
         series = self.table.frame[column]

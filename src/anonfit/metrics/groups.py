@@ -13,15 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.privacy.disclosure import Disclosure
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = [
     "CombinationCounter",
@@ -243,8 +241,6 @@ def initial_risk(
     Returns:
         The counts of persons. Who has rows of several combinations is alone if one of them is nobody else's.
     """
-    import polars as pl
-
     # Equal rows have equal hashes; that two others of millions have is far less likely than a fault of the machine.
     hashes = frame.select(names).hash_rows(seed=0)
     if entity is None and count is None:
@@ -262,8 +258,6 @@ def initial_risk(
 
 def _risk_of_entities(rows: pl.DataFrame, k: int) -> InitialRisk:
     """The risk where a person may have several rows, even of several combinations: each counts once."""
-    import polars as pl
-
     sizes = rows.group_by("combination").agg(pl.col("persons").n_unique().alias("size"))
     placed = rows.join(sizes, on="combination")
     alone, below_k = (

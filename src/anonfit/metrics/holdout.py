@@ -14,9 +14,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.algorithms.demands import Demands
@@ -30,10 +31,7 @@ from anonfit.tables.cuts import CutPoints
 from anonfit.tables.schema import Role, Schema
 from anonfit.workload.request import Workload
 
-if TYPE_CHECKING:
-    import polars as pl
-
-__all__ = ["Gain", "Judged", "RegionLearner", "Setting", "Trial", "depths", "leaned", "paired_gain", "trial_of"]
+__all__ = ["Gain", "Judged", "RegionLearner", "Setting", "Trial", "depths", "paired_gain", "trial_of"]
 
 LEAN = 100
 """A region's classes are counted together with so many rows of the region it was cut from: small regions say little by

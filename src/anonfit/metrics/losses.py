@@ -26,9 +26,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.recoding.boxes import Parts
@@ -36,17 +37,10 @@ from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, R
 from anonfit.recoding.recoding import Recoding
 from anonfit.tables.scales import Cut, Scale
 
-if TYPE_CHECKING:
-    import polars as pl
-
 __all__ = [
-    "ColumnLoss",
-    "Disagreement",
     "Discernibility",
-    "Extent",
     "Extents",
     "Losses",
-    "column_discernibility",
     "common_extents",
     "disagreements",
     "losses",
@@ -162,8 +156,6 @@ def observed_extents(recoding: Recoding, frame: pl.DataFrame) -> Extents:
 
 def numbers_on_line(values: pl.Series) -> NDArray[np.float64]:
     """Values of an ordered column as numbers, dates and times in days since 1970; NaN where one is missing."""
-    import polars as pl
-
     found: Any = values
     if values.dtype == pl.Date:
         found = values.to_physical()

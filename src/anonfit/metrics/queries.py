@@ -21,9 +21,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.algorithms.mondrian import Persons
@@ -52,20 +53,11 @@ from anonfit.workload.selections import code_predicates
 from anonfit.workload.truth import ColumnValues, Rows
 from anonfit.workload.wording import predicate_text
 
-if TYPE_CHECKING:
-    import polars as pl
-
 __all__ = [
     "JUDGED",
-    "MOST",
-    "Grouping",
-    "Measure",
     "QueryAnswer",
-    "Table",
-    "grouping_of",
     "internal_queries",
     "judge_queries",
-    "mean_error",
     "public_queries",
     "query_figures",
     "query_table",
@@ -309,8 +301,6 @@ def _can_be_named(column: ColumnValues) -> bool:
     """Whether there is a predicate for each value: not for numbers between which there are always others, and not for
     names of a taxonomy, which may be intervals.
     """
-    import polars as pl
-
     kind, dtype = column.kind, column.distinct.dtype
     if len(column.distinct) > MOST:
         return False

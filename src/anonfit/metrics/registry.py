@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.algorithms.mondrian import Persons
@@ -22,9 +23,6 @@ from anonfit.metrics.groups import GroupFigures, Mixture, group_figures, mixture
 from anonfit.metrics.losses import Discernibility, Extents, Losses, losses, observed_extents, weighted_discernibility
 from anonfit.metrics.queries import QueryAnswer, query_figures
 from anonfit.recoding.recoding import Recoding
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = ["METRICS", "Metric", "RecodedTable", "content", "figures", "metrics_of"]
 

@@ -19,6 +19,7 @@ from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.engines.bits import unpacked
@@ -30,9 +31,8 @@ from anonfit.recoding.recoding import Recoding
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import polars as pl
 
-__all__ = ["CONFIDENCE", "SUPPORT", "Item", "Rule", "find_rules", "items_of", "require_mining", "rules_content"]
+__all__ = ["Rule", "find_rules", "items_of", "rules_content"]
 
 PARTS = 4
 """Parts of an ordered column, of about as many rows each."""
@@ -107,8 +107,6 @@ def _sets(column: RecodedColumn, held: NDArray[np.bool_], of_node: NDArray[np.in
 
 def _of_raw(name: str, values: pl.Series) -> Iterator[Item]:
     """Values, or parts of numbers that are of many values; all of it can be seen in the release."""
-    import polars as pl
-
     if values.dtype.is_numeric() and values.n_unique() > MOST_NAMES:
         numbers = values.cast(pl.Float64)
         ends = {numbers.quantile(at / PARTS, "nearest") for at in range(1, PARTS)}

@@ -32,9 +32,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.algorithms.mondrian import SelectionAnswers
@@ -45,21 +46,14 @@ from anonfit.workload.request import Workload
 from anonfit.workload.selections import SelectionRequest
 from anonfit.workload.targets import code_target
 
-if TYPE_CHECKING:
-    import polars as pl
-
 __all__ = [
     "CodedTarget",
-    "Predicted",
     "TargetFigures",
     "coded_targets",
     "internal_selections",
-    "predicted_classes",
-    "predicted_numbers",
     "predictions",
     "predictions_content",
     "public_selections",
-    "told_classes",
     "told_together",
 ]
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from anonfit.report.markup import Markup, element, figure, together
 
-__all__ = ["TEXT", "WIDTH", "bars", "colour_of", "curve_lines", "key", "shape", "stack", "svg", "text", "tiling_figure"]
+__all__ = ["TEXT", "bars", "curve_lines", "key", "shape", "stack", "text", "tiling_figure"]
 
 WIDTH = 360
 TEXT = 6.2

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 __all__ = [
-    "ATTACKER",
     "CONSENTED",
     "FORMULAS",
     "PRESETS",

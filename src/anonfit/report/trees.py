@@ -26,17 +26,7 @@ from anonfit.report.charts import TEXT, shape, text
 from anonfit.report.content import CONSENTED, SEVERAL_RELEASES, read_content
 from anonfit.report.markup import Markup, element, together
 
-__all__ = [
-    "MOST_LEAVES",
-    "DrawnNode",
-    "TreeFacts",
-    "asked_of_tree",
-    "drawn_nodes",
-    "drawn_svg",
-    "drawn_text",
-    "number",
-    "tree_content",
-]
+__all__ = ["TreeFacts", "asked_of_tree", "drawn_svg", "drawn_text", "tree_content"]
 
 ATTACKER = (
     "The assumed attacker has the tree and knows, of everybody whose row it was taught with, all public columns "

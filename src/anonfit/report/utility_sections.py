@@ -26,15 +26,11 @@ from anonfit.report.markup import (
 )
 
 __all__ = [
-    "clusters_part",
-    "columns_compared_part",
-    "columns_part",
     "comparison_section",
     "curve_section",
     "detail_section",
     "exploration_section",
     "partition_section",
-    "queries_part",
     "rules_section",
     "workload_section",
 ]
