@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from anonfit.algorithms.trees.nearest import nearest_safe_tree
     from anonfit.api import Release, anonymize, load, run
-    from anonfit.auditing import Audit, TreeAudit, audit
+    from anonfit.auditing.api import audit
+    from anonfit.auditing.result import Audit
+    from anonfit.auditing.tree_result import TreeAudit
     from anonfit.errors import (
         AnonfitError,
         AuditFailed,

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonfit.counts.fixed_point import fixed_point
 from anonfit.criteria.targets import SHARE_BITS, ClassTarget, NameTarget, NumberTarget, ShareTarget, Target, factors
+from anonfit.tables.measures import fixed_point
 from strategies import tries
 
 WHOLE = 1 << SHARE_BITS

@@ -16,7 +16,7 @@ from anonfit import api
 from anonfit.demo.population import hospital
 from anonfit.errors import SpecError
 from anonfit.privacy.catalogue import MODELS
-from anonfit.spec.model import model as spec
+from anonfit.spec import model as spec
 from anonfit.spec.parse import CRITERIA, parse_spec, spec_of
 from anonfit.tables.profile import proposal_toml, propose
 

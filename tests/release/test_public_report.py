@@ -14,7 +14,7 @@ import pytest
 from demanding import ROWS, UNMET, WORDS, K, people
 
 import anonfit as af
-from anonfit.algorithms.mondrian import SelectionAnswers
+from anonfit.algorithms.result import SelectionAnswers
 from anonfit.metrics.workload import public_selections
 from anonfit.privacy.catalogue import MODELS
 from anonfit.privacy.disclosure import Disclosure
@@ -25,7 +25,7 @@ from anonfit.report.findings import diversity_content
 from anonfit.report.page import report_page
 from anonfit.spec.model import SelectionSpec
 from anonfit.tables.schema import Column, Role, Schema
-from anonfit.workload.request import TargetRequest, Workload
+from anonfit.workload.targets import TargetRequest, Workload
 from waivers import waived
 
 # --- what was asked ---------------------------------------------------------------------------------------------

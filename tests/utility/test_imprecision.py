@@ -10,13 +10,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from anonfit.criteria.selections import CodedSelections
+from anonfit.criteria.targets import CodedSelections
 from anonfit.recoding.boxes import Boxes, ColumnSets
 from anonfit.recoding.imprecision import Answers, answer
 from anonfit.spec.model import SelectionSpec
 from anonfit.tables.codebook import code_column
-from anonfit.tables.domains import OrderedDomain
-from anonfit.tables.schema import Column, Role
+from anonfit.tables.schema import Column, OrderedDomain, Role
 from anonfit.workload.selections import code_selections
 from anonfit.workload.truth import Rows
 
@@ -143,7 +142,7 @@ def random_selections(rng: np.random.Generator, rows: int, codes: list[int]) -> 
         weights=rng.random(4),
         signatures=rng.integers(0, signatures, rows),
         applies=rng.integers(0, 2, (signatures, rectangles)).astype(np.uint8),
-        faces=np.zeros(sum(codes), np.uint8),
+        boundaries=np.zeros(sum(codes), np.uint8),
         names=tuple("abcd"),
     )
 
@@ -210,7 +209,7 @@ def test_fifteen_thousand_regions_and_two_hundred_selections_in_a_second() -> No
         weights=np.ones(rectangles),
         signatures=rng.integers(0, 3, 100_000),
         applies=np.ones((3, rectangles), np.uint8),
-        faces=np.zeros(sum(sizes), np.uint8),
+        boundaries=np.zeros(sum(sizes), np.uint8),
     )
     nodes = rng.integers(0, regions, 100_000)
     start = time.process_time()

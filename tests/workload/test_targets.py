@@ -18,8 +18,15 @@ from anonfit.criteria.targets import SHARE_BITS, ClassTarget, NumberTarget, Shar
 from anonfit.errors import DataError, RequestError, SpecError
 from anonfit.tables.schema import Column, ColumnType, Role
 from anonfit.tables.taxonomy import Taxonomy
-from anonfit.workload.request import TargetRequest
-from anonfit.workload.targets import can_predict, classes_of, code_target, is_numeric, number_target, predicted_target
+from anonfit.workload.targets import (
+    TargetRequest,
+    can_predict,
+    classes_of,
+    code_target,
+    is_numeric,
+    number_target,
+    predicted_target,
+)
 
 ONES = np.ones(100, np.int64)
 

@@ -19,7 +19,7 @@ from anonfit.criteria.refinement import Average, Criterion, ahead, anonymity_los
 from anonfit.engines.memory.guard import Guarded
 from anonfit.engines.memory.refining import NOBODY, ByClass, Groups
 from anonfit.errors import Infeasible, RequestError, listed
-from anonfit.tables.coded import CodedColumn, Codes
+from anonfit.tables.schema import CodedColumn, Codes
 
 __all__ = ["Refinables", "Suppression", "never", "refine", "unheard"]
 

@@ -38,7 +38,7 @@ def learn_workload(
     from anonfit.spec.learning import learn_from_log, learned_text
     from anonfit.spec.model import QueryLogSpec
     from anonfit.spec.parse import read_spec
-    from anonfit.workload.logs.raw_rows import rows_of_frame
+    from anonfit.workload.logs.merging import rows_of_frame
 
     target = out or path.with_name("learned.toml")
     if target.exists() and not replace:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Targets as a criterion sees them: what is summed of a target over a group, and how mixed a group with these sums
-is.
+"""Targets and selections as a criterion sees them: what is summed of a target over a group and how mixed a group with
+these sums is; which codes of each quasi-identifier the sub-populations of a workload reach.
 
 An impurity is a total, not a mean: the parts of a split are compared with the whole by adding. It is computed from
 exact integer sums in one fixed order, so that every engine finds the same number.
@@ -9,16 +9,76 @@ exact integer sums in one fixed order, so that every engine finds the same numbe
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.counts.fixed_point import FixedPoint
-from anonfit.counts.measures import ClassCounts, Measure, Moments, Shares, Sums
+from anonfit.tables.measures import ClassCounts, FixedPoint, Measure, Moments, Shares, Sums
 
-__all__ = ["SHARE_BITS", "ClassTarget", "NameTarget", "NumberTarget", "ShareTarget", "Target", "factors"]
+__all__ = [
+    "SHARE_BITS",
+    "ClassTarget",
+    "CodedSelections",
+    "NameTarget",
+    "NumberTarget",
+    "ShareTarget",
+    "Signatures",
+    "Target",
+    "factors",
+    "signatures_of",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class CodedSelections:
+    """Disjoint rectangles of codes, and for which rows each of them counts.
+
+    Rows of the same signature satisfy the same conditions on columns that are released as they are.
+    """
+
+    rectangles: NDArray[np.uint8]  # (rectangle, code of any quasi-identifier, columns one after another)
+    selection: NDArray[np.int64]  # (rectangle,) the selection it belongs to
+    weights: NDArray[np.float64]  # (selection,)
+    signatures: NDArray[np.int64]  # (row,)
+    applies: NDArray[np.uint8]  # (signature, rectangle)
+    boundaries: NDArray[
+        np.uint8
+    ]  # (code of any quasi-identifier,) 1 where a rectangle of an ordered column begins or ends
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Signatures:
+    """How the classes of rows, one for each column that is released as it is, become signatures: column by column, the
+    place of a combination of classes among those that occur.
+    """
+
+    sizes: tuple[int, ...] = ()  # (column,) how many classes it has
+    known: tuple[NDArray[np.int64], ...] = ()
+    """(column,) What occurs, ascending: the place of the combination so far times the classes, plus the class."""
+
+    def of(self, classes: Sequence[NDArray[np.integer[Any]]], rows: int) -> NDArray[np.int64]:
+        """The signatures of so many rows, from their classes of each column."""
+        found = np.zeros(rows, np.int64)
+        for size, known, own in zip(self.sizes, self.known, classes, strict=True):
+            found = np.searchsorted(known, found * size + own).astype(np.int64)
+        return found
+
+
+def signatures_of(
+    sizes: Sequence[int], classes: Sequence[NDArray[np.integer[Any]]], rows: int
+) -> tuple[Signatures, NDArray[np.int64]]:
+    """The signatures that occur in so many rows, given their classes of each column, and the signature of each row."""
+    found = np.zeros(rows, np.int64)
+    known = []
+    for size, own in zip(sizes, classes, strict=True):
+        used, found = np.unique(found * size + own, return_inverse=True)
+        known.append(used)
+    return Signatures(tuple(sizes), tuple(known)), found
+
 
 SHARE_BITS = 15
 """Shares of classes are whole multiples of 2**-15; those of a row add up to one."""

@@ -22,8 +22,8 @@ from anonfit.estimators.inputs import require_known, table_of
 from anonfit.release.run import schema_of
 from anonfit.spec.faults import FRACTION, is_whole
 from anonfit.spec.keywords import spec_of_keywords
-from anonfit.tables.cuts import CutPoints
 from anonfit.tables.reading import ReadOptions, read_table
+from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import Schema
 from anonfit.tables.taxonomy import Taxonomy
 

@@ -15,8 +15,7 @@ from anonfit.estimators.inputs import array_column, is_frame
 from anonfit.tables.codebook import column_type
 from anonfit.tables.frames import from_frame
 from anonfit.tables.schema import Column, Role
-from anonfit.workload.request import TargetRequest
-from anonfit.workload.targets import is_numeric
+from anonfit.workload.targets import TargetRequest, is_numeric
 
 if TYPE_CHECKING:
     import polars as pl

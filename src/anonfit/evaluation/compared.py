@@ -21,12 +21,11 @@ from anonfit.engines.tree import LEAF
 from anonfit.errors import DataError
 from anonfit.metrics.losses import Extents
 from anonfit.metrics.registry import RecodedTable, content, metrics_of
-from anonfit.recoding.grid import Grid
+from anonfit.recoding.boxes import Grid
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Values, region_values
 from anonfit.tables.schema import Role, Schema
-from anonfit.workload.request import TargetRequest
-from anonfit.workload.targets import classes_of
+from anonfit.workload.targets import TargetRequest, classes_of
 
 if TYPE_CHECKING:
     from anonfit.spec.model import Spec

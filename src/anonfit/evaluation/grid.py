@@ -35,7 +35,7 @@ from anonfit.spec.faults import is_whole
 from anonfit.spec.learning import with_query_log
 from anonfit.spec.model import ColumnSpec, Spec
 from anonfit.tables.schema import Role, Schema
-from anonfit.workload.logs.raw_rows import rows_of_frame
+from anonfit.workload.logs.merging import rows_of_frame
 
 __all__ = ["evaluate"]
 

@@ -28,13 +28,11 @@ from anonfit.recoding.recoding import Recoding
 from anonfit.release.run import workload_of
 from anonfit.spec.model import SelectionSpec, Spec
 from anonfit.tables.codebook import code_column, typed
-from anonfit.tables.domains import Domain, OrderedDomain
-from anonfit.tables.schema import Column, Role, Schema
-from anonfit.workload.request import TargetRequest
-from anonfit.workload.targets import is_numeric
+from anonfit.tables.schema import Column, Domain, OrderedDomain, Role, Schema
+from anonfit.workload.targets import TargetRequest, is_numeric
 
 if TYPE_CHECKING:
-    from anonfit.algorithms.mondrian import Persons
+    from anonfit.tables.persons import Persons
 
 __all__ = [
     "Learned",
@@ -235,7 +233,7 @@ class Learned:
 
     def domains(self, selections: Sequence[SelectionSpec]) -> list[Domain]:
         """What the quasi-identifiers of these rows can be, with the values at which selections begin and end."""
-        from anonfit.workload.coding import faces, with_faces
+        from anonfit.workload.coding import selection_boundaries, with_boundaries
         from anonfit.workload.selections import predicates_of
 
         predicates = predicates_of(selections, self.schema.columns, self.frame)
@@ -244,7 +242,7 @@ class Learned:
             coded = code_column(column, self.frame[column.name], persons=self.persons.of_groups, k=self.k)
             domain = coded.domain
             if isinstance(domain, OrderedDomain):
-                domain, _ = with_faces(domain, faces(predicates, domain))
+                domain, _ = with_boundaries(domain, selection_boundaries(predicates, domain))
             found.append(domain)
         return found
 

@@ -25,13 +25,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from anonfit.algorithms.mondrian import Persons
 from anonfit.metrics.inference import SURE, Guesses, Learned, Records, Secret, guess, learn
 from anonfit.privacy.disclosure import Disclosure
 from anonfit.recoding.recoding import Recoding, Unseen
+from anonfit.tables.persons import Persons
 from anonfit.tables.schema import Column, Role, Schema
-from anonfit.workload.request import TargetRequest
-from anonfit.workload.targets import classes_of, is_numeric
+from anonfit.workload.targets import TargetRequest, classes_of, is_numeric
 
 __all__ = ["Attack", "Sample", "attack", "attack_content", "attack_release", "draw_persons", "link"]
 

@@ -23,8 +23,8 @@ from anonfit.privacy.disclosure import Disclosure
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
 from anonfit.recoding.recoding import Recoding
 from anonfit.tables.schema import Schema
-from anonfit.workload.features import feature_weights
-from anonfit.workload.request import Workload
+from anonfit.workload.objectives import feature_weights
+from anonfit.workload.targets import Workload
 
 __all__ = ["ClusterFigures", "can_cluster", "clusters_content", "workload_clusters"]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.algorithms.mondrian import Anonymized, SelectionAnswers
+from anonfit.algorithms.result import Anonymized, SelectionAnswers
 from anonfit.errors import RequestError
 from anonfit.metrics.detail import details
 from anonfit.metrics.holdout import Gain, Judged, Trial, paired_gain
@@ -20,8 +20,8 @@ from anonfit.metrics.losses import common_extents, disagreements, unnamed_values
 from anonfit.metrics.registry import RecodedTable, content
 from anonfit.metrics.workload import told_together
 from anonfit.privacy.disclosure import Disclosure
-from anonfit.workload.features import feature_weights
-from anonfit.workload.request import Workload
+from anonfit.workload.objectives import feature_weights
+from anonfit.workload.targets import Workload
 
 __all__ = ["Comparison", "Curve", "compare", "comparison_content", "curve", "curve_content", "has_purpose", "read_ks"]
 

@@ -27,9 +27,8 @@ from numpy.typing import NDArray
 from anonfit.engines.bits import blocks_of, unpacked
 from anonfit.engines.tree import LEAF
 from anonfit.metrics.holdout import depths
-from anonfit.recoding.boxes import Boxes
+from anonfit.recoding.boxes import Boxes, Grid
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
-from anonfit.recoding.grid import Grid
 from anonfit.recoding.recoding import Recoding
 from anonfit.tables.scales import cut_text
 

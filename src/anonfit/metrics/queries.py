@@ -27,17 +27,17 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from anonfit.algorithms.mondrian import Persons
 from anonfit.metrics.estimates import Ends, Estimator, Table
 from anonfit.privacy.disclosure import Disclosure
 from anonfit.recoding.building import cells_of_codes
 from anonfit.recoding.imprecision import Answers, answer
 from anonfit.recoding.recoding import Recoding
 from anonfit.tables.codebook import code_column
-from anonfit.tables.domains import Domain, OrderedDomain
-from anonfit.tables.schema import Column, ColumnType, Role
-from anonfit.workload.coding import faces, with_faces
+from anonfit.tables.persons import Persons
+from anonfit.tables.schema import Column, ColumnType, Domain, OrderedDomain, Role
+from anonfit.workload.coding import selection_boundaries, with_boundaries
 from anonfit.workload.logs.tallies import Ask
+from anonfit.workload.parsing import predicate_text
 from anonfit.workload.predicates import (
     And,
     ColumnKind,
@@ -51,7 +51,6 @@ from anonfit.workload.predicates import (
 )
 from anonfit.workload.selections import code_predicates
 from anonfit.workload.truth import ColumnValues, Rows
-from anonfit.workload.wording import predicate_text
 
 __all__ = [
     "JUDGED",
@@ -191,7 +190,7 @@ def _answers(predicates: Sequence[Predicate], table: Table, rows: Rows) -> Answe
     domains = []
     for domain in table.domains:
         if isinstance(domain, OrderedDomain):
-            domain, _ = with_faces(domain, faces(predicates, domain))
+            domain, _ = with_boundaries(domain, selection_boundaries(predicates, domain))
         domains.append(domain)
     coded = code_predicates(predicates, domains, rows)
     released = table.nodes >= 0

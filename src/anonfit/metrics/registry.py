@@ -17,12 +17,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from anonfit.algorithms.mondrian import Persons
 from anonfit.metrics.clusters import ClusterFigures
 from anonfit.metrics.groups import GroupFigures, Mixture, group_figures, mixture, sizes_of
 from anonfit.metrics.losses import Discernibility, Extents, Losses, losses, observed_extents, weighted_discernibility
 from anonfit.metrics.queries import QueryAnswer, query_figures
 from anonfit.recoding.recoding import Recoding
+from anonfit.tables.persons import Persons
 
 __all__ = ["METRICS", "Metric", "RecodedTable", "content", "figures", "metrics_of"]
 

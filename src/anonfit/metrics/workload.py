@@ -38,13 +38,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from anonfit.algorithms.mondrian import SelectionAnswers
+from anonfit.algorithms.result import SelectionAnswers
 from anonfit.criteria.targets import ClassTarget, NumberTarget
 from anonfit.privacy.disclosure import Disclosure
 from anonfit.tables.schema import Role, Schema
-from anonfit.workload.request import Workload
 from anonfit.workload.selections import SelectionRequest
-from anonfit.workload.targets import code_target
+from anonfit.workload.targets import Workload, code_target
 
 __all__ = [
     "CodedTarget",

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.criteria.selections import CodedSelections
+from anonfit.criteria.targets import CodedSelections
 from anonfit.engines.bits import unpacked
 from anonfit.recoding.boxes import Boxes
 

@@ -31,14 +31,14 @@ from anonfit.report.content import Facts, formula_columns, report_content
 from anonfit.spec.model import Spec
 from anonfit.spec.write import public_tables, quasi_identifier_table, target_table
 from anonfit.tables.codebook import column_type
-from anonfit.tables.scanned import RawColumns
+from anonfit.tables.ingesting import RawColumns
 from anonfit.tables.schema import ColumnType, Role, Schema
-from anonfit.workload.request import TargetRequest, Workload
+from anonfit.workload.targets import TargetRequest, Workload
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from anonfit.auditing import Audit
+    from anonfit.auditing.result import Audit
     from anonfit.metrics.attack import Attack
 
 __all__ = [
@@ -62,7 +62,8 @@ UNKNOWN_USE = "The use is not known: "
 
 def audit_made(made: Made, data: Any, *, rows_at_once: int | None = None) -> Audit:
     """Audit the released table, as a file or a frame, against what was asked and the rows it was made from."""
-    from anonfit.auditing import ROWS_AT_ONCE, audit
+    from anonfit.auditing.api import audit
+    from anonfit.auditing.batch_audit import ROWS_AT_ONCE
 
     spec, schema = made.spec, made.schema
     written = json.loads(made.recoding.to_json())
@@ -77,8 +78,8 @@ def audit_made(made: Made, data: Any, *, rows_at_once: int | None = None) -> Aud
         max_confidence=spec.privacy.max_confidence if spec.privacy.max_confidence < 1 else None,
         k=spec.privacy.k,
         quasi_identifier_sets=[quasi_identifier_table(one) for one in spec.privacy.quasi_identifiers],
-        entity=next((column.name for column in schema.of_role(Role.ENTITY)), None),
-        count=next((column.name for column in schema.of_role(Role.COUNT)), None),
+        entity=schema.name_of(Role.ENTITY),
+        count=schema.name_of(Role.COUNT),
         columns={column["name"]: column for column in written["columns"]},
         **{name: written[name] for name in ("nodes", "parts") if name in written},
         source=made.scan if made.is_large else _rows(made),
@@ -257,7 +258,7 @@ def public_rule(made: Made) -> Disclosure:
 
 def _total(made: Made) -> int:
     """All that selections count: rows, or persons where rows stand for several."""
-    count = next((column.name for column in made.schema.of_role(Role.COUNT)), None)
+    count = made.schema.name_of(Role.COUNT)
     if not made.is_large:
         return len(_rows(made)) if count is None else int(_rows(made)[count].sum())
     if count is None:

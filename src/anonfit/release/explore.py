@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.algorithms.exploring import Candidate, explore, told
-from anonfit.algorithms.mondrian import Anonymized, Persons
+from anonfit.algorithms.result import Anonymized
 from anonfit.metrics.registry import RecodedTable, metrics_of
 from anonfit.runtime.progress import Stage, silent
 from anonfit.spec.model import Spec
-from anonfit.workload.request import Workload
+from anonfit.tables.persons import Persons
+from anonfit.workload.targets import Workload
 
 if TYPE_CHECKING:
     import polars as pl

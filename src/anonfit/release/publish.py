@@ -38,7 +38,7 @@ from anonfit.spec.model import Spec
 from anonfit.spec.write import spec_tables
 
 if TYPE_CHECKING:
-    from anonfit.auditing import Audit
+    from anonfit.auditing.result import Audit
 
 __all__ = [
     "audit_made",

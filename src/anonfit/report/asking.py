@@ -9,11 +9,10 @@ from typing import Any
 
 from anonfit.errors import listed
 from anonfit.privacy.catalogue import MODELS
-from anonfit.tables.scanned import RawColumns
+from anonfit.tables.ingesting import RawColumns
 from anonfit.tables.schema import Role, Schema
-from anonfit.workload.features import feature_weights
-from anonfit.workload.request import TargetRequest, Workload
-from anonfit.workload.targets import is_numeric
+from anonfit.workload.objectives import feature_weights
+from anonfit.workload.targets import TargetRequest, Workload, is_numeric
 
 __all__ = ["GIVEN_MODEL", "Aim", "Asked", "aims_of", "asked_content", "method_name", "nothing_asked"]
 

@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from anonfit.privacy.catalogue import MODELS, parameter_faults
-from anonfit.privacy.parameters import Kind
+from anonfit.privacy.catalogue import MODELS, Kind, parameter_faults
 from anonfit.spec.faults import Faults, without_role
 from anonfit.spec.model import ColumnSpec, DiversitySpec, Spec
 from anonfit.tables.schema import ColumnType, Role

@@ -19,7 +19,7 @@ from anonfit.spec.write import spec_tables, to_toml, toml_value
 from anonfit.tables.databases import is_database
 from anonfit.tables.schema import Column
 from anonfit.workload.logs.learning import Learned, LogRequest, columns_of, learn, read_request
-from anonfit.workload.logs.raw_rows import RawRows
+from anonfit.workload.logs.merging import RawRows
 from anonfit.workload.logs.tallies import Ask, Uses
 
 __all__ = ["Asked", "as_clause", "learn_from_log", "learned_text", "queries", "with_learned", "with_query_log"]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from anonfit.recoding.values import Values
-from anonfit.tables.cuts import CutPoints
+from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import ColumnType, Role, Split
 
 __all__ = [

@@ -29,7 +29,7 @@ from anonfit.spec.model import (
 from anonfit.spec.refining import NONE, check_refining, read_criterion, read_quasi_identifiers, read_start
 from anonfit.spec.trees import POPULATIONS, VARIANTS, check_tree, read_max_spans, read_pruning
 from anonfit.spec.workload import check_workload, read_workload
-from anonfit.tables.cuts import CutPoints
+from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import Role
 
 __all__ = ["parse_spec", "public_spec", "read_spec", "spec_of", "with_settings"]

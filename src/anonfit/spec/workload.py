@@ -15,7 +15,7 @@ from anonfit.spec.faults import ABOVE_ZERO, AT_LEAST_ZERO, Faults, Numbers, with
 from anonfit.spec.model import MethodSpec, SelectionSpec, Spec, TargetSpec, WorkloadSpec
 from anonfit.spec.query_log import check_query_log, read_query_log
 from anonfit.tables.schema import ColumnType, Role
-from anonfit.workload.guarded import why_guarded
+from anonfit.workload.selections import why_guarded
 from anonfit.workload.targets import not_scaled
 
 __all__ = ["check_workload", "read_workload"]

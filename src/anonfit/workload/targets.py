@@ -1,28 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a target column to what a criterion sums: its classes, its numbers, or what a model predicts of them."""
+"""What a release is for, as it was asked: the plain form that a spec, keywords and estimators are turned into; and
+targets, from a column to the classes or numbers that criteria sum.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.counts.fixed_point import LARGEST_NUMBER, fixed_point
 from anonfit.criteria.targets import SHARE_BITS, ClassTarget, NumberTarget, ShareTarget, Target
 from anonfit.errors import DataError, RequestError, SpecError, listed
 from anonfit.privacy.coding import sensitive_column
 from anonfit.tables.codebook import column_type, typed
+from anonfit.tables.measures import LARGEST_NUMBER, fixed_point
 from anonfit.tables.schema import Column, ColumnType
-from anonfit.workload.request import TargetRequest
+from anonfit.workload.selections import SelectionRequest
 
 if TYPE_CHECKING:
     import polars as pl
 
 __all__ = [
+    "NOTHING",
+    "TargetRequest",
+    "Workload",
     "can_predict",
     "classes_of",
     "code_target",
@@ -33,6 +39,63 @@ __all__ = [
     "rounded_sum",
     "share_target",
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class TargetRequest:
+    """A column to be predicted: as it is, in classes that thresholds part, or in classes of equal width.
+
+    With a fitted `model` its predictions steer the splits in place of the column's values.
+    """
+
+    column: str
+    classes: tuple[float, ...] = ()
+    equal_width: int | None = None
+    weight: float = 1.0
+    scale: bool = True
+    model: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Targets, selections and weights, and how they steer the splits."""
+
+    targets: tuple[TargetRequest, ...] = ()
+    denoise: bool = False
+    selections: tuple[SelectionRequest, ...] = ()
+    weights: Mapping[str, float] = field(default_factory=dict)
+    weights_from: str | None = None
+    features: tuple[str, ...] = ()
+    criterion: str = "auto"
+    candidates: str = "boundary"
+    split_on: tuple[str, ...] = ()
+    weight_rule: str = "first"
+    alpha: float = 0.5
+    beta: float = 0.25
+    gamma: float = 0.25
+    min_gain: float = 0.0
+    seed: int = 0
+    sample_weight: str | None = None
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether targets, selections and weights are left out of account."""
+        return self.criterion == "median"
+
+    @property
+    def used_targets(self) -> tuple[TargetRequest, ...]:
+        """The targets that steer splits."""
+        return () if self.criterion in ("median", "weighted", "clustering") else self.targets
+
+    @property
+    def used_selections(self) -> tuple[SelectionRequest, ...]:
+        """The selections that steer splits."""
+        return self.selections if self.criterion in ("auto", "selection") else ()
+
+
+NOTHING = Workload()
+"""No use is known."""
+
 
 FEW = 2
 FEW_WHOLE = 20

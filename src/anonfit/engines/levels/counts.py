@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.counts.measures import Sums
 from anonfit.criteria.targets import ClassTarget, NameTarget
 from anonfit.engines.contract import Counting, CountRequest
 from anonfit.engines.levels.shape import Layout, Shape, code_name, target_name
 from anonfit.engines.memory.guide import LEAN, SLOT, SLOTS, Whole
 from anonfit.engines.memory.layout import BIN
+from anonfit.tables.measures import Sums
 
 __all__ = ["Histograms", "count_nodes", "whole_table"]
 

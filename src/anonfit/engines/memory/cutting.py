@@ -40,7 +40,7 @@ from anonfit.engines.memory.scratch import (
 )
 from anonfit.engines.memory.weighing import cost_of, is_boundary, x_log_x
 from anonfit.runtime.compiling import inner
-from anonfit.tables.coded import SplitMode
+from anonfit.tables.schema import SplitMode
 
 __all__ = ["HOPED", "TIE", "sum_whole", "together_after", "weigh_multiway", "weigh_two_way"]
 

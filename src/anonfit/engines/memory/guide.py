@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.counts.measures import Sums
-from anonfit.criteria.purpose import Purpose, WeightRule
+from anonfit.criteria.splitting import SplitObjective, WeightRule
 from anonfit.criteria.targets import SHARE_BITS, ClassTarget, NameTarget, NumberTarget, ShareTarget, Target
 from anonfit.engines.memory.layout import Packing
-from anonfit.tables.coded import CodedTable, code_dtype
+from anonfit.tables.measures import Sums
+from anonfit.tables.schema import CodedTable, code_dtype
 
 __all__ = ["Guide", "GuideFields", "Whole", "add_fields", "make_guide", "whole_of"]
 
@@ -73,13 +73,13 @@ def _target_fields(target: Target, packing: Packing) -> int:
     return fields[0]
 
 
-def add_fields(purpose: Purpose, packing: Packing) -> GuideFields:
+def add_fields(purpose: SplitObjective, packing: Packing) -> GuideFields:
     """Add what a purpose knows of rows to a packing."""
     mass = -1 if purpose.masses is None else packing.add(purpose.masses, 4)
     return GuideFields(mass, tuple(_target_fields(target, packing) for target in purpose.targets))
 
 
-def _masses(purpose: Purpose, table: CodedTable) -> NDArray[np.int64]:
+def _masses(purpose: SplitObjective, table: CodedTable) -> NDArray[np.int64]:
     if purpose.masses is not None:
         return purpose.masses.astype(np.int64)
     return np.ones(table.rows, np.int64) if table.counts is None else table.counts.astype(np.int64)
@@ -107,14 +107,14 @@ class Whole(NamedTuple):
     sums: tuple[Sums, ...]
 
 
-def whole_of(purpose: Purpose, table: CodedTable) -> Whole:
+def whole_of(purpose: SplitObjective, table: CodedTable) -> Whole:
     """What a purpose is told of a table."""
     masses = _masses(purpose, table) if purpose.targets else np.zeros(0, np.int64)
     sums = tuple(_whole(target, masses) for target in purpose.targets)
     return Whole(len(table.columns), table.rows, int(masses.sum()), sums)
 
 
-def make_guide(purpose: Purpose, whole: Whole, packing: Packing, fields: GuideFields) -> Guide:
+def make_guide(purpose: SplitObjective, whole: Whole, packing: Packing, fields: GuideFields) -> Guide:
     """The kernels' form of a purpose, once the packing is settled."""
     targets = purpose.targets
     lean = bool(targets) and isinstance(targets[0], ClassTarget) and purpose.masses is None

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-__all__ = ["BORDERS", "COUNTRIES", "DISTRICTS", "HOME", "KINDS", "Place", "nationality_weights", "places"]
+__all__ = ["BORDERS", "COUNTRIES", "HOME", "KINDS", "nationality_weights", "places"]
 
 KINDS = ("city", "town", "village")
 BORDERS = ("", "west", "south", "east")

@@ -6,8 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from anonfit.criteria.median import median_distance
-from anonfit.criteria.purpose import BLIND, Purpose, WeightRule
+from anonfit.criteria.splitting import MEDIAN, SplitObjective, WeightRule, median_distance
 from anonfit.criteria.targets import ClassTarget
 
 WEIGHTS = (2.0, 0.5, 0.0)
@@ -26,39 +25,39 @@ WEIGHTS = (2.0, 0.5, 0.0)
     ],
 )
 def test_the_merit_of_a_split(rule: WeightRule, alpha: float, merits: list[float]) -> None:
-    purpose = Purpose(weights=WEIGHTS, rule=rule, alpha=alpha)
+    purpose = SplitObjective(weights=WEIGHTS, rule=rule, alpha=alpha)
     assert [purpose.merit(column, 0.4) for column in range(3)] == pytest.approx(merits)
 
 
 def test_the_merit_where_all_is_combined() -> None:
     """Section 5.1(c): the gain, weight times spread, and the pairs of rows that stay together."""
-    purpose = Purpose(weights=WEIGHTS, rule=WeightRule.COMBINED, alpha=0.5, beta=0.2, gamma=0.3)
+    purpose = SplitObjective(weights=WEIGHTS, rule=WeightRule.COMBINED, alpha=0.5, beta=0.2, gamma=0.3)
     found = [purpose.merit(column, 0.4, spread=0.5, together=0.6) for column in range(3)]
     assert found == pytest.approx([0.2 + 0.1 - 0.18, 0.2 + 0.025 - 0.18, 0.2 - 0.18])
 
 
 def test_the_merit_by_chance_is_a_share_of_an_exponential_number() -> None:
-    purpose = Purpose(weights=WEIGHTS, rule=WeightRule.CHANCE)
+    purpose = SplitObjective(weights=WEIGHTS, rule=WeightRule.CHANCE)
     assert [purpose.merit(column, 0.4, chance=0.5) for column in range(3)] == pytest.approx([0.8, 0.2, 0.0])
-    assert Purpose(weights=(0.0, 0.0), rule=WeightRule.CHANCE).merit(0, 0.4) == 0.0
+    assert SplitObjective(weights=(0.0, 0.0), rule=WeightRule.CHANCE).merit(0, 0.4) == 0.0
 
 
 def test_a_blend_of_weights_that_are_all_zero_is_the_value_alone() -> None:
-    assert Purpose(weights=(0.0, 0.0), rule=WeightRule.BLEND, alpha=0.25).merit(1, 0.4) == pytest.approx(0.3)
+    assert SplitObjective(weights=(0.0, 0.0), rule=WeightRule.BLEND, alpha=0.25).merit(1, 0.4) == pytest.approx(0.3)
 
 
 def test_columns_that_may_be_split() -> None:
-    assert all(BLIND.may_split(column) for column in range(5))
-    some = Purpose(split_on=frozenset({1, 3}))
+    assert all(MEDIAN.may_split(column) for column in range(5))
+    some = SplitObjective(split_on=frozenset({1, 3}))
     assert [some.may_split(column) for column in range(4)] == [False, True, False, True]
-    assert not Purpose(split_on=frozenset()).may_split(0)
+    assert not SplitObjective(split_on=frozenset()).may_split(0)
 
 
 def test_factors_are_of_mean_impurities() -> None:
     """Four persons in units of a half: the mean is over persons, not over units."""
     target = ClassTarget("c", np.array([0, 1]), 2, weight=2.0)
     sums = target.measure.of_rows(np.array([4, 4])).sum(axis=0)
-    purpose = Purpose((target,), unit=0.5)
+    purpose = SplitObjective((target,), unit=0.5)
     assert purpose.factors((sums,), 8) == (2.0,)
     assert purpose.factors((sums * 0,), 0) == (2.0,)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Top-down refinement of rows that live outside, where even the groups of rows that are alike are too many: cells take
+"""Top-down refinement of rows out of core, where even the groups of rows that are alike are too many: cells take
 their place, which are no finer than what is to be known next.
 
 A cell is a run of codes of every column. Runs end where parts end, and where these would be divided, so that a cell
@@ -20,10 +20,10 @@ from anonfit.engines.levels.shape import MASS, PERSONS, code_name, sensitive_nam
 from anonfit.engines.memory.grouping import Division
 from anonfit.engines.memory.guard import Guarded
 from anonfit.engines.memory.refining import ByClass, Groups, Refinement
-from anonfit.recoding.grid import combined
-from anonfit.tables.coded import CodedColumn, CodedTable, Codes, code_dtype
+from anonfit.recoding.boxes import combined
+from anonfit.tables.schema import CodedColumn, CodedTable, Codes, code_dtype
 
-__all__ = ["CellGroups", "RowsOutside"]
+__all__ = ["CellGroups", "RecountedRows"]
 
 
 class CellGroups(Groups):
@@ -140,7 +140,7 @@ def _places(held: Sequence[NDArray[Any]], asked: Sequence[NDArray[Any]], sizes: 
     return found
 
 
-class RowsOutside:
+class RecountedRows:
     """Rows of an engine that are to be refined."""
 
     def __init__(

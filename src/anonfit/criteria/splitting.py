@@ -1,19 +1,68 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The purpose of a release as engines see it: what steers the choice of splits, in codes and whole numbers."""
+"""The objective of a release as engines see it: what steers the choice of splits, in codes and whole numbers; the
+median where nothing does; and chance that every engine draws alike.
+
+Chance depends on a seed and on the way from the root to a node, never on the order in which nodes are visited. Where
+columns are to be drawn with probabilities in proportion to some merits, each merit is divided by an exponential number
+and the largest is taken. That draws as asked, and, of what is left when some are taken out, as asked again.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.counts.measures import Sums
-from anonfit.criteria.selections import CodedSelections
-from anonfit.criteria.targets import Target, factors
+from anonfit.criteria.targets import CodedSelections, Target, factors
+from anonfit.tables.measures import Sums
 
-__all__ = ["BLIND", "Purpose", "WeightRule"]
+__all__ = ["MEDIAN", "TIE", "SplitObjective", "WeightRule", "child_key", "exponential", "median_distance", "root_key"]
+
+TIE = 1e-9
+"""Merits that differ by less are equal."""
+
+
+def median_distance(below: int, last: int, total: int) -> tuple[bool, int]:
+    """How far a cut is from the best: whether it is not the lower median's, and its distance from half of the persons.
+
+    Args:
+        below: Persons under the cut.
+        last: Of these, persons of the highest element under it.
+        total: Persons of the node.
+    """
+    half = (total + 1) // 2
+    return not below - last < half <= below, abs(below - half)
+
+
+WORD = (1 << 64) - 1
+GOLDEN, FIRST, SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+
+
+def _mixed(word: int) -> int:
+    """A word of 64 bits in which each bit depends on all of another (SplitMix64)."""
+    word = (word + GOLDEN) & WORD
+    word = ((word ^ word >> 30) * FIRST) & WORD
+    word = ((word ^ word >> 27) * SECOND) & WORD
+    return word ^ word >> 31
+
+
+def root_key(seed: int) -> int:
+    """The key of the root."""
+    return _mixed(seed & WORD)
+
+
+def child_key(key: int, part: int) -> int:
+    """The key of a part of a node's split, by its number."""
+    return _mixed(key ^ part + 1)
+
+
+def exponential(key: int, column: int) -> float:
+    """The number of a column at a node: above 0, exponentially distributed with mean 1."""
+    word = _mixed(key ^ (column + 1 << 32))
+    return -math.log(((word >> 11) + 0.5) * 2.0**-53)
 
 
 class WeightRule(IntEnum):
@@ -32,7 +81,7 @@ class WeightRule(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Purpose:
+class SplitObjective:
     """What splits are for: with nothing given, Median Mondrian.
 
     `weights` has a number per quasi-identifier (with `rule` NONE they do not matter); `alpha` is of BLEND and COMBINED,
@@ -98,5 +147,5 @@ class Purpose:
         return self.alpha * weight + (1.0 - self.alpha) * value
 
 
-BLIND = Purpose()
+MEDIAN = SplitObjective()
 """No purpose: regions as even as they can be."""
