@@ -47,7 +47,7 @@ def test_columns_that_are_not_named_have_the_weight_one() -> None:
     recoding, nodes = recoded(PEOPLE)
     found = weighted_discernibility(recoding, nodes, weights={"second": 3})
     assert found.weights == {"first": 0.25, "second": 0.75}
-    assert found.to_dict()["columns"][0] == {"name": "first", "weight": 0.25, "squares": 10, "together": 10 / 16}
+    assert (found.weights["first"], found.columns["first"], found.share("first")) == (0.25, 10, 10 / 16)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is compared of one release: from its report what was counted when it was made, from its table and recoding what
-must be measured alike.
-
-Which region each row of a released table is in, by what it says: for tables that are read back from a file.
+must be measured alike. The region of each row is found by what the row says.
 """
 
 from __future__ import annotations
@@ -190,15 +188,8 @@ GROUP = "group of rows"
 
 
 def released_nodes(recoding: Recoding, table: pl.DataFrame, values: Values) -> NDArray[np.int32] | None:
-    """The node of each row of a released table; None where several regions say the same, as representatives may.
-
-    Args:
-        recoding: The recoding of the release.
-        table: Its rows; regions are told in full (`regions = "domain"`).
-        values: How they are written.
-
-    Returns:
-        (row,) nodes of the recoding's tree.
+    """The node of each row (row,) of a released table, which tells regions in full (`regions = "domain"`); None where
+    several regions say the same, as representatives may.
     """
     if isinstance(recoding.shape, Grid):
         return _grid_nodes(recoding, table, values)

@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`af.compare`: reads releases, measures them alike, and says where they cannot be compared.
-
-What stands against comparing releases: other tables, other quasi-identifiers, columns measured otherwise.
-
-What two releases of one table tell together: the audit with both, as far as everybody may know it.
+"""`af.compare`: reads releases, measures them alike, says where they cannot be compared, and audits every two of them
+together.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The chart of a comparison: how much detail every column kept in each release, as an SVG that a page holds.
-
-A comparison as tables of texts, one column per release: what the command line and the page both show.
-
-compare.html: a comparison as one page that needs nothing from anywhere else, in light and dark, wide and narrow.
+"""A comparison as tables of texts, one column per release, which the command line and the page both show, and
+compare.html: one page that needs nothing from anywhere else, in light and dark, wide and narrow.
 """
 
 from __future__ import annotations

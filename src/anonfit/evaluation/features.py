@@ -72,16 +72,7 @@ def region_features(recoding: Recoding, released: pl.DataFrame, encoding: str = 
 
 
 def recoded_features(recoding: Recoding, nodes: NDArray[np.int32], encoding: str) -> Features:
-    """The features of rows that end in these nodes of a recoding, without the detour over labels.
-
-    Args:
-        recoding: The recoding.
-        nodes: (row,) as `nodes_of` gives them.
-        encoding: As for `region_features`.
-
-    Returns:
-        The features of every quasi-identifier.
-    """
+    """The features of every quasi-identifier of rows that end in these nodes (row,), without the detour over labels."""
     used, places = np.unique(nodes, return_inverse=True)
     found = {}
     for index, column in enumerate(recoding.columns):
@@ -92,15 +83,8 @@ def recoded_features(recoding: Recoding, nodes: NDArray[np.int32], encoding: str
 
 
 def one_value_features(recoding: Recoding, frame: pl.DataFrame, encoding: str) -> Features:
-    """The features of raw rows beside those of regions: a value is the region that holds nothing else.
-
-    Args:
-        recoding: The recoding of the rows that models learn from.
-        frame: Raw rows.
-        encoding: As for `region_features`.
-
-    Returns:
-        The features of every quasi-identifier. A name that the recoding does not know may be any.
+    """The features of raw rows beside those of regions: a value is the region that holds nothing else, and a name that
+    the recoding does not know may be any.
     """
     found = {}
     for column in recoding.columns:
@@ -110,15 +94,7 @@ def one_value_features(recoding: Recoding, frame: pl.DataFrame, encoding: str) -
 
 
 def plain_features(columns: Iterable[Column], frame: pl.DataFrame) -> Features:
-    """The features of raw values: numbers and dates as numbers, ranks of ordinal words, names as texts.
-
-    Args:
-        columns: What the columns are.
-        frame: Raw rows.
-
-    Returns:
-        One feature for each column.
-    """
+    """The features of raw values: numbers and dates as numbers, ranks of ordinal words, names as texts."""
     return Features(len(frame), {column.name: (_plain(column, frame[column.name]),) for column in columns})
 
 

@@ -2,7 +2,8 @@
 """The work of an evaluation, in jobs that are done in any order and in any process: a method, a k and a fold each.
 
 What was found is kept in a file that the next evaluation goes on from. It holds measures, no record's values; every
-entry stands under a hash of all that it depends on, so that one file serves different evaluations."""
+entry stands under a hash of all that it depends on, so that one file serves different evaluations.
+"""
 
 from __future__ import annotations
 
@@ -282,13 +283,7 @@ _setting: Setting | None = None
 
 
 def outcomes(setting: Setting, jobs: Sequence[Job], workers: int) -> Iterator[Outcome]:
-    """What jobs find, as soon as each is done.
-
-    Args:
-        setting: What they share.
-        jobs: The jobs.
-        workers: How many processes; 1: this one.
-    """
+    """What jobs find, as soon as each is done, in so many processes; 1: in this one."""
     if workers == 1 or len(jobs) < 2:
         for job in jobs:
             yield run(setting, job)

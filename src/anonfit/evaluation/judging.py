@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One division into training and test rows, one method, one k: recode once, then teach and test every model.
-
-Figures of a release that no learner is needed for: what the papers hold beside accuracies.
+"""One division into training and test rows, one method, one k: recode once, then teach and test every model, and
+measure what needs no learner.
 """
 
 from __future__ import annotations
@@ -104,18 +103,7 @@ def learned(
 
 
 def released(way: Method | str, division: Division, found: Learned | None, *, protocol: str, encoding: str) -> Release:
-    """What models see of a division.
-
-    Args:
-        way: The method, or the name of a baseline.
-        division: The rows.
-        found: The recoding; None for raw rows.
-        protocol: One of PROTOCOLS.
-        encoding: `ends` or `expected`.
-
-    Returns:
-        The features of both parts.
-    """
+    """What models see of both parts of a division by a method, or a baseline; without a recoding, raw rows."""
     roles = (Role.ENTITY, Role.IDENTIFIER, *([Role.QUASI_IDENTIFIER] if way != ORIGINAL else []))
     columns = [one for one in division.schema.columns if one.role not in roles]
     training, test = (plain_features(columns, frame) for frame in (division.training, division.test))
@@ -135,18 +123,7 @@ def released(way: Method | str, division: Division, found: Learned | None, *, pr
 def measured(
     release: Release, division: Division, task: Task, learners: Sequence[Learner], seed: int
 ) -> list[Measured]:
-    """Teach and test each learner for one model; learners of another kind are left out.
-
-    Args:
-        release: What models see.
-        division: The raw rows, for what is predicted.
-        task: The model.
-        learners: The learners.
-        seed: Of the learners.
-
-    Returns:
-        One entry for each learner that can.
-    """
+    """Teach and test each learner for one model; learners of another kind are left out."""
     rows = _training_rows(release, division, task)
     truth = task.labels.raw(division.test)
     tested = truth.is_not_null().to_numpy()
@@ -204,17 +181,8 @@ class Figure:
 
 
 def release_figures(learned: Learned, spec: Spec, tasks: Sequence[Task], asked: Sequence[Asked] = ()) -> list[Figure]:
-    """The figures of the release of the rows that a recoding was learned from.
-
-    Args:
-        learned: The recoding and its rows.
-        spec: For the selections of its workload.
-        tasks: Models; how mixed their classes are is told for each target.
-        asked: Questions of a query log.
-
-    Returns:
-        The metrics of evaluations. Ordered columns are measured by the range of the rows, so that all methods are
-        measured alike: these figures are not for the public.
+    """The metrics of the release of the rows that a recoding was learned from. Ordered columns are measured by the
+    range of the rows, so that all methods are measured alike: these figures are not for the public.
     """
     nodes, frame, persons = nodes_of(learned.recoding, learned.frame), learned.frame, learned.persons
     labels = {task.labels.column.name: task.labels for task in tasks if task.labels.predicts == "classes"}

@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The models that recipients will make: what they predict, from which columns, for which rows.
-
-What models predict: the classes or numbers of a target, of raw rows and of released ones.
-
-The rows that a model is for: of released rows those whose region overlaps a predicate, of raw rows those that
-satisfy it.
+"""The models that recipients will make: what they predict, from which columns, for which rows. These are, of released
+rows, those whose region overlaps a predicate, and of raw rows those that satisfy it.
 """
 
 from __future__ import annotations
@@ -186,13 +182,7 @@ class Labels:
 
 
 def labels_of(request: TargetRequest, column: Column, frame: pl.DataFrame) -> Labels:
-    """What is predicted of a target.
-
-    Args:
-        request: The target.
-        column: What its column is.
-        frame: All raw rows: classes of equal width divide their range.
-    """
+    """What is predicted of a target; classes of equal width divide the range of all raw rows."""
     values = frame[column.name]
     if is_numeric(request, column, values):
         found = Labels(column, "numbers")
@@ -248,13 +238,8 @@ class Learned:
 
 
 def answered(learned: Learned, where: str, frame: pl.DataFrame, nodes: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Which released rows may satisfy a predicate.
-
-    Args:
-        learned: The recoding.
-        where: The predicate.
-        frame: The raw rows that are released; only columns that are released as they are tell them apart.
-        nodes: (row,) the node of each.
+    """Which released rows, each in a node (row,), may satisfy a predicate; only columns that are released as they are
+    tell rows of a node apart.
     """
     from anonfit.workload.selections import code_selections
 

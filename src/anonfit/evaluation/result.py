@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether two methods differ by more than chance: t-tests of differences that are paired by fold.
-
-What an evaluation found: every measure, means over folds, and comparisons with tests.
-"""
+"""What an evaluation found: every measure, means over folds, and comparisons with tests that are paired by fold."""
 
 from __future__ import annotations
 

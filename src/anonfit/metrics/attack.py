@@ -5,13 +5,9 @@ quasi-identifiers, and what the region's rows have in common is taken for the pe
 It measures what the stated model allows, it does not look for faults: those are the audit's. The attacker knows the
 recoding and all quasi-identifiers exactly, and nothing else.
 
-The attack of a report: persons are sought in their release by their raw records, and their sensitive values and
-targets guessed; all of what came of it for the owner of the data, and of it what everybody may know.
-
-Figures are of at least k persons and leave out none or at least k, and a share of right guesses is told only if none or
-at least k are right, and likewise wrong. Nearly the same could be computed from the released file by anybody: the
-attacker has no other means. How far guesses of numbers are off is told as a share, since the errors themselves tell of
-the largest values.
+Public figures are of at least k persons and leave out none or at least k, and a share of right guesses is told only if
+none or at least k are right, and likewise wrong. Nearly the same could be computed from the released file by anybody.
+How far guesses of numbers are off is told as a share, since the errors themselves tell of the largest values.
 """
 
 from __future__ import annotations
@@ -96,20 +92,11 @@ def draw_persons(
     entities: NDArray[Any] | None = None,
     size: int = PERSONS,
 ) -> NDArray[np.int64]:
-    """Row numbers of persons drawn at random, each person as likely as any other.
+    """Row numbers of persons drawn at random, each person as likely as any other, in ascending order. (person,)
 
-    All are taken where fewer than k would be left out: what is told of a sample also tells of those who are not in it.
-
-    Args:
-        rows: The rows of the table.
-        k: The persons that a public figure must cover, and leave out if it leaves out any.
-        seed: The same seed draws the same persons.
-        counts: (row,) how many persons each row stands for; a row may be drawn for several of them.
-        entities: (row,) whose row it is, from 0; one row of each person drawn is taken.
-        size: How many to draw.
-
-    Returns:
-        (person,) row numbers, in ascending order.
+    A row may be drawn for several of the persons that it stands for (counts), and of a person with several rows
+    (entities, from 0) one is taken. All are taken where fewer than k would be left out: what is told of a sample also
+    tells of those who are not in it.
     """
     rng = np.random.default_rng(seed)
     ends = None if counts is None else np.cumsum(counts.astype(np.int64))
@@ -133,17 +120,7 @@ def _one_row_each(entities: NDArray[Any], rng: np.random.Generator) -> NDArray[n
 
 
 def attack(records: Records, sample: Sample, secrets: Sequence[Secret], *, k: int) -> Attack:
-    """Seek persons in a release.
-
-    Args:
-        records: The released rows: their nodes, and which persons they stand for.
-        sample: The persons.
-        secrets: Columns of which the attacker wants to learn the persons' values.
-        k: The persons that were asked of a group.
-
-    Returns:
-        How surely they are found, and what is learned of them.
-    """
+    """Seek persons in a release: how surely they are found, and what is learned of their secrets.."""
     used, sizes = records.sizes()
     released = records.persons()
     is_linked = np.isin(sample.nodes, used) & (sample.nodes >= 0)
@@ -196,21 +173,8 @@ def attack_release(
     least: int,
     seed: int,
 ) -> Attack:
-    """Seek persons in their release, by their raw records.
-
-    Args:
-        recoding: The recoding of the release.
-        schema: What the columns are; sensitive ones and targets are guessed.
-        source: The raw rows.
-        nodes: (row,) the node that each raw row was released in, -1 if it was withheld.
-        persons: Who the raw rows stand for.
-        targets: The targets, with their classes.
-        k: The persons that were asked of a group.
-        least: The persons that a public figure must cover, and leave out if it leaves out any.
-        seed: For drawing the persons.
-
-    Returns:
-        What came of it.
+    """Seek persons in their release by their raw records, and guess sensitive columns and targets. Each raw row was
+    released in a node (row,), -1 if it was withheld; a public figure must cover `least` persons.
     """
     released = np.flatnonzero(nodes >= 0)
     counts = None if persons.counts is None else persons.counts[released]
@@ -241,15 +205,8 @@ def _values(request: TargetRequest, column: Column, values: pl.Series) -> tuple[
 
 
 def attack_content(found: Attack, rule: Disclosure, *, roles: Mapping[str, Role] | None = None) -> dict[str, Any]:
-    """What came of an attack, as it may be told.
-
-    Args:
-        found: The attack.
-        rule: What may be told.
-        roles: Of the columns that were guessed.
-
-    Returns:
-        Plain data; None stands for a share of which too few persons are part, or not part.
+    """What came of an attack, as it may be told; None stands for a share of which too few persons are part, or not
+    part.
     """
     inference = [
         _guesses(one, rule, (roles or {}).get(one.column)) | _learned_content(found.learned.get(one.column), rule)

@@ -78,19 +78,11 @@ def cluster_figures(
     clusters: int,
     seed: int = 0,
 ) -> ClusterFigures | None:
-    """Cluster rows by their raw values and by what was released of them.
+    """Cluster rows by their raw values and by what was released of them, in these nodes (row,).
 
-    Args:
-        recoding: The recoding of the release.
-        frame: The raw rows that were released.
-        nodes: (row,) the node of each.
-        features: The columns that clusters are made of, with their weights; columns that the recoding has not are
-            released as they are.
-        clusters: How many clusters are looked for; fewer where there are fewer different rows.
-        seed: Of the sample of rows and of k-means.
-
-    Returns:
-        The figures; None where there are not two different rows.
+    Features are columns with their weights; those that the recoding has not are released as they are. Fewer clusters
+    are looked for where there are fewer different rows; None where there are not two. The seed is of the sample of rows
+    and of k-means.
     """
     everybody = len(frame)
     if everybody > ROWS:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blind against made for the purpose, at the same k: what both tell of rows that neither was made of.
-
-Risk against utility over k: what regions of other k would be worth, on rows they were not made of.
+"""What releases made otherwise would be worth, on rows that they were not made of: blind against made for the purpose
+at the same k, and risk against utility over k.
 """
 
 from __future__ import annotations

@@ -1,17 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much detail regions leave of each quasi-identifier, found from what is released: regions and how many are in
-them.
+"""What regions leave of the quasi-identifiers, found from what is released: regions, and how many persons are in them.
 
 The label of a person rules out all others who do not fit it. How many fit a label is not said by a release whose
-labels overlap; what is likeliest is found by rounds of expectation and maximization over the column's cells.
-
-How much detail each quasi-identifier kept, as plain data: computed from the released groups and the recoding, so
-anybody could.
-
-The regions over two quasi-identifiers as rectangles: a slice through the tiling, at one cell of all others.
-
-It is drawn from the recoding alone, cuts and cells, never from records; the persons of a region are those of a group
-of the released file.
+labels overlap; what is likeliest is found by rounds of expectation and maximization over the column's cells. The
+picture of two columns is a slice through the tiling, at one cell of all others: it is drawn from the recoding alone,
+cuts and cells, never from records; the persons of a region are those of a group of the released file.
 """
 
 from __future__ import annotations
@@ -19,6 +12,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, Literal
 
 import numpy as np
@@ -70,16 +64,7 @@ class Detail:
 
 
 def details(recoding: Recoding, nodes: NDArray[np.integer], persons: NDArray[np.int64]) -> tuple[Detail, ...]:
-    """What is left of each quasi-identifier.
-
-    Args:
-        recoding: The regions.
-        nodes: (region,) the regions that hold somebody.
-        persons: (region,) how many each holds.
-
-    Returns:
-        One entry per quasi-identifier, in their order.
-    """
+    """What is left of each quasi-identifier by regions, the nodes (region,), that hold persons (region,)."""
     held = [
         labels_of(recoding.boxes, nodes, index, column.size, persons) for index, column in enumerate(recoding.columns)
     ]
@@ -216,8 +201,6 @@ def detail_content(details: Sequence[Detail], counted: Literal["persons", "recor
 MOST = 240
 """More rectangles are not drawn; regions beyond are drawn as one."""
 
-Box = tuple[int, int, int, int]  # first and last cell of the one column and of the other
-
 
 @dataclass(frozen=True, slots=True)
 class _Slice:
@@ -250,15 +233,10 @@ class _Slice:
         first = int(self.first_child[node])
         return [self.descend(child) for child in range(first, first + int(self.recoding.tree.children[node]))]
 
-    def box(self, node: int) -> Box:
-        """The cells of a node."""
+    def box(self, node: int) -> tuple[int, ...]:
+        """The first and last cell of a node in the one column and in the other."""
         boxes = self.recoding.boxes
-        return (
-            int(boxes.first[node, self.across]),
-            int(boxes.last[node, self.across]),
-            int(boxes.first[node, self.up]),
-            int(boxes.last[node, self.up]),
-        )
+        return tuple(int(ends[node, column]) for column in (self.across, self.up) for ends in (boxes.first, boxes.last))
 
 
 def partition_content(
@@ -269,15 +247,9 @@ def partition_content(
 ) -> dict[str, Any] | None:
     """The rectangles of the two ordered quasi-identifiers that are divided most; None if fewer than two are divided.
 
-    Args:
-        recoding: The regions.
-        nodes: (region,) the regions that hold somebody.
-        persons: (region,) how many persons each holds.
-        shares: For each quasi-identifier, the likely share of all persons in each cell. (cell,)
-
-    Returns:
-        Plain data. A rectangle is the edges it lies between across and up, and the persons of its region: 0 of an
-        empty one, None where it is divided further than is drawn.
+    A rectangle is the edges it lies between across and up, and the persons of its region: 0 of an empty one, None where
+    it is divided further than is drawn. nodes, persons: (region,) those that hold somebody, and how many. shares: for
+    each quasi-identifier, the likely share of all persons in each cell. (cell,)
     """
     if isinstance(recoding.shape, Grid):
         return _grid_content(recoding, recoding.shape, nodes, persons)
@@ -289,27 +261,8 @@ def partition_content(
     own[nodes] = persons
     whole = _with_all_below(recoding, own)
     held = _held(recoding, chosen, whole, shares)
-    seen = _Slice(recoding, across, up, held, whole, recoding.tree.first_child)
-    boxes, told = _rectangles(seen)
-    left, right, across_axis = _axis(recoding, across, boxes[:, 0], boxes[:, 1])
-    bottom, top, up_axis = _axis(recoding, up, boxes[:, 2], boxes[:, 3])
-    # A rectangle of missing values alone has no place between the edges.
-    rectangles = [
-        [*edges, one]
-        for *edges, one in zip(left, right, bottom, top, told, strict=True)
-        if edges[0] < edges[1] and edges[2] < edges[3]
-    ]
-    return {
-        "across": across_axis,
-        "up": up_axis,
-        "held": [
-            {"column": recoding.columns[index].name, "label": recoding.columns[index].label([cell])}
-            for index, cell in held.items()
-        ],
-        "rectangles": rectangles,
-        "cut_short": None in told,
-        "regions": len(nodes),
-    }
+    boxes, told = _rectangles(_Slice(recoding, across, up, held, whole, recoding.tree.first_child))
+    return _picture(recoding, chosen, {index: [cell] for index, cell in held.items()}, boxes, told, len(nodes))
 
 
 def _grid_content(
@@ -329,35 +282,48 @@ def _grid_content(
     slices, of_node = np.unique(parts[:, others], axis=0, return_inverse=True)
     most = int(np.bincount(of_node.ravel(), weights=persons, minlength=len(slices)).argmax())
     inside = of_node.ravel() == most
-    held = np.zeros((grid.columns[across].parts, grid.columns[up].parts), np.int64)
-    np.add.at(held, (parts[inside, across], parts[inside, up]), persons[inside])
+    counts = np.zeros((grid.columns[across].parts, grid.columns[up].parts), np.int64)
+    np.add.at(counts, (parts[inside, across], parts[inside, up]), persons[inside])
     runs = [_runs(grid.columns[index].part_of) for index in chosen]
-    blocks = _blocks(len(runs[0]), len(runs[1]))
-    drawn = [(*_joined(runs[0], one), *_joined(runs[1], other)) for one in blocks[0] for other in blocks[1]]
-    boxes = np.array(drawn, np.int64)
-    told = [
-        int(held[one, other].sum()) if held[one, other].size == 1 else None for one in blocks[0] for other in blocks[1]
-    ]
-    left, right, across_axis = _axis(recoding, across, boxes[:, 0], boxes[:, 1])
-    bottom, top, up_axis = _axis(recoding, up, boxes[:, 2], boxes[:, 3])
-    labels = recoding.boxes
-    return {
-        "across": across_axis,
-        "up": up_axis,
-        "held": [
-            {
-                "column": recoding.columns[index].name,
-                "label": recoding.columns[index].label(labels.cells(int(nodes[inside][0]), index)),
-            }
-            for index in others
+    blocks = list(product(*_blocks(len(runs[0]), len(runs[1]))))
+    boxes = np.array(
+        [
+            [end for of, part in zip(runs, block, strict=True) for end in (of[part.start][0], of[part.stop - 1][1])]
+            for block in blocks
         ],
+        np.int64,
+    )
+    told = [int(counts[block].sum()) if counts[block].size == 1 else None for block in blocks]
+    held = {index: recoding.boxes.cells(int(nodes[inside][0]), index) for index in others}
+    return _picture(recoding, chosen, held, boxes, told, len(nodes))
+
+
+def _picture(
+    recoding: Recoding,
+    chosen: tuple[int, int],
+    held: Mapping[int, Sequence[int]],
+    boxes: NDArray[np.int64],
+    told: Sequence[int | None],
+    regions: int,
+) -> dict[str, Any]:
+    """Rectangles as plain data. held: the cells at which other columns are held; boxes: (rectangle, end)"""
+    left, right, across = _axis(recoding, chosen[0], boxes[:, 0], boxes[:, 1])
+    bottom, top, up = _axis(recoding, chosen[1], boxes[:, 2], boxes[:, 3])
+    columns = recoding.columns
+    return {
+        "across": across,
+        "up": up,
+        "held": [
+            {"column": columns[index].name, "label": columns[index].label(cells)} for index, cells in held.items()
+        ],
+        # A rectangle of missing values alone has no place between the edges.
         "rectangles": [
-            [*edges, one]
-            for *edges, one in zip(left, right, bottom, top, told, strict=True)
+            [*edges, persons]
+            for *edges, persons in zip(left, right, bottom, top, told, strict=True)
             if edges[0] < edges[1] and edges[2] < edges[3]
         ],
         "cut_short": None in told,
-        "regions": len(nodes),
+        "regions": regions,
     }
 
 
@@ -372,11 +338,6 @@ def _blocks(across: int, up: int) -> tuple[list[slice], list[slice]]:
         for count, step in zip(counts, steps, strict=True)
     )
     return first, second
-
-
-def _joined(runs: list[tuple[int, int]], block: slice) -> tuple[int, int]:
-    """The first and last cell of neighbouring parts."""
-    return runs[block.start][0], runs[block.stop - 1][1]
 
 
 def _runs(part_of: NDArray[np.int32]) -> list[tuple[int, int]]:
@@ -425,9 +386,7 @@ def _held(
 
 def _with_all_below(recoding: Recoding, own: NDArray[np.int64]) -> NDArray[np.int64]:
     """What each node has, together with all nodes below it. (node,)"""
-    children = recoding.tree.children
-    found = own.copy()
-    parent = np.append(-1, np.repeat(np.arange(len(children)), children))
+    found, parent = own.copy(), recoding.parents
     for depth in reversed(depths(parent)[1:]):
         np.add.at(found, parent[depth], found[depth])
     return found

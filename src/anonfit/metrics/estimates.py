@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is expected of the rows of a region if their values are spread evenly over it: the only guess that a recipient
-can make without knowing more.
+"""What queries are expected to give if the values of a region's rows are spread evenly over it: the only guess that a
+recipient can make without knowing more.
 
 Every column is divided into *atoms*, within which neither a region nor a predicate makes a difference. An atom of an
 ordered column is as large as it is long, counted in values where there is a next one; a name or rank is one. A missing
 value is one value beside others that can be counted, and none beside an interval in which there is no next value.
-
-What queries are expected to give over regions, and over columns that are released as they are.
 """
 
 from __future__ import annotations
@@ -110,14 +108,10 @@ class Spread:
 def spread_of(
     recoding: Recoding, domains: Sequence[Domain], predicates: Sequence[Predicate], ends: Ends | None = None
 ) -> Spread:
-    """Divide columns into atoms.
+    """Divide columns into atoms, within which no predicate makes a difference; of domains only types are used.
 
-    Args:
-        recoding: The recoding.
-        domains: What the quasi-identifiers of the rows can be; only types are used.
-        predicates: All that will be asked.
-        ends: Where ordered columns begin and end. Without: as the recoding declares or, beyond its outermost cuts, as
-            far as the interval beside them is long, which is all that a recipient can know.
+    Ordered columns reach as far as the ends say. Without: as the recoding declares or, beyond its outermost cuts, as
+    far as the interval beside them is long, which is all that a recipient can know.
     """
     columns, found = [], []
     for column, domain in zip(recoding.columns, domains, strict=True):

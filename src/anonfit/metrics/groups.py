@@ -1,12 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the sizes of groups say of a release: their average, and how many others each record cannot be told from.
-
-The sizes of the released groups in a few classes, for a picture: finer than the audit's where groups are alike.
-
-How mixed the classes of a target are in the groups of a release: conditional entropy and the classification metric.
-Computed from released rows alone.
-
-The risk before anything was done: how many persons share each raw combination of quasi-identifiers.
+"""What groups say of a release: their sizes, how mixed the classes of a target are in them, and how many persons shared
+each raw combination of quasi-identifiers before anything was done.
 """
 
 from __future__ import annotations
@@ -64,16 +58,6 @@ class GroupFigures:
         """
         return self.squares + self.withheld * (self.persons + self.withheld)
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready figures."""
-        return {
-            "persons": self.persons,
-            "groups": self.groups,
-            "average": self.average,
-            "c_avg": self.c_avg,
-            "discernibility": self.discernibility,
-        }
-
 
 def sizes_of(groups: NDArray[np.integer[Any]], counts: NDArray[Any] | None = None) -> NDArray[np.int64]:
     """The sizes of the groups of rows that are released (0 and up), or of the persons that rows stand for."""
@@ -88,15 +72,8 @@ def sizes_of(groups: NDArray[np.integer[Any]], counts: NDArray[Any] | None = Non
 
 
 def group_figures(sizes: NDArray[np.integer[Any]], *, k: int, withheld: int = 0) -> GroupFigures:
-    """Figures of groups of these sizes.
-
-    Args:
-        sizes: (group,) the persons of each group that has any.
-        k: The persons that were asked of a group.
-        withheld: Persons that are not released; each counts as if nobody could be told from anybody.
-
-    Returns:
-        Average size, its multiple of k, and discernibility.
+    """Figures of groups of so many persons each (group,); a withheld person counts as if nobody could be told from
+    anybody.
     """
     whole = [int(size) for size in sizes]
     return GroupFigures(sum(whole), len(whole), k, withheld, sum(size * size for size in whole))
@@ -106,13 +83,8 @@ MOST = 14
 
 
 def group_bins(sizes: NDArray[np.int64]) -> list[dict[str, int]]:
-    """Groups and persons by size; bins without groups are left out.
-
-    Args:
-        sizes: (group,) the persons of each released group, so that no bin tells of fewer than share a group.
-
-    Returns:
-        Bins from `low` to `high` persons, both included.
+    """Groups and persons by size, in bins from `low` to `high` persons, both included; bins without groups are left
+    out. sizes: (group,) of released groups, so that no bin tells of fewer persons than share a group.
     """
     if not len(sizes):
         return []
@@ -155,16 +127,6 @@ class Mixture:
         """The share of the entropy that groups take away; 0 where there was none."""
         return 1 - self.conditional_entropy / self.entropy if self.entropy > 0 else 0.0
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready figures."""
-        return {
-            "column": self.column,
-            "entropy": self.entropy,
-            "conditional_entropy": self.conditional_entropy,
-            "explained": self.explained,
-            "classification_metric": self.classification_metric,
-        }
-
 
 def mixture(
     column: str,
@@ -174,17 +136,8 @@ def mixture(
     counts: NDArray[Any] | None = None,
     withheld: int = 0,
 ) -> Mixture:
-    """How mixed classes are in groups.
-
-    Args:
-        column: The target's name.
-        groups: (row,) the group of each row, -1 for a row that is withheld.
-        classes: (row,) the class of each row, 0 and up; missing is a class like any other.
-        counts: (row,) how many persons each row stands for; None: one.
-        withheld: Persons that are not among these rows because they are withheld.
-
-    Returns:
-        The figures.
+    """How mixed the classes (row,), 0 and up, of a target are in groups (row,), -1 for a row that is withheld; missing
+    is a class like any other. Rows stand for counts of persons (row,); more may be withheld that are not among them.
     """
     masses = np.ones(len(groups)) if counts is None else counts.astype(np.float64)
     released = groups >= 0
@@ -229,17 +182,9 @@ class InitialRisk:
 def initial_risk(
     frame: pl.DataFrame, names: Sequence[str], *, k: int, entity: str | None, count: str | None
 ) -> InitialRisk:
-    """Count the persons of every raw combination.
-
-    Args:
-        frame: Raw rows.
-        names: The quasi-identifiers.
-        k: The demand: persons who share their combination with fewer are counted.
-        entity: The column that says whose row it is.
-        count: The column that says how many persons a row stands for.
-
-    Returns:
-        The counts of persons. Who has rows of several combinations is alone if one of them is nobody else's.
+    """Count the persons of every raw combination, those above all who share theirs with fewer than k. Who has rows of
+    several combinations, by the entity column, is alone if one of them is nobody else's; by the count column a row
+    stands for several.
     """
     # Equal rows have equal hashes; that two others of millions have is far less likely than a fault of the machine.
     hashes = frame.select(names).hash_rows(seed=0)

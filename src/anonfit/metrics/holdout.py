@@ -1,12 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a recipient can predict from regions: a small learner over a recoding, judged on rows it has not seen.
+"""What regions tell of rows that had no part in making them.
 
-It needs nothing but counts, so it is there where no learning library is.
-
-Regions on trial: made of some rows of a table, and judged by others that had no part in it.
-
-What a release is worth is measured on rows it was not made of. So a part of the table is put aside, regions are made
-of the rest, blind and for the purpose, and both predict what was put aside.
+A part of the table is put aside, regions are made of the rest, blind and for the purpose, and both predict what was
+put aside. The learner needs nothing but counts, so it is there where no learning library is.
 """
 
 from __future__ import annotations
@@ -53,13 +49,7 @@ class RegionLearner:
 
     @classmethod
     def taught(cls, recoding: Recoding, frame: pl.DataFrame, target: str) -> RegionLearner:
-        """The learner of a recoding, taught with the rows of a frame.
-
-        Args:
-            recoding: The regions.
-            frame: Raw rows.
-            target: The column to predict; a missing value is a class of its own.
-        """
+        """The learner of a recoding, taught with raw rows; a missing value of the target is a class of its own."""
         classes = frame[target].unique().sort()
         of_row = frame[target].rank("dense").fill_null(0).to_numpy().astype(np.int64) - 1
         if classes.null_count():  # missing sorts first
@@ -81,15 +71,10 @@ def _nodes(recoding: Recoding, frame: pl.DataFrame) -> NDArray[np.int32]:
 
 
 def leaned(sums: NDArray[np.float64], sizes: NDArray[np.float64], parent: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The mean of every node's rows, where each leans on that of the node it was cut from.
+    """The mean of every node's rows, where each leans on that of the node it was cut from. (node, value)
 
-    Args:
-        sums: (node, value) what the rows that end there sum up to: rows of each class, or numbers.
-        sizes: (node,) how many rows end there.
-        parent: (node,) the node each was cut from, -1 for the root; nodes stand in breadth-first order.
-
-    Returns:
-        (node, value) the means.
+    sums: (node, value) of the rows that end there: rows of each class, or numbers; sizes: (node,) how many these are;
+    parent: (node,) the node each was cut from, -1 for the root; nodes stand in breadth-first order.
     """
     sums, sizes = sums.copy(), sizes.copy()
     levels = depths(parent)

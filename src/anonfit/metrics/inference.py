@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the rows of a region tell of a person in it: guessing the commonest class, or the mean number, of the region
-against guessing that of the whole table.
+"""What a release tells of the values of a person: by the rows of the person's group, and by a model learned across
+groups.
 
-Every guess is made twice: from all rows, and from those of others only. What others' rows tell would be known without
-the person's own record; only the difference is due to its release.
+Guesses take the commonest class, or the mean number, of the group, against that of the whole table. Every guess is made
+twice: from all rows, and from those of others only. What others' rows tell would be known without the person's own
+record; only the difference is due to its release.
 
-What can be learned across groups (the deFinetti attack): a model of how a column goes with the quasi-identifiers is
-learned from all groups of a release, and asked who of a group has which of its values.
-
-The model is naive Bayes over the cells of the recoding. Of every class, the likeliest distribution over the cells of
-each quasi-identifier is found from the labels of its rows. For a person in a group, whose quasi-identifiers are known
-exactly, a class is as likely as its share of the group times how much likelier it makes the person's cells than the
-others that the group's labels hold.
+Learning across groups is the deFinetti attack: naive Bayes over the cells of the recoding. Of every class, the
+likeliest distribution over the cells of each quasi-identifier is found from the labels of its rows. For a person in a
+group, whose quasi-identifiers are known exactly, a class is as likely as its share of the group times how much likelier
+it makes the person's cells than the others that the group's labels hold.
 """
 
 from __future__ import annotations
@@ -225,14 +223,8 @@ def learn(
     place: NDArray[np.int64],
     cells: Sequence[NDArray[Any]],
 ) -> Learned:
-    """Learn classes from a release and ask for those of persons.
-
-    Args:
-        recoding: The recoding of the release.
-        records: The released rows.
-        secret: The classes of the rows, and the true ones of the persons.
-        place: (person,) the group of each, its place among the records' nodes; -1 for none.
-        cells: The persons' exact quasi-identifiers, as cells of the recoding, column by column.
+    """Learn classes from a release and ask for those of persons. Each person is in a group (person,), its place among
+    the records' nodes, -1 for none; cells are the persons' exact quasi-identifiers, column by column.
     """
     used, group = records.places()
     held = _held(secret, records, group, len(used))

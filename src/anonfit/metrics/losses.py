@@ -1,24 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How large columns are where a recoding does not say it: from where to where an ordered column reaches whose outermost
-intervals are open, and how many values are in the leaf of those that are not named.
+"""How much each quasi-identifier lost by generalizing, whatever the release is for.
 
-The range of the data may not be told, and a figure that is measured by it tells it. So public figures are measured by
-what the recoding says: its declared domain, or its outermost cuts and beyond each as much as the interval next to it.
+The certainty penalty (NCP of a column, GCP of all) and the loss metric (LM) are 0 where a value is told exactly and 1
+where nothing is told. For ordered columns both are the share of the column's width that a region takes (by ranks where
+words are ordered). For nominal columns NCP is the share of the names that a region holds, 0 for a single one (Xu et al.
+2006); LM is (names - 1) / (all names - 1) (Iyengar 2002). Missing is one more name of a nominal column, and has no
+width in an ordered one. A withheld row has lost everything.
 
-How much each quasi-identifier lost by generalizing, whatever the release is for: the certainty penalty (NCP of a
-column, GCP of all) and the loss metric (LM), over the regions that rows are in.
+Widths are measured by extents. The range of the data may not be told, and a figure that is measured by it tells it. So
+public figures are measured by what the recoding says: its declared domain, or its outermost cuts and beyond each as
+much as the interval next to it.
 
-Both are 0 where a value is told exactly and 1 where nothing is told. For ordered columns both are the share of the
-column's width that a region takes (by ranks where words are ordered). For nominal columns NCP is the share of the names
-that a region holds, 0 for a single one (Xu et al. 2006); LM is (names - 1) / (all names - 1) (Iyengar 2002). Missing is
-one more name of a nominal column, and has no width in an ordered one. A withheld row has lost everything.
-
-How many persons cannot be told from each other by one released column alone, and the weighted sum of that over
-columns: the weighted discernibility metric (WDM) of Rangachari and Xiong.
-
-Persons are told apart by what is published of the column, so labels that overlap tell them apart: many overlapping
-labels look better to this metric than few that do not, although each says less. So it stands beside the certainty
-penalty (NCP), and where the two disagree about two releases that is said.
+The weighted discernibility metric (WDM, Rangachari and Xiong) sums over columns how many persons cannot be told from
+each other by the column alone. Labels that overlap tell persons apart: many overlapping labels look better to this
+metric than few that do not, although each says less. So it stands beside NCP, and where the two disagree about two
+releases that is said.
 """
 
 from __future__ import annotations
@@ -193,11 +189,6 @@ class Losses:
         """The loss metric averaged over rows and columns."""
         return sum(column.lm for column in self.columns) / len(self.columns) if self.columns else 0.0
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready figures."""
-        lines = [{"name": one.name, "ncp": one.ncp, "lm": one.lm} for one in self.columns]
-        return {"gcp": self.gcp, "lm": self.lm, "columns": lines}
-
 
 def losses(
     recoding: Recoding,
@@ -208,18 +199,11 @@ def losses(
     counts: NDArray[Any] | None = None,
     withheld: int = 0,
 ) -> Losses:
-    """How much rows lost of each quasi-identifier.
+    """How much rows in these nodes (row,), -1 for one that is withheld, lost of each quasi-identifier.
 
-    Args:
-        recoding: The recoding of the release.
-        nodes: (row,) the node of each row, -1 for a row that is withheld.
-        extents: The ends of ordered columns (of `extents`); what the recoding says if not given, which is public.
-        unnamed: How many values are in a nominal column's leaf of values that are not named; one if not given.
-        counts: (row,) how many persons each row stands for; None: one.
-        withheld: Persons that are not among these rows because they are withheld.
-
-    Returns:
-        NCP and LM of each column, and of all.
+    Ordered columns are measured by their extents; what the recoding says if not given, which is public. unnamed: how
+    many values are in a nominal column's leaf of values that are not named; one if not given. Rows stand for counts of
+    persons (row,); more may be withheld that are not among them.
     """
     extents = stated_extents(recoding) if extents is None else extents
     used, which = np.unique(nodes, return_inverse=True)
@@ -310,14 +294,6 @@ class Discernibility:
         """The share of all pairs of persons that a column leaves together, from nearly 0 to 1."""
         return self.columns[name] / self.persons**2 if self.persons else 0.0
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready figures."""
-        lines = [
-            {"name": name, "weight": self.weights[name], "squares": value, "together": self.share(name)}
-            for name, value in self.columns.items()
-        ]
-        return {"total": self.total, "columns": lines}
-
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
@@ -344,17 +320,9 @@ def weighted_discernibility(
     counts: NDArray[Any] | None = None,
     withheld: int = 0,
 ) -> Discernibility:
-    """The discernibility of a release by each quasi-identifier alone.
-
-    Args:
-        recoding: The recoding of the release.
-        nodes: (row,) the node of each row, -1 for a row that is withheld.
-        weights: How much each quasi-identifier matters, 1 if it is not named; all alike if not given.
-        counts: (row,) how many persons each row stands for; None: one.
-        withheld: Persons that are not among these rows because they are withheld.
-
-    Returns:
-        The figures of each column and of all, by weights that add up to 1.
+    """The discernibility of rows in these nodes (row,), -1 for one that is withheld, by each quasi-identifier alone. A
+    column matters by its weight, 1 if it is not named; weights are scaled to add up to 1. Rows stand for counts of
+    persons (row,); more may be withheld that are not among them.
     """
     used, which = np.unique(nodes, return_inverse=True)
     persons = np.zeros(len(used), np.int64)
@@ -380,12 +348,7 @@ def _normalized(weights: Mapping[str, float], names: Sequence[str]) -> dict[str,
 def disagreements(
     first: tuple[Losses, Discernibility], second: tuple[Losses, Discernibility]
 ) -> tuple[Disagreement, ...]:
-    """The columns of which NCP and WDM disagree which of two releases of the same persons tells more.
-
-    Args:
-        first: Losses and discernibility of one release.
-        second: Those of the other.
-    """
+    """The columns of which NCP and WDM disagree which of two releases of the same persons tells more."""
     found = []
     others = {column.name: column.ncp for column in second[0].columns}
     for column in first[0].columns:

@@ -3,14 +3,10 @@
 how far counts, sums and means are from the true ones, by group where there are groups.
 
 A recipient gets every row whose region may hold what is asked for (overlap), and estimates what a query computes by the
-share of each region that lies in what is asked for (`spreading`).
-
-The groups of a query: a predicate for each, and the group of each raw row.
-
-How well the queries of a log are answered: all of it for the owner of the data, and of it what everybody may know.
+share of each region that lies in what is asked for (`estimates`).
 
 Who asked a query can compute what the release answers. So what is told of how far that is from the truth obeys the rule
-of `selections`: only of queries that mean at least k persons and leave out none or at least k, and all from one count
+of selections: only of queries that mean at least k persons and leave out none or at least k, and all from one count
 per query, the rows of its answer that it does not mean, in multiples of k. Whatever is told of all queries together is
 computed from these. How far sums and means are from the true ones is not public: a sum may be mostly one person's.
 """
@@ -78,16 +74,9 @@ def query_table(
     k: int,
     domains: Sequence[Domain] | None = None,
 ) -> Table:
-    """The rows that a recoding was made of, as queries are run over them.
-
-    Args:
-        recoding: The recoding.
-        columns: All columns of the table.
-        frame: Its raw rows.
-        nodes: (row,) the node of each, -1 if it is withheld.
-        persons: Who they stand for.
-        k: The demand, by which rare names are one.
-        domains: Of the quasi-identifiers, where these rows are some of those that the recoding was made of.
+    """The raw rows that a recoding was made of, as queries are run over them, each in a node (row,), -1 if it is
+    withheld. Names that fewer than k persons have are one. The domains of quasi-identifiers are given where these rows
+    are only some of those that the recoding was made of.
     """
     if domains is None:
         domains = [
@@ -146,15 +135,8 @@ class QueryAnswer:
 
 
 def judge_queries(asks: Sequence[tuple[Ask, int]], table: Table, *, ends: Ends | None = None) -> list[QueryAnswer]:
-    """Run queries over raw rows and over their regions.
-
-    Args:
-        asks: Queries, and how many times each was asked.
-        table: The rows and their regions.
-        ends: Where ordered columns begin and end; None: as far as the recoding says, see `spread_of`.
-
-    Returns:
-        How each is answered, in their order.
+    """Run queries, each with how often it was asked, over raw rows and over their regions; where ordered columns end is
+    as in `spread_of`.
     """
     rows = Rows(table.frame)
     every = _answers([_predicate(ask) for ask, _ in asks], table, rows)
@@ -380,13 +362,8 @@ def mean_error(answers: Sequence[QueryAnswer], name: str) -> float | None:
 
 
 def public_queries(answers: Sequence[QueryAnswer], rule: Disclosure, *, asked: int, total: int) -> dict[str, Any]:
-    """What everybody may know of how queries are answered.
-
-    Args:
-        answers: Of the queries; none is told where they count rows of which a person may have several.
-        rule: What may be told.
-        asked: How many different queries there are.
-        total: All rows (or persons, where rows stand for several).
+    """What everybody may know of how queries are answered: nothing where answers count rows of which a person may have
+    several. asked: how many different queries there are; total: all rows, or persons where rows stand for several.
     """
     least = rule.least
     told = [one for one in answers if rule.rows_are_persons and _may_tell(one, total, least)]

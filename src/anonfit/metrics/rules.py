@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a row may have in common with others, for association rules: a part of an ordered column, a node of a taxonomy,
-a value. Items are chosen by the release alone; whether a row has one is asked of the release and of the raw rows.
-
-A released row has an item if its label lies wholly within it, a raw row if its value does.
-
-Association rules that a release tells, and whether they hold in the raw rows too: what others may find in it for
+"""Association rules that a release tells, and whether they hold in the raw rows too: what others may find in it for
 whom it was not made.
 
-Association rules as they may be told. What a rule says of the release anybody can find in it; of the raw rows it is
-told only whether it holds there too, and only of rules that enough persons are for, and none or enough against.
+Rules are made of items: a part of an ordered column, a node of a taxonomy, a value. Items are chosen by the release
+alone; a released row has one if its label lies wholly within it, a raw row if its value does. What a rule says of the
+release anybody can find in it; of the raw rows it is told only whether it holds there too, and only of rules that
+enough persons are for, and none or enough against.
 """
 
 from __future__ import annotations
@@ -53,14 +50,7 @@ class Item:
 def items_of(
     recoding: Recoding, nodes: NDArray[np.integer[Any]], frame: pl.DataFrame, columns: Sequence[str]
 ) -> list[Item]:
-    """The items of released rows.
-
-    Args:
-        recoding: The recoding.
-        nodes: (row,) the node of each row; all rows are released.
-        frame: The raw rows.
-        columns: Columns that are released as they are and have items too.
-    """
+    """The items of released rows in these nodes (row,), also of some columns that are released as they are."""
     cells = recoding.cells(frame)
     found: list[Item] = []
     for index, column in enumerate(recoding.columns):
@@ -168,13 +158,8 @@ def require_mining() -> None:
 
 
 def find_rules(items: Sequence[Item]) -> list[Rule]:
-    """The rules that released rows tell, those first that say most.
-
-    Args:
-        items: What rows may have.
-
-    Returns:
-        Rules between different columns with one thing that follows, at most thirty.
+    """The rules that released rows tell between different columns with one thing that follows: at most thirty, those
+    first that say most.
     """
     require_mining()
     if not items or not len(items[0].released):

@@ -1,19 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The targets of a workload as figures are made of them: classes or numbers, row by row.
-
-What the rows of a region tell of each other: each row's target is predicted from the other rows of its region.
+"""What regions tell of what a release is for: targets, predicted from the other rows of a region and of the whole
+table, and answers to selections; all of it for the owner of the data, and of it what everybody may know.
 
 No row predicts itself, so regions of few rows do not look better than they are. Regions that were made to tell the
 target apart still have seen it: how much that flatters them only held-out rows can say.
 
-What the regions of a release tell of the targets: predictions from the other rows of a region, against those from
-the other rows of the whole table.
-
-How well the selections of a workload can be answered: all of it for the owner of the data, and of it what everybody
-may know.
-
-What an attacker could do with public figures, who may well be the recipient that asked for the selections and so
-knows their texts, and can count the answers in the released file:
+Of selections, what an attacker could do with public figures, who may well be the recipient that asked for the
+selections and so knows their texts, and can count the answers in the released file:
 
 - learn how many persons satisfy a predicate that few do, or all but few, in the table or in the answer: so a figure is
   told only if the persons asked for are at least k, and those not asked for, in the table and in the answer, none or at
@@ -112,16 +105,8 @@ class Predicted:
 
 
 def predicted_classes(regions: NDArray[np.integer], classes: NDArray[np.integer], count: int, width: int) -> Predicted:
-    """How many rows have the class that is most frequent among the others; of equally frequent ones the first counts.
-
-    Args:
-        regions: (row,) the region of each row, 0 to `count` - 1.
-        classes: (row,) the class of each row, 0 to `width` - 1.
-        count: How many regions there are.
-        width: How many classes there are.
-
-    Returns:
-        Rows that are predicted right.
+    """How many rows have the class that is most frequent among the others, of the table and of the region (row,), of
+    which there are `count`; of equally frequent ones of the `width` classes (row,) the first counts.
     """
     keys = regions.astype(np.int64) * width + classes
     if count * width <= DENSE:
@@ -156,16 +141,9 @@ def _right(regions: NDArray[np.int64], classes: NDArray[np.int64], held: NDArray
 
 
 def predicted_numbers(regions: NDArray[np.integer], numbers: NDArray[np.float64], count: int) -> Predicted:
-    """The squared errors of predicting each number by the mean of the others; a row alone in its region is predicted
-    by the mean of all others.
-
-    Args:
-        regions: (row,) the region of each row, 0 to `count` - 1.
-        numbers: (row,) the numbers, none of them missing.
-        count: How many regions there are.
-
-    Returns:
-        The mean squared errors.
+    """The mean squared errors of predicting each number (row,), none of which is missing, by the mean of the others, of
+    the table and of the region (row,), of which there are `count`; a row alone in its region is predicted by the mean
+    of all others.
     """
     rows = len(numbers)
     if rows < 2:
@@ -195,13 +173,7 @@ class TargetFigures:
 
 
 def predictions(targets: Sequence[CodedTarget], nodes: NDArray[np.int32], count: int) -> tuple[TargetFigures, ...]:
-    """What regions tell of each target.
-
-    Args:
-        targets: The targets, row by row.
-        nodes: (row,) the node each row was released in, -1 if it was not.
-        count: How many nodes there are.
-    """
+    """What regions tell of each target. nodes: (row,) the node each row was released in of `count`, or -1."""
     found = []
     for target in targets:
         chosen = (nodes >= 0) & target.known
@@ -273,13 +245,9 @@ def internal_selections(found: SelectionAnswers, requests: Sequence[SelectionReq
 def public_selections(
     found: SelectionAnswers | None, requests: Sequence[SelectionRequest], rule: Disclosure, *, total: int
 ) -> dict[str, Any] | None:
-    """What everybody may know of how selections are answered; None if there are none.
-
-    Args:
-        found: The answers; None where they were not measured, as for new data of an earlier recoding.
-        requests: The selections that were asked for.
-        rule: What may be told: nothing where answers count rows of which a person may have several.
-        total: All rows (or persons, where rows stand for several).
+    """What everybody may know of how selections are answered; None if there are none. Nothing is told where answers
+    were not measured, as for new data of an earlier recoding, or count rows of which a person may have several. total:
+    all rows, or persons where rows stand for several.
     """
     if not requests:
         return None

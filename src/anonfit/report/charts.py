@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pictures of a report as SVG: drawn for the width of a narrow screen, so that their texts can be read there, with
-colours from the style sheet.
-
-The picture of regions over two columns: rectangles between edges, the darker the fewer persons a region holds.
+colours from the style sheet. Regions over two columns are rectangles, the darker the fewer persons a region holds.
 """
 
 from __future__ import annotations

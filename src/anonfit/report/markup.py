@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The few forms of HTML that the page of a report is made of. Every text is escaped here, and only here.
-
-Figures as people read them.
+"""The few forms of HTML that pages are made of, and figures as people read them. Every text is escaped here, and only
+here.
 """
 
 from __future__ import annotations
@@ -30,6 +29,7 @@ __all__ = [
     "share_text",
     "table",
     "together",
+    "told_share",
     "value_text",
 ]
 
@@ -83,10 +83,13 @@ class Column:
     kind: str = ""
 
 
-def table(caption: str, columns: Sequence[Column], rows: Iterable[Sequence[Any]], kind: str = "") -> Markup:
-    """A table. On narrow screens each row becomes a block, in which every cell has its head before it, unless the
-    table is of the kind `slim`.
+def table(
+    caption: str, heads: str, rows: Iterable[Sequence[Any]], kind: str = "", more: Iterable[Column] = ()
+) -> Markup:
+    """A table with heads such as `Column|name; Kept|number`, and then more. On narrow screens each row becomes a block,
+    in which every cell has its head before it, unless the table is of the kind `slim`.
     """
+    columns = [*(Column(*head.split("|")) for head in heads.split("; ")), *more]
     head = together(element("th", column.head, scope="col", class_=column.kind) for column in columns)
     lines = [
         element("tr", together(_cell(column, entry) for column, entry in zip(columns, row, strict=True)))
@@ -161,6 +164,11 @@ def share_text(value: Any) -> str:
     if isinstance(value, Mapping):
         value = value.get("share", value.get("found", value.get("value", "")))
     return percent(value) if isinstance(value, float) else value_text(value)
+
+
+def told_share(share: float | None) -> str:
+    """A share, where it may be told."""
+    return "not told" if share is None else percent(share)
 
 
 def number_text(value: float) -> str:

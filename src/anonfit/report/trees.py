@@ -1,13 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the public audit of a released tree says: plain data for audit.json.
-
-What a drawing of a tree says: every node with the test that leads to it, what it tests itself, and what is told of
-its persons. The same for text and picture.
-
-A tree as plain text, one line for every node.
-
-A tree as an SVG picture that stands by itself: tests from left to right, one line for every leaf, with a bar of
-its classes.
+"""What is said of a released tree: its public audit as plain data for audit.json, and its drawings, as text with one
+line for every node, and as an SVG picture that stands by itself, with one line for every leaf and a bar of its classes.
 """
 
 from __future__ import annotations
@@ -221,7 +214,7 @@ LONGEST = 34
 """Letters of a text before it is cut short; all of it is told when it is pointed at."""
 MOST_LEAVES = 400
 """A tree with more is drawn down to the depth at which it has not."""
-CLASSES_tree_picture = ("#3576a3", "#d58936", "#5b9a6b", "#9b6fb0", "#b85450", "#7d8790")
+COLOURS = ("#3576a3", "#d58936", "#5b9a6b", "#9b6fb0", "#b85450", "#7d8790")
 """Of the classes, in their order; those after the last are all of its colour."""
 
 STYLE = """
@@ -331,12 +324,12 @@ def _measured(root: DrawnNode, deepest: int) -> _Drawing:
     for node in _all(root, deepest):
         width = 1.12 * TEXT * len(_short(node.answer)) + (14 if node.depth else 0)
         drawing.answers[node.depth] = max(drawing.answers[node.depth], width)
-        words = _words_tree_picture(node, deepest)
+        words = _node_words(node, deepest)
         drawing.tests[node.depth] = max(drawing.tests[node.depth], 1.15 * TEXT * len(_short(words)) + 16)
     return drawing
 
 
-def _words_tree_picture(node: DrawnNode, deepest: int) -> str:
+def _node_words(node: DrawnNode, deepest: int) -> str:
     if node.tested is None:
         return node.predicts
     return node.tested if node.depth < deepest else f"{node.tested}: {node.leaves} leaves"
@@ -365,7 +358,7 @@ def _draw(root: DrawnNode, drawing: _Drawing, parts: list[Markup]) -> float:
 
 
 def _box(node: DrawnNode, y: float, drawing: _Drawing) -> Iterator[Markup]:
-    x, words = drawing.left(node.depth), _words_tree_picture(node, drawing.deepest)
+    x, words = drawing.left(node.depth), _node_words(node, drawing.deepest)
     shown = _short(words)
     if node.tested is None:
         yield text(x + 2, y + 4, shown, "bold")
@@ -378,7 +371,7 @@ def _box(node: DrawnNode, y: float, drawing: _Drawing) -> Iterator[Markup]:
 
 def _edges(node: DrawnNode, y: float, below: Sequence[tuple[DrawnNode, float]], drawing: _Drawing) -> Iterator[Markup]:
     """Lines to the children, each with its answer at the end."""
-    start = drawing.left(node.depth) + 1.15 * TEXT * len(_short(_words_tree_picture(node, drawing.deepest))) + 14
+    start = drawing.left(node.depth) + 1.15 * TEXT * len(_short(_node_words(node, drawing.deepest))) + 14
     end = drawing.left(node.depth + 1) - drawing.answers[node.depth + 1]
     bend = end - GAP / 2
     for child, height in below:
@@ -413,7 +406,7 @@ def _bars(root: DrawnNode, drawing: _Drawing, x: float) -> Iterator[Markup]:
 
 
 def _colour(number: int) -> str:
-    return CLASSES_tree_picture[min(number, len(CLASSES_tree_picture) - 1)]
+    return COLOURS[min(number, len(COLOURS) - 1)]
 
 
 def _short(words: str) -> str:

@@ -1,10 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sections of a report's page on what the release is worth.
-
-The sections of a report's page on the queries of a log and on association rules.
-
-The parts of a report's page on what columns lost by two measures, and on clusters.
-"""
+"""The sections of a report's page on what the release is worth."""
 
 from __future__ import annotations
 
@@ -22,6 +17,7 @@ from anonfit.report.markup import (
     section,
     table,
     together,
+    told_share,
     value_text,
 )
 
@@ -37,6 +33,8 @@ __all__ = [
 
 Report = Mapping[str, Any]
 LONGEST = 60
+COLUMN_METRICS = {"ncp": "NCP", "together": "Pairs not told apart"}
+"""How metrics of columns are headed; others by their names."""
 MOST_CURVES = 6
 SPANS = (
     ("s0", "at most 5 % of all fit the label"),
@@ -50,13 +48,7 @@ SPANS = (
 def detail_section(report: Report) -> Markup:
     """How much detail each column kept, as a picture."""
     weights = report["asked"]["weights"]
-    columns = [
-        Column("Column", "name"),
-        Column("How precise labels are", "picture"),
-        Column("Kept", "number"),
-        Column("Labels", "number"),
-        Column("Most frequent label", "text"),
-    ]
+    columns = "Column|name; How precise labels are|picture; Kept|number; Labels|number; Most frequent label|text"
     rows = [
         (
             line["column"] + (f" (weight {weights[line['column']]:g})" if line["column"] in weights else ""),
@@ -121,15 +113,10 @@ def _predictions(report: Report) -> Markup:
     for line in report["predictions"]:
         error = line.get("typical_error")
         told = "" if error is None else f"{number_text(error['regions'])} (before: {number_text(error['table'])})"
-        rows.append((line["column"], line["measure"], _told(line["table"]), _told(line["regions"]), told))
-    columns = [
-        Column("Target", "name"),
-        Column("Measure"),
-        Column("From the whole table", "number"),
-        Column("From the group", "number"),
-    ]
+        rows.append((line["column"], line["measure"], told_share(line["table"]), told_share(line["regions"]), told))
+    columns = "Target|name; Measure; From the whole table|number; From the group|number"
     if any(row[4] for row in rows):
-        columns.append(Column("Typical error from the group", "number"))
+        columns += "; Typical error from the group|number"
     words = (
         "Every record's target is predicted from the other records, of its group or of the whole table: by their most "
         "frequent class, or by their mean. Regions that were made for a target have seen it, which flatters them; the "
@@ -138,11 +125,7 @@ def _predictions(report: Report) -> Markup:
     if not report["comparison"]:
         words = words.partition(" Regions that")[0]
     caption = "Targets, predicted record by record from the others."
-    return together([paragraph(words), table(caption, columns, [row[: len(columns)] for row in rows])])
-
-
-def _told(share: float | None) -> str:
-    return "not told" if share is None else percent(share)
+    return together([paragraph(words), table(caption, columns, [row[: columns.count(";") + 1] for row in rows])])
 
 
 def _selections(found: Mapping[str, Any]) -> Markup:
@@ -162,13 +145,12 @@ def _selections(found: Mapping[str, Any]) -> Markup:
         (
             value_text(line["number"]),
             "not told" if line["imprecision"] is None else value_text(line["imprecision"]),
-            _told(line["precision"]),
+            told_share(line["precision"]),
             "" if line["recall"] is None else percent(line["recall"]),
         )
         for line in found["answers"]
     ]
-    heads = ("Imprecision", "Precision", "Recall")
-    columns = [Column("Selection", "name"), *(Column(head, "number") for head in heads)]
+    columns = "Selection|name; Imprecision|number; Precision|number; Recall|number"
     return together([paragraph(words), table("Selections, by number.", columns, rows)])
 
 
@@ -183,8 +165,7 @@ def _all_selections(found: Mapping[str, Any]) -> Markup:
         )
         for line in found["selections"][:200]
     ]
-    heads = ("Asked for", "Answered", "Precision", "Recall")
-    columns = [Column("Selection", "name"), *(Column(head, "number") for head in heads)]
+    columns = "Selection|name; Asked for|number; Answered|number; Precision|number; Recall|number"
     caption = "Selections. Answered are all rows of every group that may hold a row that is asked for."
     more = len(found["selections"]) - len(rows)
     note = f"{more:,} more are in the internal record." if more > 0 else ""
@@ -208,15 +189,16 @@ def comparison_section(report: Report) -> Markup:
     parts: list[Markup] = [paragraph(words)]
     if found["targets"]:
         rows = [_compared(line) for line in found["targets"]]
-        heads = ("Without regions", "Blind", "For the purpose", "Gain in points")
-        columns = [Column("Target", "name"), Column("Measure"), *(Column(head, "number") for head in heads)]
+        columns = (
+            "Target|name; Measure; Without regions|number; Blind|number; For the purpose|number; Gain in points|number"
+        )
         parts.append(table("Targets of held-out records (± two standard errors).", columns, rows))
     if found["selections"]:
         blind, purpose = (found["selections"][name]["precision"] for name in ("blind", "purpose"))
         words = f"{found['selections']['asked']:,} asked for"
-        columns = [Column("Selections", "name"), Column("Blind", "number"), Column("For the purpose", "number")]
+        columns = "Selections|name; Blind|number; For the purpose|number"
         caption = "Precision of the answers, of all selections together of which may be told."
-        parts.append(table(caption, columns, [(words, _told(blind), _told(purpose))]))
+        parts.append(table(caption, columns, [(words, told_share(blind), told_share(purpose))]))
     if found.get("columns"):
         parts.append(columns_compared_part(found["columns"]))
     return section("Blind against made for the purpose", *parts, name="comparison")
@@ -227,7 +209,7 @@ def _compared(line: Mapping[str, Any]) -> tuple[str, ...]:
     if line["gain"] is not None:
         noise = "" if line["noise"] is None else f" ± {100 * line['noise']:.1f}"
         gain = f"{100 * line['gain']:+.1f}{noise}"
-    return (line["column"], line["measure"], *(_told(line[name]) for name in ("whole", "blind", "purpose")), gain)
+    return (line["column"], line["measure"], *(told_share(line[name]) for name in ("whole", "blind", "purpose")), gain)
 
 
 def curve_section(report: Report) -> Markup:
@@ -238,7 +220,7 @@ def curve_section(report: Report) -> Markup:
     rows = [_point(point, names) for point in points]
     heads = [*names, "Precision of selections", "Detail kept", "Highest risk", "Average risk"]
     used = [index for index in range(len(heads)) if any(row[index + 1] for row in rows)]
-    columns = [Column("k", "name"), *(Column(heads[index], "number") for index in used)]
+    columns = [Column(heads[index], "number") for index in used]
     cells = [(row[0], *(row[index + 1] or "none" for index in used)) for row in rows]
     pictures = [_curve(points, name) for name in names[:MOST_CURVES]] or [_curve(points, None)]
     words = (
@@ -249,7 +231,7 @@ def curve_section(report: Report) -> Markup:
         "Risk and utility over k",
         paragraph(words),
         Markup(f'<div class="pair">{together(pictures)}</div>'),
-        table("Risk and utility over k.", columns, cells),
+        table("Risk and utility over k.", "k|name", cells, more=columns),
         name="curve",
     )
 
@@ -269,7 +251,7 @@ def _curve(points: Sequence[Mapping[str, Any]], name: str | None) -> Markup:
     if name is not None:
         values = [{one["column"]: one["value"] for one in point["targets"]}.get(name) for point in points]
         lines, caption = [values, kept], f"{name} (line) and detail kept (dashed)"
-    said = ", ".join(f"k = {point['k']}: {_told(value)}" for point, value in zip(points, lines[0], strict=True))
+    said = ", ".join(f"k = {point['k']}: {told_share(value)}" for point, value in zip(points, lines[0], strict=True))
     places = [(f"{point['k']:,}", f"{100 * point['highest_risk']:.3g} %") for point in points]
     drawn = curve_lines(places, lines, ("k", "risk"), f"{caption} by k. {said}")
     return figure(drawn, f"{caption} by k, with the highest risk that k allows.")
@@ -300,8 +282,7 @@ def queries_part(found: Mapping[str, Any]) -> Markup:
         percent(found["precision"]),
         "" if error is None else percent(error),
     )
-    heads = ("Rows not meant", "Precision", "Relative error of counts")
-    columns = [Column(head, "number") for head in heads]
+    columns = "Rows not meant|number; Precision|number; Relative error of counts|number"
     return together([paragraph(words), table("Queries of the log, together.", columns, [row])])
 
 
@@ -319,12 +300,10 @@ def _all_queries(found: Mapping[str, Any]) -> Markup:
         )
         for line in found["queries"][:SHOWN]
     ]
-    columns = [
-        Column("Selected", "name"),
-        Column("By group"),
-        *(Column(head, "number") for head in ("Times", "Meant", "Answered", "Expected", "Precision")),
-        Column("Relative errors"),
-    ]
+    columns = (
+        "Selected|name; By group; Times|number; Meant|number; Answered|number; Expected|number; "
+        "Precision|number; Relative errors"
+    )
     words = (
         "Meant are the rows that a query selects, answered those of every group that may hold one of them, expected "
         "the estimate of their number if values are spread evenly over each group. Relative errors are of what is "
@@ -360,12 +339,7 @@ def rules_section(report: Mapping[str, Any]) -> Markup:
         )
         for line in found["rules"]
     ]
-    columns = [
-        Column("Given", "text"),
-        Column("Then", "text"),
-        *(Column(head, "number") for head in ("Support", "Confidence", "Lift")),
-        Column("Holds in the raw rows"),
-    ]
+    columns = "Given|text; Then|text; Support|number; Confidence|number; Lift|number; Holds in the raw rows"
     caption = f"{found['found']:,} rules, of which {found['hold']:,} hold in the raw rows."
     return section("Rules that the release tells", paragraph(words), table(caption, columns, rows), name="rules")
 
@@ -379,13 +353,13 @@ def columns_part(found: Mapping[str, Any]) -> Markup:
         "Labels that overlap tell persons apart although each says little, so the two may disagree. The weighted sum "
         f"of the discernibilities (WDM) is {found['weighted_discernibility']:,.0f}."
     )
+    shown = [name for name in found["columns"][0] if name not in ("column", "weight", "squares")]
     rows = [
-        (line["column"], f"{line['weight']:.2f}", percent(line["ncp"]), percent(line["together"]))
-        for line in found["columns"]
+        (line["column"], f"{line['weight']:.2f}", *(percent(line[name]) for name in shown)) for line in found["columns"]
     ]
-    heads = ("Weight", "NCP", "Pairs not told apart")
-    columns = [Column("Column", "name"), *(Column(head, "number") for head in heads)]
-    return together([paragraph(words), table("Loss of every column; less is better.", columns, rows)])
+    heads = [Column(COLUMN_METRICS.get(name, name), "number") for name in shown]
+    caption = "Loss of every column; less is better."
+    return together([paragraph(words), table(caption, "Column|name; Weight|number", rows, more=heads)])
 
 
 def columns_compared_part(found: Mapping[str, Any]) -> Markup:
@@ -400,8 +374,10 @@ def columns_compared_part(found: Mapping[str, Any]) -> Markup:
         )
         for line in found["columns"]
     ]
-    heads = ("Weight", "NCP, blind", "NCP, purpose", "Pairs, blind", "Pairs, purpose")
-    columns = [Column("Column", "name"), *(Column(head, "number") for head in heads), Column("Where they disagree")]
+    columns = (
+        "Column|name; Weight|number; NCP, blind|number; NCP, purpose|number; Pairs, blind|number; "
+        "Pairs, purpose|number; Where they disagree"
+    )
     return table("Loss of every column, by NCP and by the pairs that it does not tell apart.", columns, rows)
 
 
@@ -417,7 +393,7 @@ def clusters_part(found: Mapping[str, Any]) -> Markup:
         (name, percent(found[key]["within"]), percent(found[key]["between"]))
         for name, key in (("Of the raw values", "original"), ("Of the release", "release"))
     ]
-    columns = [Column("Clusters", "name"), Column("Within", "number"), Column("Between", "number")]
+    columns = "Clusters|name; Within|number; Between|number"
     return together([paragraph(words), table("Clusters.", columns, rows)])
 
 
@@ -438,8 +414,8 @@ def exploration_section(report: Mapping[str, Any]) -> Markup:
         for line in kept
     ]
     heads = [Column(title, "number") for title in found["figures"].values()]
-    columns = [Column("Number", "name"), Column("Way", "text"), *heads]
-    return section("Ways that were tried", paragraph(words), table("Ways.", columns, rows), name="exploration")
+    ways = table("Ways.", "Number|name; Way|text", rows, more=heads)
+    return section("Ways that were tried", paragraph(words), ways, name="exploration")
 
 
 def _way(line: Mapping[str, Any]) -> str:
