@@ -15,7 +15,7 @@ from anonfit.criteria.targets import (
     SHARE_BITS,
     ClassTarget,
     CodedSelections,
-    NameTarget,
+    Impurity,
     NumberTarget,
     ShareTarget,
     Target,
@@ -106,7 +106,7 @@ def random_features(rng: Random, table: CodedTable, mass: int) -> tuple[Target, 
         if column.mode == SplitMode.ORDERED:
             found.append(_number_target(column.name, column.positions[codes], weight, mass))
         else:
-            found.append(NameTarget(column.name, codes, column.size, weight))
+            found.append(ClassTarget(column.name, codes, column.size, weight, measured_by=Impurity.GINI))
     return tuple(found)
 
 

@@ -11,7 +11,7 @@ import pytest
 from hand_tables import classes, divisions, guided, nominal, numbers, ordered, table
 
 from anonfit.criteria.splitting import MEDIAN, SplitObjective, WeightRule
-from anonfit.criteria.targets import NameTarget
+from anonfit.criteria.targets import ClassTarget, Impurity
 from anonfit.tables.schema import CodedTable, SplitMode
 from anonfit.testing.reference import grow
 from anonfit.testing.reference.choosing import Blind
@@ -140,7 +140,7 @@ def test_a_feature_counts_for_the_splits_of_its_own_column() -> None:
     codes = [0, 0, 0, 9, 9, 9]
     found = table((ordered(range(10)), codes), (ordered([0, 1]), [0, 1, 0, 1, 0, 1]))
     assert divisions(grow(found, 3, SplitObjective((numbers(codes),))))[0] == (0, [0, 9])
-    names = NameTarget("names", np.array([0, 0, 1, 1, 2, 2]), 3)
+    names = ClassTarget("names", np.array([0, 0, 1, 1, 2, 2]), 3, measured_by=Impurity.GINI)
     subset = table((nominal(SplitMode.SUBSET, [None] * 3), [0, 0, 1, 1, 2, 2]), (ordered([0, 1]), [0, 1] * 3))
     criterion, root = guided(subset, SplitObjective((names,)))
     # Shares of 2/3, and of 1/2 in four of six rows.

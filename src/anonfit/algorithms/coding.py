@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from anonfit.algorithms.demands import Demands, guard
 from anonfit.criteria.splitting import SplitObjective
-from anonfit.criteria.targets import ClassTarget, NameTarget, NumberTarget, Target
+from anonfit.criteria.targets import ClassTarget, NumberTarget, Target
 from anonfit.engines.contract import Engine, Field, InMemory
 from anonfit.engines.levels.shape import MASS, PERSONS, code_name, sensitive_name, target_name
 from anonfit.engines.memory.guard import Guarded
@@ -36,7 +36,6 @@ from anonfit.workload.objectives import (
     class_targets,
     denoised,
     feature_numbers,
-    fits,
     guessed,
     in_ranges,
     name_target,
@@ -204,7 +203,7 @@ class TableCoding:
     def objective(self, workload: Workload, coded: Sequence[CodedColumn]) -> SplitObjective:
         """What steers splits of quasi-identifiers that were coded."""
         names = [column.name for column in coded]
-        clusters = workload.criterion == "clustering"
+        clusters = workload.objective.clusters
         is_steered = bool(workload.used_targets or workload.used_selections or clusters)
         masses, unit, total = None, 1.0, self._mass()
         if workload.sample_weight is not None and is_steered:
@@ -241,8 +240,10 @@ class TableCoding:
             own = names.index(request.column) if request.column in names else -1
             if request.model is not None:
                 assert isinstance(self.engine, InMemory)
-                predicted = predicted_target(request, self.engine.frame, names, masses=whole, own=own)
-                targets.extend([predicted] if fits(workload.criterion, predicted) else [])
+                predicted = predicted_target(
+                    request, self.engine.frame, names, masses=whole, own=own, measured_by=workload.objective.impurity
+                )
+                targets.extend([predicted] if workload.objective.fits(predicted) else [])
                 continue
             known = self.values(request.column)
             with self._telling():
@@ -252,10 +253,10 @@ class TableCoding:
                     known.frame[request.column],
                     masses=whole,
                     own=own,
-                    criterion=workload.criterion,
+                    objective=workload.objective,
                     times=known.times,
                 )
-            if not fits(workload.criterion, target):
+            if not workload.objective.fits(target):
                 continue
             if workload.denoise:
                 assert self.persons is not None
@@ -326,9 +327,6 @@ class TableCoding:
         if isinstance(target, ClassTarget):
             self.add_class(target_name(number), name, target.classes, target.width)
             return replace(target, classes=NONE)
-        if isinstance(target, NameTarget):
-            self.add_class(target_name(number), name, target.names, target.width)
-            return replace(target, names=NONE)
         assert isinstance(target, NumberTarget)
         self._add(target_name(number), name, target.multiples.astype(np.int32))
         return replace(target, multiples=NONE)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from anonfit.criteria.objectives import OBJECTIVES, Objective
 from anonfit.errors import Infeasible, SpecError
 from anonfit.privacy.catalogue import make_model
 from anonfit.privacy.coding import sensitive_column
@@ -77,9 +78,9 @@ def guard(demands: Demands, schema: Schema, values: Callable[[str], KnownValues]
     return found
 
 
-def has_classes(target: TargetRequest, column: Column, values: pl.Series, criterion: str) -> bool:
+def has_classes(target: TargetRequest, column: Column, values: pl.Series, objective: Objective) -> bool:
     """Whether a target's values are classes: by what they are, or because the criterion takes them for such."""
-    return not (is_numeric(target, column, values) and is_numeric(target, column, values, criterion))
+    return not (is_numeric(target, column, values) and is_numeric(target, column, values, objective))
 
 
 def not_capped(name: str, kind: ColumnType) -> str:
@@ -101,7 +102,7 @@ def _capped(
     faults = []
     for target in found:
         column, own = declared[target.column], values(target.column).frame[target.column]
-        if not has_classes(target, column, own, demands.criterion):
+        if not has_classes(target, column, own, OBJECTIVES[demands.criterion]):
             faults.append(not_capped(target.column, column_type(column, own.dtype)))
     if faults:
         raise SpecError(faults)

@@ -101,7 +101,7 @@ def anonymize(
     if selections is not None:
         over_codes, signatures = selections.coded()
         shape = replace(shape, purpose=replace(purpose, selections=over_codes), signatures=signatures)
-    targets = () if workload.criterion == "clustering" else purpose.targets
+    targets = () if workload.objective.clusters else purpose.targets
     steered = {target.name: isinstance(target, NumberTarget) for target in targets}
     grown = _grown_here if isinstance(engine, InMemory) else _grown_by_levels
     result = grown(coding, shape, demands.k, domains, cut_points, hand_over, sample, stage)

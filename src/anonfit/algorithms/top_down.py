@@ -233,7 +233,7 @@ def _single_target(
     column = next(column for column in schema.columns if column.name == target.column)
     if column.role == Role.QUASI_IDENTIFIER:
         raise SpecError([f"method.algorithm = 'tdr': the target '{target.column}' cannot be a quasi-identifier."])
-    if is_numeric(target, column, values(target.column), workload.criterion):
+    if is_numeric(target, column, values(target.column), workload.objective):
         raise SpecError(
             [
                 f"method.algorithm = 'tdr': the target '{target.column}' is a number; give it classes or equal_width, "

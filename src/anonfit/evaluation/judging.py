@@ -187,7 +187,7 @@ def release_figures(learned: Learned, spec: Spec, tasks: Sequence[Task], asked: 
     nodes, frame, persons = nodes_of(learned.recoding, learned.frame), learned.frame, learned.persons
     labels = {task.labels.column.name: task.labels for task in tasks if task.labels.predicts == "classes"}
     clusters, selections = None, spec.workload.selections
-    if spec.method.criterion == "clustering" or spec.workload.features:
+    if spec.method.objective.clusters or spec.workload.features:
         clusters = workload_clusters(
             workload_of(spec), learned.recoding, learned.schema, frame, nodes, clusters=spec.workload.clusters
         )

@@ -62,7 +62,7 @@ def has_purpose(workload: Workload) -> bool:
 
 def _some_matter(workload: Workload) -> bool:
     """Whether some columns matter more than others."""
-    return bool(workload.weights or workload.weights_from) or workload.criterion == "clustering"
+    return bool(workload.weights or workload.weights_from) or workload.objective.clusters
 
 
 def compare(trial: Trial | None) -> Comparison | None:
@@ -110,7 +110,7 @@ def _columns_compared(
     names, weights = purpose.recoding.quasi_identifiers, workload.weights
     if purpose.learned is not None:
         weights = purpose.learned.weights
-    elif workload.criterion == "clustering":
+    elif workload.objective.clusters:
         weights = dict.fromkeys(names, 0.0) | feature_weights(workload, list(names))
     if not weights:
         return None

@@ -92,7 +92,7 @@ def _unsupported(spec: Spec, engine: str) -> list[str]:
         "models": any(target.model is not None for target in workload.used_targets),
         "observed": spec.output.regions == "observed",
         "original": spec.output.order == "original",
-        "explore": spec.method.criterion == "explore",
+        "explore": spec.method.objective.explores,
     }
     able = ENGINES[engine].capabilities
     return [fault for name, fault in NEEDS_MEMORY.items() if asked[name] and name not in able]
@@ -105,7 +105,7 @@ def refuse_unsupported(spec: Spec, engine: str | None = None) -> None:
         return
     if faults := _unsupported(spec, name):
         raise SpecError([f"engine.name = '{name}': {fault}." for fault in faults])
-    if spec.engine.sample is not None and spec.method.algorithm != "mondrian":
+    if spec.engine.sample is not None and not spec.method.capabilities.splits:
         raise SpecError([f"engine.sample is not for method.algorithm = '{spec.method.algorithm}'; leave it out."])
 
 

@@ -144,7 +144,7 @@ def _target_types(spec: Spec, schema: Schema, rows: RawColumns) -> dict[str, Col
         if column := columns.get(target.column):
             by_number = bool(target.classes or target.equal_width)
             asked, values = TargetRequest(column.name), rows[column.name]
-            numeric = by_number or not has_classes(asked, column, values, spec.method.criterion)
+            numeric = by_number or not has_classes(asked, column, values, spec.method.objective)
             found[column.name] = types[column.name] if numeric else column.type or ColumnType.NOMINAL
     return found
 
@@ -224,7 +224,7 @@ def _refined_by(spec: Spec) -> str | None:
     refining = refining_of(spec)
     if refining is None:
         return None
-    return "information gain" if refining.criterion == "infogain" else "information gain against anonymity loss"
+    return "information gain against anonymity loss" if spec.method.objective.against_loss else "information gain"
 
 
 def _grown_by(spec: Spec) -> str | None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from anonfit.algorithms.exploring import Candidate, explore, told
 from anonfit.algorithms.result import Anonymized
+from anonfit.criteria.objectives import OBJECTIVES
 from anonfit.metrics.registry import RecodedTable, metrics_of
 from anonfit.runtime.progress import Stage, silent
 from anonfit.spec.model import Spec
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FIGURES", "explored"]
 
-OBJECTIVES = sorted(metrics_of("explore"), key=lambda metric: metric.words)
-FIGURES = {metric.short or metric.name: metric.words for metric in OBJECTIVES}
+COMPARED = sorted(metrics_of("explore"), key=lambda metric: metric.words)
+FIGURES = {metric.short or metric.name: metric.words for metric in COMPARED}
 """What candidates are held against; less is better."""
 
 
@@ -69,7 +70,7 @@ def _figures(
     nodes: NDArray[np.int32] = np.full(len(frame), -1, np.int32)
     nodes[result.numbers] = result.nodes
     table = RecodedTable.of_rows(result.recoding, frame, nodes, persons, k=k, weights=weights)
-    return {metric.short or metric.name: float(metric.measure(table)) for metric in OBJECTIVES}
+    return {metric.short or metric.name: float(metric.measure(table)) for metric in COMPARED}
 
 
 def _asking_for(spec: Spec, chosen: Candidate) -> Spec:
@@ -82,6 +83,6 @@ def _asking_for(spec: Spec, chosen: Candidate) -> Spec:
         seed=chosen.seed,
         time_budget=None,
     )
-    features = spec.workload.features if chosen.criterion == "clustering" else ()
+    features = spec.workload.features if OBJECTIVES[chosen.criterion].clusters else ()
     workload = replace(spec.workload, weights=chosen.weights, features=features, selected_by=())
     return replace(spec, method=method, workload=workload)

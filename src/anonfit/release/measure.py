@@ -167,7 +167,7 @@ def _weights(made: Made) -> Mapping[str, float]:
 def _clusters(made: Made) -> ClusterFigures | None:
     """Clusters in the release and in the raw rows, where the release is for these and they can be found."""
     workload = workload_of(made.spec)
-    if workload.criterion != "clustering" or not can_cluster():
+    if not workload.objective.clusters or not can_cluster():
         return None
     assert made.nodes is not None
     nodes, clusters = made.nodes[made.nodes >= 0], made.spec.workload.clusters

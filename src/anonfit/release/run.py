@@ -113,7 +113,7 @@ def make(
     prepare(
         stage,
         models=spec.privacy.has_models,
-        refining=spec.method.algorithm == "tdr",
+        refining=spec.method.capabilities.refines,
         ahead=not here or isinstance(source, str | Path),
     )
     schema, options = reading_of(spec, source)
@@ -192,7 +192,7 @@ def _anonymized(
         return spec, anonymize_top_down(engine, schema, refining=refining, stopping=stopping, **asked), None
     asked["hand_over"] = spec.engine.hand_over or ENGINES[engine.name].hand_over
     asked["sample"] = spec.engine.sample
-    if spec.method.criterion != "explore":
+    if not spec.method.objective.explores:
         return spec, anonymize(engine, schema, **asked), None
     assert isinstance(engine, InMemory)
     from anonfit.release.explore import explored

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from anonfit.criteria.objectives import ALGORITHMS, OBJECTIVES, Algorithm, Objective
 from anonfit.recoding.values import Values
 from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import ColumnType, Role, Split
@@ -206,6 +207,16 @@ class MethodSpec:
     max_spans: int = 1_000_000
     start: Any = field(default=None, repr=False, compare=False)
     """The recoding that refining begins with: a path, or from Python a `Recoding`; None: every column is one part."""
+
+    @property
+    def objective(self) -> Objective:
+        """What the criterion stands for."""
+        return OBJECTIVES[self.criterion]
+
+    @property
+    def capabilities(self) -> Algorithm:
+        """What the algorithm can do."""
+        return ALGORITHMS[self.algorithm]
 
 
 @dataclass(frozen=True, slots=True)

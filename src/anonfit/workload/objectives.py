@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.criteria.splitting import MEDIAN, TIE, SplitObjective, WeightRule
-from anonfit.criteria.targets import ClassTarget, CodedSelections, NameTarget, NumberTarget, Target
+from anonfit.criteria.targets import ClassTarget, CodedSelections, Impurity, NumberTarget, Target
 from anonfit.errors import DataError, SpecError
 from anonfit.tables.schema import MISSING, CodedColumn, CodedTable, Column, SplitMode
 from anonfit.workload.targets import (
@@ -45,7 +45,6 @@ __all__ = [
     "denoised",
     "feature_numbers",
     "feature_weights",
-    "fits",
     "guessed",
     "in_ranges",
     "masses_of",
@@ -91,16 +90,16 @@ def feature_numbers(column: CodedColumn, codes: NDArray[np.int64], values: pl.Se
     return None
 
 
-def name_target(column: CodedColumn, codes: NDArray[np.int64], weight: float, masses: NDArray[np.int64]) -> NameTarget:
+def name_target(column: CodedColumn, codes: NDArray[np.int64], weight: float, masses: NDArray[np.int64]) -> ClassTarget:
     """The names of a column; of many, the commonest, of equally common ones the first."""
     if column.size <= MOST_NAMES:
-        return NameTarget(column.name, codes, column.size, weight)
+        return ClassTarget(column.name, codes, column.size, weight, measured_by=Impurity.GINI)
     counts = np.zeros(column.size, np.int64)
     np.add.at(counts, codes, masses)
     common = np.argsort(-counts, kind="stable")[: MOST_NAMES - 1]
     place = np.full(column.size, MOST_NAMES - 1)
     place[common] = np.arange(MOST_NAMES - 1)
-    return NameTarget(column.name, place[codes], MOST_NAMES, weight)
+    return ClassTarget(column.name, place[codes], MOST_NAMES, weight, measured_by=Impurity.GINI)
 
 
 RANGES = 10
@@ -128,7 +127,7 @@ def class_targets(
     classes = {
         request.column: classes_of(request, declared[request.column], values(request.column))
         for request in workload.targets
-        if not is_numeric(request, declared[request.column], values(request.column), workload.criterion)
+        if not is_numeric(request, declared[request.column], values(request.column), workload.objective)
     }
     if not classes:
         raise SpecError(["workload.weights_from = 'accuracy' needs a target with classes, and the workload has none."])
@@ -247,7 +246,7 @@ def objective_of(
     split_on = frozenset(names.index(name) for name in workload.split_on) if workload.split_on else None
     if workload.is_blind:
         return MEDIAN if split_on is None else SplitObjective(split_on=split_on)
-    if workload.criterion == "clustering":
+    if workload.objective.clusters:
         features = feature_weights(workload, names)
         # Dividing another column makes rows alike too, but no label of a feature tells it: features come first.
         return SplitObjective(
@@ -278,18 +277,11 @@ def objective_of(
 
 def require_target(workload: Workload, found: Sequence[Target]) -> None:
     """Refuse a criterion that was named and has nothing to judge."""
-    if not found and workload.criterion in ("infogain", "lsd"):
-        wanted = (
-            "nominal target (or classes of a numeric one)" if workload.criterion == "infogain" else "numeric target"
+    objective = workload.objective
+    if not found and objective.serves is not None:
+        raise SpecError(
+            [f"method.criterion = '{objective.name}' needs a {objective.serves}, and the workload has none."]
         )
-        raise SpecError([f"method.criterion = '{workload.criterion}' needs a {wanted}, and the workload has none."])
-
-
-def fits(criterion: str, target: Target) -> bool:
-    """Whether a criterion that was named is about this kind of target."""
-    if criterion == "infogain":
-        return not isinstance(target, NumberTarget)
-    return criterion != "lsd" or isinstance(target, NumberTarget)
 
 
 def denoised(
@@ -311,7 +303,7 @@ def denoised(
         shares = cross_fitted_shares(
             columns, codes, target.classes, target.width, weights=weights, seed=seed, threads=threads
         )
-        return share_target(request, shares, own=target.column)
+        return share_target(request, shares, own=target.column, measured_by=target.measured_by)
     assert isinstance(target, NumberTarget)
     numbers = cross_fitted_numbers(
         columns, codes, target.scale.restore(target.multiples), weights=weights, seed=seed, threads=threads

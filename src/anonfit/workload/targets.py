@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.criteria.targets import SHARE_BITS, ClassTarget, NumberTarget, ShareTarget, Target
+from anonfit.criteria.objectives import AUTO, OBJECTIVES, Objective, TargetKind
+from anonfit.criteria.targets import SHARE_BITS, ClassTarget, Impurity, NumberTarget, ShareTarget, Target
 from anonfit.errors import DataError, RequestError, SpecError, listed
 from anonfit.privacy.coding import sensitive_column
 from anonfit.tables.codebook import column_type, typed
@@ -78,19 +79,25 @@ class Workload:
     sample_weight: str | None = None
 
     @property
+    def objective(self) -> Objective:
+        """What the criterion stands for."""
+        return OBJECTIVES[self.criterion]
+
+    @property
     def is_blind(self) -> bool:
         """Whether targets, selections and weights are left out of account."""
-        return self.criterion == "median"
+        return self.objective.is_blind
 
     @property
     def used_targets(self) -> tuple[TargetRequest, ...]:
         """The targets that steer splits."""
-        return () if self.criterion in ("median", "weighted", "clustering") else self.targets
+        objective = self.objective
+        return self.targets if objective.uses_targets or objective.explores else ()
 
     @property
     def used_selections(self) -> tuple[SelectionRequest, ...]:
         """The selections that steer splits."""
-        return self.selections if self.criterion in ("auto", "selection") else ()
+        return self.selections if self.objective.uses_selections else ()
 
 
 NOTHING = Workload()
@@ -104,7 +111,7 @@ continuous.
 """
 
 
-def is_numeric(request: TargetRequest, column: Column, values: pl.Series, criterion: str = "auto") -> bool:
+def is_numeric(request: TargetRequest, column: Column, values: pl.Series, objective: Objective = AUTO) -> bool:
     """Whether a target is a number to be estimated, not a class to be told: what is declared, what the criterion
     needs, or what it looks like.
     """
@@ -118,8 +125,8 @@ def is_numeric(request: TargetRequest, column: Column, values: pl.Series, criter
     if column.type is None and values.dtype.is_numeric():
         known = values.drop_nulls()
         is_whole = known.dtype.is_integer() or bool((known.cast(pl.Float64) % 1 == 0).all())
-        if criterion in ("infogain", "lsd"):
-            return criterion == "lsd" or not is_whole
+        if objective.serves is not None:
+            return objective.serves == TargetKind.NUMBERS or not is_whole
         most = FEW_WHOLE if is_whole else FEW
         # A few rows nearly always tell; all of them take long to look at.
         return bool(known.head(1000).n_unique() > most or known.n_unique() > most)
@@ -188,18 +195,18 @@ def code_target(
     *,
     masses: NDArray[np.int64],
     own: int,
-    criterion: str = "auto",
+    objective: Objective = AUTO,
     times: NDArray[np.int64] | None = None,
 ) -> Target:
     """A target's own values. `own` is its number among the quasi-identifiers, or -1; `times` says how often each row
     stands in the table, if not once.
     """
-    if is_numeric(request, column, values, criterion):
+    if is_numeric(request, column, values, objective):
         return number_target(request, _numbers(column, values), masses=masses, own=own, times=times)
     if not request.scale:
         raise SpecError([not_scaled(request.column)])
     classes, width = classes_of(request, column, values)
-    return ClassTarget(request.column, classes, width, request.weight, own)
+    return ClassTarget(request.column, classes, width, request.weight, own, objective.impurity)
 
 
 def number_target(
@@ -233,11 +240,13 @@ def rounded_sum(numbers: NDArray[np.float64], times: NDArray[np.int64]) -> float
     )
 
 
-def share_target(request: TargetRequest, shares: NDArray[np.float64], *, own: int) -> ShareTarget:
+def share_target(
+    request: TargetRequest, shares: NDArray[np.float64], *, own: int, measured_by: Impurity = Impurity.ENTROPY
+) -> ShareTarget:
     """Shares of classes in fixed point."""
     from anonfit.workload.denoising import fixed_shares
 
-    return ShareTarget(request.column, fixed_shares(shares, bits=SHARE_BITS), request.weight, own)
+    return ShareTarget(request.column, fixed_shares(shares, bits=SHARE_BITS), request.weight, own, measured_by)
 
 
 def _are_classes(predicted: NDArray[Any]) -> bool:
@@ -259,6 +268,7 @@ def predicted_target(
     *,
     masses: NDArray[np.int64],
     own: int,
+    measured_by: Impurity = Impurity.ENTROPY,
 ) -> Target:
     """What a fitted model predicts of each row: shares of classes if it gives probabilities, else its predictions."""
     names = list(getattr(request.model, "feature_names_in_", quasi_identifiers))
@@ -277,7 +287,7 @@ def predicted_target(
                 f"workload.targets: predict_proba of the model of '{request.column}' must give every row a share of "
                 "each class, none negative or missing; use a model of one target that does."
             )
-        return share_target(request, shares.astype(np.float64), own=own)
+        return share_target(request, shares.astype(np.float64), own=own, measured_by=measured_by)
     predicted = _predictions(request, "predict", rows, names)
     if predicted.ndim != 1:
         raise RequestError(
@@ -288,7 +298,7 @@ def predicted_target(
     if predicted.dtype.kind in "fiu" and not _are_classes(predicted):
         return number_target(request, predicted.astype(np.float64), masses=masses, own=own)
     values, classes = np.unique(predicted.astype(str), return_inverse=True)
-    return ClassTarget(request.column, classes.astype(np.int64), len(values), request.weight, own)
+    return ClassTarget(request.column, classes.astype(np.int64), len(values), request.weight, own, measured_by)
 
 
 def _predictions(request: TargetRequest, word: str, rows: Any, names: Sequence[str]) -> NDArray[Any]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.criteria.splitting import SplitObjective
-from anonfit.criteria.targets import ClassTarget, NameTarget, NumberTarget, Signatures, Target
+from anonfit.criteria.targets import ClassTarget, NumberTarget, Signatures, Target
 from anonfit.engines.memory import guard, guide, layout
 from anonfit.engines.memory.grower import tiled_modes
 from anonfit.engines.memory.guard import Guard, Guarded
@@ -114,8 +114,6 @@ def _with_rows(target: Target, values: NDArray[Any]) -> Target:
     """A target of some rows."""
     if isinstance(target, ClassTarget):
         return replace(target, classes=values)
-    if isinstance(target, NameTarget):
-        return replace(target, names=values)
     assert isinstance(target, NumberTarget)
     return replace(target, multiples=values)
 

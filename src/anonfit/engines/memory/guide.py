@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.criteria.splitting import SplitObjective, WeightRule
-from anonfit.criteria.targets import SHARE_BITS, ClassTarget, NameTarget, NumberTarget, ShareTarget, Target
+from anonfit.criteria.targets import SHARE_BITS, ClassTarget, Impurity, NumberTarget, ShareTarget, Target, by_entropy
 from anonfit.engines.memory.layout import Packing
 from anonfit.tables.measures import Sums
 from anonfit.tables.schema import CodedTable, code_dtype
@@ -30,7 +30,8 @@ CLASSES = 2  # how many classes it has
 BIT = 3  # where it begins in the row
 MASK = 4
 ITSELF = 5  # the quasi-identifier it is, or -1
-CLASS, NAME, SHARE, NUMBER = 0, 1, 2, 3
+MEASURED = 6  # the Impurity of its classes
+CLASS, SHARE, NUMBER = 0, 1, 2
 
 # Rows of Guide.factors.
 FACTOR, UNIT = 0, 1
@@ -64,8 +65,6 @@ def _target_fields(target: Target, packing: Packing) -> int:
     """Add a target's fields; the first one's number."""
     if isinstance(target, ClassTarget):
         return packing.add(target.classes, code_dtype(target.width).itemsize)
-    if isinstance(target, NameTarget):
-        return packing.add(target.names, code_dtype(target.width).itemsize)
     if isinstance(target, NumberTarget):
         return packing.add(target.multiples.astype(np.int32).view(np.uint32), 4)
     assert isinstance(target, ShareTarget)
@@ -87,10 +86,8 @@ def _masses(purpose: SplitObjective, table: CodedTable) -> NDArray[np.int64]:
 
 def _whole(target: Target, masses: NDArray[np.int64]) -> Sums:
     """The sums of a target over the table."""
-    if isinstance(target, ClassTarget | NameTarget):
-        codes = target.classes if isinstance(target, ClassTarget) else target.names
-        weighted = np.bincount(codes, weights=masses, minlength=target.width)
-        return weighted.astype(np.int64)
+    if isinstance(target, ClassTarget):
+        return np.bincount(target.classes, weights=masses, minlength=target.width).astype(np.int64)
     if isinstance(target, ShareTarget):
         return masses @ target.shares
     assert isinstance(target, NumberTarget)
@@ -117,14 +114,15 @@ def whole_of(purpose: SplitObjective, table: CodedTable) -> Whole:
 def make_guide(purpose: SplitObjective, whole: Whole, packing: Packing, fields: GuideFields) -> Guide:
     """The kernels' form of a purpose, once the packing is settled."""
     targets = purpose.targets
-    lean = bool(targets) and isinstance(targets[0], ClassTarget) and purpose.masses is None
+    lean = purpose.masses is None and bool(targets) and by_entropy(targets[0])
     slots = 0 if lean else 1 + (purpose.masses is not None)
-    facts = np.zeros((6, len(targets)), np.int64)
+    facts = np.zeros((7, len(targets)), np.int64)
     units = np.zeros(len(targets))
     for index, target in enumerate(targets):
         field = fields.targets[index]
         facts[BIT, index], facts[MASK, index] = packing.bit(field), packing.mask(field)
         facts[SLOT, index], facts[ITSELF, index] = slots, target.column
+        facts[MEASURED, index] = getattr(target, "measured_by", Impurity.ENTROPY)
         facts[KIND, index], facts[CLASSES, index], units[index] = _shape(target, purpose.unit)
         slots += facts[CLASSES, index] if facts[KIND, index] != NUMBER else 2
     weights = np.ones(whole.columns)
@@ -153,8 +151,6 @@ def _shape(target: Target, unit: float) -> tuple[int, int, float]:
     """A target's kind, its classes, and what its sums are multiplied by."""
     if isinstance(target, ClassTarget):
         return CLASS, target.width, unit
-    if isinstance(target, NameTarget):
-        return NAME, target.width, unit
     if isinstance(target, ShareTarget):
         return SHARE, target.shares.shape[1], unit / (1 << SHARE_BITS)
     assert isinstance(target, NumberTarget)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from anonfit.criteria.splitting import TIE, SplitObjective, WeightRule, exponential
-from anonfit.criteria.targets import ClassTarget, NumberTarget
+from anonfit.criteria.targets import NumberTarget, by_entropy
 from anonfit.tables.measures import Sums
 from anonfit.tables.schema import SplitMode
 from anonfit.testing.reference.records import Node, Parts, Records, Split, joined
@@ -169,7 +169,7 @@ class Guided:
         others = self.others(column)
         if not others:
             return False
-        if self.purpose.all_cuts or not all(isinstance(self.targets[target], ClassTarget) for target in others):
+        if self.purpose.all_cuts or not all(by_entropy(self.targets[target]) for target in others):
             return True
         below, above = self.records.within(node, column, low), self.records.within(node, column, high)
         for target in others:
