@@ -357,6 +357,7 @@ class GroupCounter:
         asked = _sensitive_demands(request)
         sensitive = {demand.column for demand in asked}
         demands = [*asked, *(one for one in request.targets if one.column not in request.quasi_identifiers)]
+        together = not released.is_whole and released.runs.are_groups
         unknown = [demand.column for demand in demands if demand.column not in names]
         if unknown:
             raise DataError(f"Something is asked of '{unknown[0]}', which is no raw column of the data and the source.")
@@ -365,7 +366,7 @@ class GroupCounter:
             demands=[demand for demand in demands if demand.column == head.name],
             sensitive=head.name in sensitive,
             text_file=released.table.is_text,
-            together=not released.is_whole and released.runs.are_groups,
+            together=together,
         )
 
     def _count_whole(
