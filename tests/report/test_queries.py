@@ -9,7 +9,7 @@ import pytest
 
 from anonfit.metrics.queries import Measure, QueryAnswer, internal_queries, public_queries, query_figures
 from anonfit.privacy.disclosure import Disclosure
-from anonfit.report.utility_sections import queries_part, rules_section
+from anonfit.report.utility_sections import _rules, queries_part
 from anonfit.workload.logs.tallies import Ask
 
 
@@ -72,5 +72,5 @@ def test_pages_say_what_there_is() -> None:
     page = queries_part(internal)
     assert "all rows" in page
     assert "2 further questions" in page
-    empty = rules_section({"rules": {"found": 0, "hold": 0, "not_told": 0, "rules": []}})
+    (empty,) = _rules({"rules": {"found": 0, "hold": 0, "not_told": 0, "rules": []}})
     assert "No rule was found" in empty

@@ -102,24 +102,8 @@ def _with(spec: Spec, criterion: str, *, denoise: bool = False) -> Spec:
     )
 
 
-def _same(spec: Spec) -> Spec:
-    return spec
-
-
-def _median(spec: Spec) -> Spec:
-    return _with(spec, "median")
-
-
-def _infogain(spec: Spec) -> Spec | None:
-    return _with(spec, "infogain") if spec.targets else None
-
-
-def _lsd(spec: Spec) -> Spec | None:
-    return _with(spec, "lsd") if spec.targets else None
-
-
-def _selection(spec: Spec) -> Spec | None:
-    return _with(spec, "selection") if spec.workload.selections else None
+def _for_targets(criterion: str) -> Callable[[Spec], Spec | None]:
+    return lambda spec: _with(spec, criterion) if spec.targets else None
 
 
 def _weighted(rule: str) -> Callable[[Spec], Spec | None]:
@@ -182,12 +166,14 @@ def _in_two_sets(column: ColumnSpec) -> ColumnSpec:
 METHODS = {
     one.name: one
     for one in (
-        SpecMethod("spec", _same),
-        SpecMethod("median", _median),
-        SpecMethod("infogain", _infogain, "a target with classes"),
+        SpecMethod("spec", lambda spec: spec),
+        SpecMethod("median", lambda spec: _with(spec, "median")),
+        SpecMethod("infogain", _for_targets("infogain"), "a target with classes"),
         SpecMethod("infogain-subset-denoised", _subset_denoised, "a target with classes"),
-        SpecMethod("lsd", _lsd, "a numeric target"),
-        SpecMethod("selection", _selection, "selections"),
+        SpecMethod("lsd", _for_targets("lsd"), "a numeric target"),
+        SpecMethod(
+            "selection", lambda spec: _with(spec, "selection") if spec.workload.selections else None, "selections"
+        ),
         SpecMethod("tree", _tree, "one target with classes, rows that are persons, and no demand on sensitive columns"),
         SpecMethod("weighted", _weighted("first"), "weights"),
         SpecMethod("naive", _weighted("naive"), "weights"),

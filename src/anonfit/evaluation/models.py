@@ -18,14 +18,19 @@ from anonfit.errors import RequestError, SpecError, did_you_mean, listed
 from anonfit.estimators.features import Encoding
 from anonfit.estimators.reading import RawReader, is_raw
 from anonfit.evaluation.learners import Predicts
+from anonfit.metrics.queries import bounded_domains, domains_of
 from anonfit.recoding.building import cells_of_codes
 from anonfit.recoding.imprecision import answer, overlapping
 from anonfit.recoding.recoding import Recoding
 from anonfit.release.run import workload_of
 from anonfit.spec.model import SelectionSpec, Spec
-from anonfit.tables.codebook import code_column, typed
-from anonfit.tables.schema import Column, Domain, OrderedDomain, Role, Schema
+from anonfit.tables.codebook import typed
+from anonfit.tables.schema import Column, Role, Schema
+from anonfit.workload.parsing import parse_predicate
+from anonfit.workload.predicates import kinds_of
+from anonfit.workload.selections import Selections, code_selections, predicates_of
 from anonfit.workload.targets import TargetRequest, is_numeric
+from anonfit.workload.truth import Rows, holds
 
 if TYPE_CHECKING:
     from anonfit.tables.persons import Persons
@@ -221,41 +226,27 @@ class Learned:
     persons: Persons
     k: int
 
-    def domains(self, selections: Sequence[SelectionSpec]) -> list[Domain]:
-        """What the quasi-identifiers of these rows can be, with the values at which selections begin and end."""
-        from anonfit.workload.coding import selection_boundaries, with_boundaries
-        from anonfit.workload.selections import predicates_of
-
+    def asked(
+        self, selections: Sequence[SelectionSpec], frame: pl.DataFrame
+    ) -> tuple[Selections, list[NDArray[np.int32]]]:
+        """Selections of rows over codes, which have the boundaries of the selections, and the cell of each code."""
         predicates = predicates_of(selections, self.schema.columns, self.frame)
-        found: list[Domain] = []
-        for column in self.schema.quasi_identifiers:
-            coded = code_column(column, self.frame[column.name], persons=self.persons.of_groups, k=self.k)
-            domain = coded.domain
-            if isinstance(domain, OrderedDomain):
-                domain, _ = with_boundaries(domain, selection_boundaries(predicates, domain))
-            found.append(domain)
-        return found
+        own = domains_of(self.schema.columns, self.frame, self.persons, self.k)
+        domains = bounded_domains(own, predicates)
+        coded = code_selections(selections, self.schema.columns, domains, frame)
+        return coded, cells_of_codes(self.recoding, domains)
 
 
 def answered(learned: Learned, where: str, frame: pl.DataFrame, nodes: NDArray[np.int32]) -> NDArray[np.bool_]:
     """Which released rows, each in a node (row,), may satisfy a predicate; only columns that are released as they are
     tell rows of a node apart.
     """
-    from anonfit.workload.selections import code_selections
-
-    request = [SelectionSpec(where=where)]
-    domains = learned.domains(request)
-    coded = code_selections(request, learned.schema.columns, domains, frame).coded
-    cells = cells_of_codes(learned.recoding, domains)
-    return overlapping(coded, learned.recoding.boxes, nodes, cells=cells)[:, 0]
+    found, cells = learned.asked([SelectionSpec(where=where)], frame)
+    return overlapping(found.coded, learned.recoding.boxes, nodes, cells=cells)[:, 0]
 
 
 def satisfied(where: str, schema: Schema, frame: pl.DataFrame) -> NDArray[np.bool_]:
     """Which raw rows satisfy a predicate."""
-    from anonfit.workload.parsing import parse_predicate
-    from anonfit.workload.predicates import kinds_of
-    from anonfit.workload.truth import holds
-
     try:
         return holds(parse_predicate(where, kinds_of(schema.columns, frame)), frame)
     except SpecError as error:
@@ -266,11 +257,6 @@ def imprecision(learned: Learned, selections: Sequence[SelectionSpec], nodes: ND
     """How many of the rows that a recoding was learned from are in the answers to selections though they do not
     satisfy them, each by its selection's weight. nodes: (row,) of these rows.
     """
-    from anonfit.workload.selections import code_selections
-    from anonfit.workload.truth import Rows
-
-    domains = learned.domains(selections)
-    found = code_selections(selections, learned.schema.columns, domains, learned.frame)
-    cells = cells_of_codes(learned.recoding, domains)
+    found, cells = learned.asked(selections, learned.frame)
     true = Rows(learned.frame).count(found.predicates)
     return answer(found.coded, learned.recoding.boxes, nodes, cells=cells, true=true).total

@@ -51,6 +51,8 @@ from anonfit.workload.truth import ColumnValues, Rows
 __all__ = [
     "JUDGED",
     "QueryAnswer",
+    "bounded_domains",
+    "domains_of",
     "internal_queries",
     "judge_queries",
     "public_queries",
@@ -62,6 +64,25 @@ JUDGED = 200
 """Queries of a log by which a release is judged, those that are asked most."""
 TOGETHER = 1_000
 """Predicates that are coded together."""
+
+
+def domains_of(columns: Sequence[Column], frame: pl.DataFrame, persons: Persons, k: int) -> list[Domain]:
+    """What the quasi-identifiers of raw rows can be; names that fewer than k persons have are one."""
+    return [
+        code_column(column, frame[column.name], persons=persons.of_groups, k=k).domain
+        for column in columns
+        if column.role == Role.QUASI_IDENTIFIER
+    ]
+
+
+def bounded_domains(domains: Sequence[Domain], predicates: Sequence[Predicate]) -> list[Domain]:
+    """Domains that have the boundaries of predicates."""
+    return [
+        with_boundaries(domain, selection_boundaries(predicates, domain))[0]
+        if isinstance(domain, OrderedDomain)
+        else domain
+        for domain in domains
+    ]
 
 
 def query_table(
@@ -78,12 +99,7 @@ def query_table(
     withheld. Names that fewer than k persons have are one. The domains of quasi-identifiers are given where these rows
     are only some of those that the recoding was made of.
     """
-    if domains is None:
-        domains = [
-            code_column(column, frame[column.name], persons=persons.of_groups, k=k).domain
-            for column in columns
-            if column.role == Role.QUASI_IDENTIFIER
-        ]
+    domains = domains_of(columns, frame, persons, k) if domains is None else domains
     whole = None if persons.counts is None else persons.counts.astype(np.int64)
     return Table(recoding, kinds_of(columns, frame), domains, frame, nodes, whole)
 
@@ -169,11 +185,7 @@ def _predicate(ask: Ask) -> Predicate:
 
 def _answers(predicates: Sequence[Predicate], table: Table, rows: Rows) -> Answers:
     """What each predicate asks for and gets."""
-    domains = []
-    for domain in table.domains:
-        if isinstance(domain, OrderedDomain):
-            domain, _ = with_boundaries(domain, selection_boundaries(predicates, domain))
-        domains.append(domain)
+    domains = bounded_domains(table.domains, predicates)
     coded = code_predicates(predicates, domains, rows)
     released = table.nodes >= 0
     true = rows.count(predicates, counts=table.counts)

@@ -43,7 +43,10 @@ from anonfit.tables.schema import Role
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Appraisal", "appraise_thoroughly", "risk_utility_curve"]
+__all__ = ["Appraisal", "appraise_thoroughly", "different_labels", "formula_columns", "risk_utility_curve"]
+
+NUMBER = r"^[+-]\s?[\d.,]*(?:[eE][+-]?\d+)?\s?%?$"
+"""A text with a sign that is a number, or the sign alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,3 +286,36 @@ def risk_utility_curve(spec: Spec, source: Any = None, *, ks: Sequence[int]) -> 
     made = make(replace(spec, privacy=replace(spec.privacy, k=ks[0])), source=source)
     points: list[dict[str, Any]] = curve_content(_curve(trial_of(_setting(made)), ks), EVERYTHING)["points"]
     return points
+
+
+def formula_columns(table: pl.DataFrame | pl.LazyFrame) -> list[str]:
+    """The columns of a table with a name or a text that a spreadsheet takes for a formula; numbers are none."""
+    import polars as pl
+
+    def runs(texts: pl.Expr) -> pl.Expr:
+        return (~texts.filter(texts.str.contains(r"^[=+\-@\t\r]")).str.contains(NUMBER)).any()
+
+    dictionary = pl.Categorical | pl.Enum
+    schema = table.collect_schema()
+    asked = [
+        runs((pl.col(name).unique() if isinstance(dtype, dictionary) else pl.col(name)).cast(pl.String)).alias(name)
+        for name, dtype in schema.items()
+        if isinstance(dtype, pl.String | dictionary)
+    ]
+    found = table.lazy().select(asked).collect(engine="streaming").row(0, named=True) if asked else {}
+    names = pl.select(runs(pl.lit(name)).alias(name) for name in schema).row(0, named=True)
+    return [name for name in schema if found.get(name) or names[name]]
+
+
+def different_labels(table: pl.DataFrame | pl.LazyFrame, name: str) -> int | None:
+    """How many different labels a released column has; None where it is released as bounds."""
+    import polars as pl
+
+    dtype = table.collect_schema().get(name)
+    if dtype is None:
+        return None
+    if isinstance(dtype, pl.Enum):
+        return len(dtype.categories)
+    if isinstance(table, pl.DataFrame):
+        return table[name].n_unique()
+    return int(table.select(pl.col(name).n_unique()).collect(engine="streaming").item())

@@ -5,7 +5,7 @@ here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -16,6 +16,7 @@ __all__ = [
     "HEAD",
     "Column",
     "Markup",
+    "Section",
     "bullets",
     "definitions",
     "element",
@@ -113,6 +114,10 @@ def section(title: str, *parts: str, name: str) -> Markup:
     """A part of the page that the contents can lead to."""
     head = element("h2", title, id=f"{name}-title")
     return element("section", together([head, *parts]), id=name, aria_labelledby=f"{name}-title")
+
+
+Section = tuple[str, str, Callable[[Mapping[str, Any]], Sequence[Markup]]]
+"""A section's name, its title, and its parts of a report; it is left out where there are none."""
 
 
 def paragraph(text: Any, kind: str = "") -> Markup:
