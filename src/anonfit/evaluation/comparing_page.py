@@ -111,7 +111,7 @@ NO_ANSWERS: Mapping[str, Any] = {"answers": ()}
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class ComparedTable:
     """A table: a label and one text per release in each line, and what should be known to read it."""
 
     title: str
@@ -135,22 +135,22 @@ def number(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def sections(found: Mapping[str, Any]) -> list[Section]:
+def sections(found: Mapping[str, Any]) -> list[ComparedTable]:
     """The tables of a comparison."""
     releases = found["releases"]
     made = [
-        Section("What was asked", tuple(_asked(releases))),
-        Section(DETAIL_KEPT, tuple(_detail(releases)), DETAIL),
-        Section("Rows", tuple(_each(releases, {word.capitalize(): ("rows", word) for word in _ROWS}, number))),
-        Section("Risk of finding a person's record", tuple(_risk(releases)), RISK),
-        Section("What groups and guesses reveal", tuple(_revealed(releases)), REVEALED),
-        Section("Utility whatever the purpose", tuple(_utility(releases)), _noted(UTILITY, "release")),
+        ComparedTable("What was asked", tuple(_asked(releases))),
+        ComparedTable(DETAIL_KEPT, tuple(_detail(releases)), DETAIL),
+        ComparedTable("Rows", tuple(_each(releases, {word.capitalize(): ("rows", word) for word in _ROWS}, number))),
+        ComparedTable("Risk of finding a person's record", tuple(_risk(releases)), RISK),
+        ComparedTable("What groups and guesses reveal", tuple(_revealed(releases)), REVEALED),
+        ComparedTable("Utility whatever the purpose", tuple(_utility(releases)), _noted(UTILITY, "release")),
         *(
-            Section(metric.title, tuple(_of_columns(releases, metric)), metric.note)
+            ComparedTable(metric.title, tuple(_of_columns(releases, metric)), metric.note)
             for metric in _shown_metrics("column")
         ),
-        Section("Targets", tuple(_targets(releases)), _noted(TARGETS, "target")),
-        Section("Selections", tuple(_selections(releases)), SELECTIONS),
+        ComparedTable("Targets", tuple(_targets(releases)), _noted(TARGETS, "target")),
+        ComparedTable("Selections", tuple(_selections(releases)), SELECTIONS),
     ]
     return [section for section in made if section.lines]
 
@@ -413,7 +413,7 @@ def _differences(sentences: Sequence[str]) -> str:
     return _section("What differs", f"<ul>{''.join(f'<li>{escaped(text)}</li>' for text in sentences)}</ul>")
 
 
-def _shown(section: Section, releases: Releases) -> str:
+def _shown(section: ComparedTable, releases: Releases) -> str:
     chart = _chart(releases) if section.title == DETAIL_KEPT else ""
     names = [release["name"] for release in releases]
     return _section(section.title, _note(section.note), chart, _table(names, section.lines))

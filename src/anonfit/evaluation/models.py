@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from anonfit.tables.persons import Persons
 
 __all__ = [
-    "Learned",
+    "LearnedRecoding",
     "ModelSpec",
     "Task",
     "answered",
@@ -76,7 +76,7 @@ class Task:
     """A model held against a table: what it predicts, and the columns it sees."""
 
     model: ModelSpec
-    labels: Labels
+    labels: TargetLabels
     using: tuple[str, ...]
 
 
@@ -149,7 +149,7 @@ def _used(model: ModelSpec, columns: Mapping[str, Column], targets: Iterable[str
 
 
 @dataclass(frozen=True, slots=True)
-class Labels:
+class TargetLabels:
     """How the values of a column become what is predicted."""
 
     column: Column
@@ -186,13 +186,13 @@ class Labels:
         return pl.select(pl.when(found.is_not_null()).then(pl.Series(classes).cast(pl.String))).to_series()
 
 
-def labels_of(request: TargetRequest, column: Column, frame: pl.DataFrame) -> Labels:
+def labels_of(request: TargetRequest, column: Column, frame: pl.DataFrame) -> TargetLabels:
     """What is predicted of a target; classes of equal width divide the range of all raw rows."""
     values = frame[column.name]
     if is_numeric(request, column, values):
-        found = Labels(column, "numbers")
+        found = TargetLabels(column, "numbers")
     else:
-        found = Labels(column, "classes", _edges(request, column, values))
+        found = TargetLabels(column, "classes", _edges(request, column, values))
     if found.is_generalized and found.predicts == "classes" and not found.edges:
         raise RequestError(
             f"the target '{column.name}' is a quasi-identifier with classes, and a release tells groups of them only; "
@@ -217,7 +217,7 @@ def _numbers(column: Column, values: pl.Series) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class LearnedRecoding:
     """A recoding and the rows it was learned from."""
 
     recoding: Recoding
@@ -237,7 +237,7 @@ class Learned:
         return coded, cells_of_codes(self.recoding, domains)
 
 
-def answered(learned: Learned, where: str, frame: pl.DataFrame, nodes: NDArray[np.int32]) -> NDArray[np.bool_]:
+def answered(learned: LearnedRecoding, where: str, frame: pl.DataFrame, nodes: NDArray[np.int32]) -> NDArray[np.bool_]:
     """Which released rows, each in a node (row,), may satisfy a predicate; only columns that are released as they are
     tell rows of a node apart.
     """
@@ -253,7 +253,7 @@ def satisfied(where: str, schema: Schema, frame: pl.DataFrame) -> NDArray[np.boo
         raise SpecError([f"where = '{where}': {fault}" for fault in error.faults]) from None
 
 
-def imprecision(learned: Learned, selections: Sequence[SelectionSpec], nodes: NDArray[np.int32]) -> float:
+def imprecision(learned: LearnedRecoding, selections: Sequence[SelectionSpec], nodes: NDArray[np.int32]) -> float:
     """How many of the rows that a recoding was learned from are in the answers to selections though they do not
     satisfy them, each by its selection's weight. nodes: (row,) of these rows.
     """

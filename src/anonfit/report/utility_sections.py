@@ -8,7 +8,7 @@ from typing import Any
 
 from anonfit.report.charts import curve_lines, key, stack, tiling_figure
 from anonfit.report.markup import (
-    Column,
+    Head,
     Markup,
     Section,
     figure,
@@ -206,7 +206,7 @@ def _curve(report: Report) -> list[Markup]:
     rows = [_point(point, names) for point in points]
     heads = [*names, "Precision of selections", "Detail kept", "Highest risk", "Average risk"]
     used = [index for index in range(len(heads)) if any(row[index + 1] for row in rows)]
-    columns = [Column(heads[index], "number") for index in used]
+    columns = [Head(heads[index], "number") for index in used]
     cells = [(row[0], *(row[index + 1] or "none" for index in used)) for row in rows]
     pictures = [_curve_of(points, name) for name in names[:MOST_CURVES]] or [_curve_of(points, None)]
     words = (
@@ -343,7 +343,7 @@ def columns_part(found: Mapping[str, Any]) -> Markup:
     rows = [
         (line["column"], f"{line['weight']:.2f}", *(percent(line[name]) for name in shown)) for line in found["columns"]
     ]
-    heads = [Column(COLUMN_METRICS.get(name, name), "number") for name in shown]
+    heads = [Head(COLUMN_METRICS.get(name, name), "number") for name in shown]
     caption = "Loss of every column; less is better."
     return together([paragraph(words), table(caption, "Column|name; Weight|number", rows, more=heads)])
 
@@ -401,7 +401,7 @@ def _exploration(report: Report) -> list[Markup]:
         )
         for line in kept
     ]
-    heads = [Column(title, "number") for title in found["figures"].values()]
+    heads = [Head(title, "number") for title in found["figures"].values()]
     ways = table("Ways.", "Number|name; Way|text", rows, more=heads)
     return [paragraph(words), ways]
 
