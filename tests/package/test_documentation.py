@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from anonfit.cli.reference import reference
-from anonfit.spec.model import model as spec
+from anonfit.spec import model as spec
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -22,8 +22,8 @@ from typer.testing import CliRunner
 import anonfit as af
 from anonfit.cli.main import app
 from anonfit.errors import AnonfitError, RequestError, SpecError
+from anonfit.spec import model as spec
 from anonfit.spec.keywords import COLUMNS, ROLES, SECTIONS
-from anonfit.spec.model import model as spec
 from anonfit.spec.parse import spec_of
 
 ROWS = 240

@@ -16,8 +16,9 @@ from anonfit import api
 from anonfit.demo.population import hospital
 from anonfit.errors import SpecError
 from anonfit.privacy.catalogue import MODELS
-from anonfit.spec.model import model as spec
-from anonfit.spec.parse import CRITERIA, parse_spec, spec_of
+from anonfit.spec import model as spec
+from anonfit.spec.parse import parse_spec, spec_of
+from anonfit.spec.settings import SPLITTING_CRITERIA as CRITERIA
 from anonfit.tables.profile import proposal_toml, propose
 
 REFERENCE = (Path(__file__).resolve().parents[2] / "docs" / "spec.md").read_text(encoding="utf-8")

@@ -20,8 +20,8 @@ from anonfit.algorithms.trees.tree import DecisionTree
 from anonfit.errors import DataError, RequestError, did_you_mean, listed
 from anonfit.estimators.inputs import require_known, table_of
 from anonfit.release.run import schema_of
-from anonfit.spec.faults import FRACTION, is_whole
 from anonfit.spec.keywords import spec_of_keywords
+from anonfit.spec.kinds import FRACTION, is_whole
 from anonfit.tables.cuts import CutPoints
 from anonfit.tables.reading import ReadOptions, read_table
 from anonfit.tables.schema import Schema

@@ -21,7 +21,7 @@ from anonfit.evaluation.store import Keys, Store
 from anonfit.evaluation.working import Progress, collected, pairs_of, work
 from anonfit.release.run import persons_in, read_source, source_of
 from anonfit.runtime.threads import thread_count
-from anonfit.spec.faults import is_whole
+from anonfit.spec.kinds import is_whole
 from anonfit.spec.learning import with_query_log
 from anonfit.spec.model import ColumnSpec, Spec
 from anonfit.tables.schema import Role, Schema

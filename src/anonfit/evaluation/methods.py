@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from anonfit.errors import RequestError, did_you_mean
 from anonfit.recoding.recoding import Recoding
 from anonfit.release.run import make
-from anonfit.spec.model import ColumnSpec, MethodSpec, Spec, WorkloadSpec
+from anonfit.spec.model import ColumnSpec, Criterion, MethodSpec, Spec, WeightRule, WorkloadSpec
 from anonfit.tables.schema import ColumnType, Role, Split
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def method(name: str) -> SpecMethod:
     return METHODS[name]
 
 
-def _with(spec: Spec, criterion: str, *, denoise: bool = False) -> Spec:
+def _with(spec: Spec, criterion: Criterion, *, denoise: bool = False) -> Spec:
     """The spec with another criterion of Mondrian, in the way of the papers."""
     if spec.privacy.quasi_identifiers:
         raise RequestError(
@@ -123,7 +123,7 @@ def _selection(spec: Spec) -> Spec | None:
     return _with(spec, "selection") if spec.workload.selections else None
 
 
-def _weighted(rule: str) -> Callable[[Spec], Spec | None]:
+def _weighted(rule: WeightRule) -> Callable[[Spec], Spec | None]:
     """The spec's weights by a rule, without its targets."""
 
     def variant(spec: Spec) -> Spec | None:
@@ -141,7 +141,7 @@ def _combined(spec: Spec) -> Spec | None:
     return replace(found, method=replace(found.method, weight_rule="combined"))
 
 
-def _unguided(criterion: str) -> Callable[[Spec], Spec]:
+def _unguided(criterion: Criterion) -> Callable[[Spec], Spec]:
     """The spec's columns by a criterion that uses no targets."""
 
     def variant(spec: Spec) -> Spec:

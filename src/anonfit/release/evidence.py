@@ -28,8 +28,10 @@ from anonfit.report.attack import attack_content, attack_release
 from anonfit.report.content import Facts, formula_columns, report_content
 from anonfit.report.disclosure import EVERYTHING, Disclosure
 from anonfit.report.selections import internal_selections, public_selections
+from anonfit.spec.columns import quasi_identifier_table
 from anonfit.spec.model import Spec
-from anonfit.spec.write import public_tables, quasi_identifier_table, target_table
+from anonfit.spec.workload import target_table
+from anonfit.spec.write import public_tables
 from anonfit.tables.codebook import column_type
 from anonfit.tables.scanned import RawColumns
 from anonfit.tables.schema import ColumnType, Role, Schema

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from anonfit.errors import RequestError, SpecError
-from anonfit.spec.model import QueryLogSpec, SelectionSpec, Spec
+from anonfit.spec.model import QueryLogSpec, SelectionSpec, Spec, WeightRule
 from anonfit.spec.parse import parse_spec
 from anonfit.spec.write import spec_tables, to_toml, toml_value
 from anonfit.tables.databases import is_database
@@ -24,7 +24,7 @@ from anonfit.workload.logs.tallies import Ask, Uses
 
 __all__ = ["Asked", "as_clause", "learn_from_log", "learned_text", "queries", "with_learned", "with_query_log"]
 
-RULE = "product"
+RULE: WeightRule = "product"
 """How learned weights enter the choice of splits: what is used half as often gets half the care, not none."""
 MOST_REASONS = 20
 TABLE = re.compile(r"^\s*\[\[?\s*([^\]\s]+)\s*\]\]?\s*(#.*)?$")

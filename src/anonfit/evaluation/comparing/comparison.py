@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from anonfit.api import Release, load
+from anonfit.api import Release, load_table
 from anonfit.errors import ReleaseError, RequestError, listed
 from anonfit.evaluation.comparing.differences import differences
 from anonfit.evaluation.comparing.figures import Compared, figures
@@ -122,7 +122,7 @@ def _load(release: Release | str | Path) -> Release:
     path = Path(release)
     if path.is_file():
         raise ReleaseError(f"{path} is a file; name the folder of the release.")
-    return load(path)
+    return load_table(path)
 
 
 def _names(folders: Sequence[Path | None]) -> list[str]:
