@@ -11,15 +11,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from anonfit.algorithms.mondrian import _coded, persons_of
-from anonfit.counts.fixed_point import fixed_point
-from anonfit.criteria.purpose import Purpose
+from anonfit.algorithms.coding import TableCoding
+from anonfit.tables.measures import fixed_point
+from anonfit.criteria.splitting import SplitObjective
 from anonfit.criteria.targets import ClassTarget, NumberTarget
-from anonfit.engines.memory.engine import Guarded, grow
+from anonfit.engines.memory.engine import MemoryEngine
+from anonfit.engines.memory.grower import Guarded, grow
 from anonfit.privacy.catalogue import make_model
 from anonfit.privacy.coding import sensitive_column
-from anonfit.tables.coded import CodedTable
-from anonfit.tables.schema import Column, Role
+from anonfit.tables.schema import CodedTable
+from anonfit.tables.schema import Column, Role, Schema
 
 __all__ = ["coded_table", "growing_for_purposes", "purpose_section", "sklearn_tree"]
 
@@ -28,10 +29,10 @@ ROUNDS = 5
 
 def coded_table(names: Sequence[str], frame: pl.DataFrame, k: int) -> CodedTable:
     """The quasi-identifiers of a frame, coded."""
-    columns = [Column(name, Role.QUASI_IDENTIFIER) for name in names]
-    coded = _coded(columns, frame, persons_of(len(frame), None, None), k)
-    described = tuple(one.domain.coded() for one in coded)
-    return CodedTable(described, tuple(one.codes for one in coded), len(frame))
+    schema = Schema(tuple(Column(name, Role.QUASI_IDENTIFIER) for name in names))
+    coding = TableCoding(MemoryEngine(frame), schema)
+    domains = coding.code(schema.quasi_identifiers, [k] * len(names))
+    return coding.table([domain.coded() for domain in domains])
 
 
 def sklearn_tree(features: Any, labels: Any, k: int) -> object:
@@ -75,19 +76,19 @@ def growing_for_purposes(
     features = [np.stack(one.codes, axis=1).astype(np.float64) for one in (table, many)]
     ways: dict[str, Callable[[], object]] = {
         "median": lambda: grow(table, k),
-        "infogain": lambda: grow(table, k, Purpose(targets=(target,))),
+        "infogain": lambda: grow(table, k, SplitObjective(targets=(target,))),
         "tree": lambda: sklearn_tree(features[0], target.classes, k),
-        "lsd": lambda: grow(table, k, Purpose(targets=(_numbers,))),
-        "three": lambda: grow(table, k, Purpose(targets=(target, second, third))),
-        "wide": lambda: grow(many, k, Purpose(targets=(target,))),
+        "lsd": lambda: grow(table, k, SplitObjective(targets=(_numbers,))),
+        "three": lambda: grow(table, k, SplitObjective(targets=(target, second, third))),
+        "wide": lambda: grow(many, k, SplitObjective(targets=(target,))),
         "wide tree": lambda: sklearn_tree(features[1], target.classes, k),
     }
     _numbers = _number_target(number, frame[number].to_numpy())
     for name, values in (("20", few), ("500", some)):
         for word, share in (("loose", 0.5), ("tight", 0.85)):
             guarded = [_entropy(values, share)]
-            ways[f"median, {word} {name}"] = _bound(table, k, Purpose(), guarded)
-            ways[f"infogain, {word} {name}"] = _bound(table, k, Purpose(targets=(target,)), guarded)
+            ways[f"median, {word} {name}"] = _bound(table, k, SplitObjective(), guarded)
+            ways[f"infogain, {word} {name}"] = _bound(table, k, SplitObjective(targets=(target,)), guarded)
     times: dict[str, list[float]] = {name: [] for name in ways}
     for turn in range(ROUNDS + 1):
         for name, work in ways.items():
@@ -98,7 +99,7 @@ def growing_for_purposes(
     return {name: statistics.median(found) for name, found in times.items()}
 
 
-def _bound(table: CodedTable, k: int, purpose: Purpose, guarded: list[Guarded]) -> Callable[[], object]:
+def _bound(table: CodedTable, k: int, purpose: SplitObjective, guarded: list[Guarded]) -> Callable[[], object]:
     return lambda: grow(table, k, purpose, guarded=guarded)
 
 

@@ -17,14 +17,14 @@ import numpy as np
 import polars as pl
 from fresh import fresh_run
 
-from anonfit.algorithms.mondrian import persons_of
+from anonfit.tables.persons import persons_of
 from anonfit.algorithms.refinements import Requirement
 from anonfit.algorithms.refining import refine
-from anonfit.criteria.purpose import Purpose
+from anonfit.criteria.splitting import SplitObjective
 from anonfit.criteria.targets import ClassTarget
-from anonfit.engines.memory.engine import grow
+from anonfit.engines.memory.grower import grow
 from anonfit.tables.codebook import code_column
-from anonfit.tables.coded import CodedTable
+from anonfit.tables.schema import CodedTable
 from anonfit.tables.schema import Column, ColumnType, Role, Split
 from anonfit.tables.taxonomy import Taxonomy
 from anonfit_papers.blow_up import blow_up, random_requirements
@@ -103,7 +103,7 @@ def _everything(table: CodedTable) -> list[Requirement]:
 def _against(tables: dict[str, CodedTable], classes: Any) -> Found:
     """One quasi-identifier of all attributes, against InfoGain Mondrian on the same coded columns."""
     table, hidden = tables["generalized"], tables["suppressed"]
-    purpose = Purpose(targets=(ClassTarget("class", classes, int(classes.max()) + 1),))
+    purpose = SplitObjective(targets=(ClassTarget("class", classes, int(classes.max()) + 1),))
     ways: dict[str, Callable[[], object]] = {
         "mondrian": lambda: grow(table, K, purpose),
         "generalized": lambda: refine(table, classes, _everything(table)),

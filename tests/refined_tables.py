@@ -13,7 +13,7 @@ from anonfit.algorithms import refining
 from anonfit.algorithms.refinements import Refined, Requirement
 from anonfit.engines.memory.guard import Guarded
 from anonfit.engines.memory.refining import RowsToRefine
-from anonfit.tables.coded import CodedTable
+from anonfit.tables.schema import CodedTable
 
 
 def refine(

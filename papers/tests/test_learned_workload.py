@@ -11,8 +11,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from anonfit.algorithms.mondrian import Anonymized, answer_selections
-from anonfit.release.run import Made, make, persons_in
+from anonfit.algorithms.result import Anonymized
+from anonfit.algorithms.selections import answer_selections
+from anonfit.release.run import Made, make
 from anonfit.spec.model import SelectionSpec, Spec
 from anonfit.spec.parse import parse_spec
 from anonfit_papers.datasets_adult import complete_adult
@@ -55,7 +56,6 @@ def imprecision(made: Made, wheres: list[str]) -> float:
         made.schema,
         made.source,
         Anonymized(made.recoding, rows, made.nodes),
-        persons=persons_in(made.schema, made.source),
         k=made.spec.privacy.k,
     )
     return found.answers.total

@@ -18,14 +18,13 @@ from anonfit.release.folder import check_free, copy_release
 from anonfit.release.large_tables import released_table
 from anonfit.release.loading import load_folder
 from anonfit.release.publish import audit_made, public_report, publish_made, require_passed
-from anonfit.release.result import Later
+from anonfit.release.result import Lazy
 from anonfit.release.retelling import spec_of_manifest
 from anonfit.release.run import Made, RowCounts, demands_of, extend, make, schema_of
 from anonfit.release.trees import MODEL, load_tree_folder, make_tree_of, publish_tree
 from anonfit.report.curve import read_ks
 from anonfit.report.tree_picture import drawn_svg
-from anonfit.runtime.interrupting import stoppable
-from anonfit.runtime.progress import Stage, silent
+from anonfit.runtime.progress import Stage, silent, stoppable
 from anonfit.spec.keywords import check_keywords, keyword_defaults, refuse_keywords, spec_of_keywords, takes_settings
 from anonfit.spec.kinds import FRACTION
 from anonfit.spec.model import ColumnSettings, FileFormat, Settings, Spec, TargetSpec
@@ -59,7 +58,7 @@ class Release:
 
     data: Any
     recoding: Recoding
-    _report: Mapping[str, Any] | Later[Mapping[str, Any]]
+    _report: Mapping[str, Any] | Lazy[Mapping[str, Any]]
     _made: Made
     _folder: Path | None = None
     _curve: Sequence[int] = ()
@@ -67,7 +66,7 @@ class Release:
     @property
     def report(self) -> Mapping[str, Any]:
         """The public report, as it is saved with the release; measured when it is first asked for."""
-        return self._report.get() if isinstance(self._report, Later) else self._report
+        return self._report.get() if isinstance(self._report, Lazy) else self._report
 
     @property
     def refinements(self) -> Mapping[str, Any] | None:
@@ -129,7 +128,7 @@ class Release:
             table: The table to make.
             replace: Whether one that is already there may be replaced.
         """
-        from anonfit.tables.database_writing import write_to_database
+        from anonfit.tables.databases import write_to_database
 
         write_to_database(address, table, _frames(self._made), self._made.dtypes, replace=replace)
 
@@ -228,7 +227,7 @@ def _released(made: Made, source: Any) -> Release:
     with _used(made):
         audit = audit_made(made, released_table(made))
         require_passed(audit)
-        report: Later[Mapping[str, Any]] = Later(lambda: public_report(made, audit))
+        report: Lazy[Mapping[str, Any]] = Lazy(lambda: public_report(made, audit))
         # Rows that are not held here may be others tomorrow, and what is limited in the report is measured for it.
         if made.scan is not None or made.spec.privacy.attack_limit < 1:
             report.get()

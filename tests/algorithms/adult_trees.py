@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from anonfit.tables.coded import CodedColumn, CodedTable, SplitMode, code_dtype
+from anonfit.tables.schema import CodedColumn, CodedTable, SplitMode, code_dtype
 from anonfit.tables.taxonomy import Taxonomy
 
 NAMES = (

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from anonfit.algorithms.refinements import Part, Refined, Requirement
-from anonfit.tables.coded import CodedColumn, CodedTable, SplitMode, code_dtype
+from anonfit.tables.schema import CodedColumn, CodedTable, SplitMode, code_dtype
 from anonfit.tables.taxonomy import Taxonomy
 
 Record = tuple[str, str, int, int, int]

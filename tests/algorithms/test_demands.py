@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,12 @@ import polars as pl
 import pytest
 
 from anonfit.algorithms.demands import Demands, DiversityRequest, guard, refuse_infeasible
-from anonfit.engines.memory.engine import Guarded
+from anonfit.engines.memory.grower import Guarded
 from anonfit.errors import Infeasible, SpecError
+from anonfit.tables.persons import KnownValues, Persons
 from anonfit.tables.schema import Column, ColumnType, Role, Schema
 from anonfit.tables.taxonomy import Taxonomy
-from anonfit.workload.request import TargetRequest
+from anonfit.workload.targets import TargetRequest
 
 FRAME = pl.DataFrame(
     {
@@ -34,8 +36,13 @@ SCHEMA = Schema(
 )
 
 
+def values_of(frame: pl.DataFrame, *, counts: Any = None, entities: Any = None) -> Callable[[str], KnownValues]:
+    persons = Persons(len(frame), counts, entities)
+    return lambda name: KnownValues(frame.select(name), None, persons)
+
+
 def guarded(demands: Demands, schema: Schema = SCHEMA, **words: Any) -> list[Guarded]:
-    return guard(demands, schema, FRAME, **({"counts": None, "entities": None} | words))
+    return guard(demands, schema, values_of(FRAME, **words))
 
 
 def asked(column: str, model: str, **parameters: Any) -> DiversityRequest:
@@ -115,7 +122,7 @@ def test_numbers_that_the_criterion_takes_for_classes_are_held() -> None:
 
     def held(criterion: str) -> list[Guarded]:
         demands = Demands(2, max_confidence=0.8, targets=(TargetRequest("grade"),), criterion=criterion)
-        return guard(demands, schema, frame, counts=None, entities=None)
+        return guard(demands, schema, values_of(frame))
 
     assert held("infogain")[0].column.whole.tolist() == [1] * 30
     for criterion in ("auto", "lsd", "median"):
@@ -123,7 +130,7 @@ def test_numbers_that_the_criterion_takes_for_classes_are_held() -> None:
             held(criterion)
     few = frame.with_columns(grade=pl.col("grade") % 2)
     demands = Demands(2, max_confidence=0.8, targets=(TargetRequest("grade"),), criterion="lsd")
-    assert guard(demands, schema, few, counts=None, entities=None)[0].column.whole.tolist() == [15, 15]
+    assert guard(demands, schema, values_of(few))[0].column.whole.tolist() == [15, 15]
 
 
 def test_dates_have_no_classes_to_be_sure_of() -> None:
@@ -131,7 +138,7 @@ def test_dates_have_no_classes_to_be_sure_of() -> None:
     schema = Schema((Column("age", Role.QUASI_IDENTIFIER), Column("told", Role.TARGET)))
     demands = Demands(2, max_confidence=0.8, targets=(TargetRequest("told"),))
     with pytest.raises(SpecError, match="'told' is a date: give type = 'nominal'"):
-        guard(demands, schema, frame, counts=None, entities=None)
+        guard(demands, schema, values_of(frame))
 
 
 def test_a_quasi_identifier_that_is_a_target_is_not_released_raw_and_not_held() -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from anonfit.algorithms import exploring
 from anonfit.algorithms.exploring import CANDIDATES, Candidate, candidate, explore, front, nearest
-from anonfit.algorithms.mondrian import Anonymized
-from anonfit.workload.request import Workload
+from anonfit.algorithms.result import Anonymized
+from anonfit.workload.targets import Workload
 
 STATED = {"age": 1.0, "town": 2.0, "hours": 0.0}
 

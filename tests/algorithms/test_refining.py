@@ -11,11 +11,11 @@ import polars as pl
 import pytest
 
 from anonfit.algorithms.refinements import Left, Part, Reason, Refined, Requirement, Step, redundant
-from anonfit.engines.memory.engine import Guarded
+from anonfit.engines.memory.grower import Guarded
 from anonfit.errors import Infeasible, RequestError
 from anonfit.privacy.catalogue import make_model
 from anonfit.privacy.coding import sensitive_column
-from anonfit.tables.coded import CodedColumn, CodedTable, SplitMode, code_dtype
+from anonfit.tables.schema import CodedColumn, CodedTable, SplitMode, code_dtype
 from anonfit.tables.taxonomy import Taxonomy
 from refined_tables import refine
 

@@ -26,7 +26,7 @@ from paper_tables import (
 
 from anonfit.algorithms.refinements import Reason, Refined, Requirement
 from anonfit.criteria.refinement import entropy
-from anonfit.tables.coded import CodedTable
+from anonfit.tables.schema import CodedTable
 from refined_tables import refine
 
 TABLES = {1: (TABLE_1, EDUCATION_1), 2: (TABLE_2, EDUCATION_2)}

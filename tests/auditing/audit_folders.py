@@ -13,7 +13,8 @@ from typing import Any
 
 import polars as pl
 
-from anonfit.auditing import Audit, audit_release
+from anonfit.auditing.release_folder import audit_release
+from anonfit.auditing.result import Audit
 from anonfit.errors import AnonfitError
 
 ORDER = ["low", "mid", "high"]

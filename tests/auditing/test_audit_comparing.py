@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonfit.auditing import audit
 from anonfit.auditing.alignment import Align, Side, add_hashes, aligned, aligned_texts, side_of
+from anonfit.auditing.api import audit
 from anonfit.auditing.labels import _parts, _quoted_end
 from anonfit.auditing.reading import open_table
 from anonfit.auditing.released import open_released

@@ -12,7 +12,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from anonfit.auditing import audit
+from anonfit.auditing.api import audit
 from anonfit.auditing.result import Audit
 from anonfit.errors import DataError, SpecError
 

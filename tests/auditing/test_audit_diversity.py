@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from anonfit.auditing import audit
+from anonfit.auditing.api import audit
 from anonfit.auditing.result import Audit
 from anonfit.errors import DataError, SpecError, TaxonomyError
 

@@ -24,7 +24,7 @@ from diversity_reference import (
     worst_figure,
 )
 
-from anonfit.auditing import audit
+from anonfit.auditing.api import audit
 
 ORDER = ["low", "mid", "high", "top"]
 TREE = {"name": "*", "children": [

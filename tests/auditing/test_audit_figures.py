@@ -13,9 +13,9 @@ import polars as pl
 import pytest
 
 import anonfit.auditing as package
-from anonfit.auditing import THRESHOLDS, audit
+from anonfit.auditing.api import audit
 from anonfit.auditing.figures import Figure, Share, plain
-from anonfit.auditing.risk import read_threshold
+from anonfit.auditing.risk import THRESHOLDS, read_threshold
 from anonfit.errors import DataError
 
 TEN = pl.DataFrame({"q": ["a"] * 4 + ["b"] * 6})

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from audit_reference import measure
 
-from anonfit.auditing import audit
+from anonfit.auditing.api import audit
 
 POOLS: dict[str, list[Any]] = {
     "label": ["*", "[1, 2)", "≥ 5", "missing", "", None],

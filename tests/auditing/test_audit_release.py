@@ -12,7 +12,7 @@ import pytest
 from audit_folders import RELEASED, Folder, K, raw_rows, released_rows
 
 import anonfit as af
-from anonfit.auditing import audit_data, audit_release
+from anonfit.auditing.release_folder import audit_data, audit_release
 from anonfit.auditing.result import Audit
 from anonfit.errors import DataError, ReleaseError
 

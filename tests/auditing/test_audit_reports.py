@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 import anonfit as af
-from anonfit.auditing import audit_release
+from anonfit.auditing.release_folder import audit_release
 from anonfit.cli.main import app
 from anonfit.errors import ReleaseError
 from anonfit.report.page import report_page

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from audit_tilings import Made, holds, random_release
 
-from anonfit.auditing import audit
+from anonfit.auditing.api import audit
 from anonfit.auditing.axes import Axis
 from anonfit.auditing.boxes import box_space, overlapping_boxes
 from anonfit.auditing.descent import locate_rows

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import anonfit as af
-from anonfit.auditing import audit
+from anonfit.auditing.api import audit
 from anonfit.auditing.arrow_bytes import frame_end
 from anonfit.auditing.file_bytes import check_bytes
 from anonfit.engines.sinking import write_table

@@ -12,7 +12,7 @@ import pytest
 from anonfit.auditing.labels import read_label
 from anonfit.auditing.meanings import read_meaning
 from anonfit.auditing.spelling import speller
-from anonfit.recoding.covers import Covers
+from anonfit.recoding.columns import Covers
 from anonfit.tables.taxonomy import Taxonomy
 
 

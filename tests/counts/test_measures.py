@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonfit.counts.fixed_point import fixed_point
-from anonfit.counts.measures import ClassCounts, Layout, Moments, Persons, Shares, sums_by_code
-from anonfit.privacy.k_anonymity import KAnonymity
+from anonfit.privacy.models import KAnonymity
+from anonfit.tables.measures import ClassCounts, Layout, Moments, Persons, Shares, fixed_point, sums_by_code
 
 
 def test_sums_by_hand() -> None:

@@ -6,8 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from anonfit.criteria.chance import WORD, child_key, exponential, root_key
-from anonfit.criteria.purpose import Purpose, WeightRule
+from anonfit.criteria.splitting import WORD, SplitObjective, WeightRule, child_key, exponential, root_key
 
 
 def test_keys_of_different_ways_are_different() -> None:
@@ -32,7 +31,7 @@ def drawn(weights: tuple[float, ...], spreads: list[float], left: list[int], see
     """How often each column has the highest merit."""
     found = np.zeros(len(weights))
     for seed in range(seeds):
-        purpose, key = Purpose(weights=weights, rule=WeightRule.CHANCE, seed=seed), root_key(seed)
+        purpose, key = SplitObjective(weights=weights, rule=WeightRule.CHANCE, seed=seed), root_key(seed)
         merits = {one: purpose.merit(one, spreads[one], chance=exponential(key, one)) for one in left}
         found[max(merits, key=lambda one: merits[one])] += 1
     return (found / seeds).tolist()

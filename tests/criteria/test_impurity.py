@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonfit.counts.fixed_point import fixed_point
-from anonfit.criteria.targets import SHARE_BITS, ClassTarget, NameTarget, NumberTarget, ShareTarget, Target, factors
+from anonfit.criteria.targets import SHARE_BITS, ClassTarget, Impurity, NumberTarget, ShareTarget, Target, factors
+from anonfit.tables.measures import fixed_point
 from strategies import tries
 
 WHOLE = 1 << SHARE_BITS
@@ -51,14 +51,14 @@ def test_names_are_points_at_the_corners_of_a_simplex() -> None:
         names, masses = rng.integers(0, 4, 12), rng.integers(1, 5, 12)
         points = np.repeat(np.eye(4)[names], masses, axis=0)
         expected = float(np.square(points - points.mean(axis=0)).sum())
-        target = NameTarget("n", names, 4)
+        target = ClassTarget("n", names, 4, measured_by=Impurity.GINI)
         assert impurity_of(target, masses.tolist()) == pytest.approx(expected)
         assert impurity_of(target, masses.tolist(), unit=0.5) == pytest.approx(expected / 2)
-    assert NameTarget("n", np.array([0]), 2).impurity(np.zeros(2, np.int64), 1.0) == 0
+    assert ClassTarget("n", np.array([0]), 2, measured_by=Impurity.GINI).impurity(np.zeros(2, np.int64), 1.0) == 0
 
 
 def test_features_are_shares_of_their_dispersion_in_the_table() -> None:
-    features = (NameTarget("n", np.array([0, 1]), 2, weight=3.0), number_target([1.0, 3.0]))
+    features = (ClassTarget("n", np.array([0, 1]), 2, weight=3.0, measured_by=Impurity.GINI), number_target([1.0, 3.0]))
     assert factors(features, (0.5, 4.0)) == (6.0, 0.25)
     assert factors(features[:1], (0.5,)) == (6.0,)
 

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from guarded import as_diverse
 
-from anonfit.criteria.purpose import BLIND, Purpose
-from anonfit.engines.memory import engine
-from anonfit.engines.memory.engine import Growth, Guarded
+from anonfit.criteria.splitting import MEDIAN, SplitObjective
+from anonfit.engines.memory import grower as engine
+from anonfit.engines.memory.grower import Growth, Guarded
 from anonfit.engines.tree import LEAF, Tree
-from anonfit.tables.coded import CodedTable
+from anonfit.tables.schema import CodedTable
 from anonfit.testing import reference
 from strategies import persons
 
@@ -29,7 +29,7 @@ class Asked:
 
     table: CodedTable
     k: int
-    purpose: Purpose = BLIND
+    purpose: SplitObjective = MEDIAN
     guarded: Sequence[Guarded] = ()
 
     def grown(self, *, threads: int = 1, subtree: int = 4) -> Growth:

@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from anonfit.engines.memory.engine import Guarded
+from anonfit.engines.memory.grower import Guarded
 from anonfit.privacy.catalogue import make_model
 from anonfit.privacy.coding import sensitive_column
-from anonfit.privacy.confidence import confidence_limit
-from anonfit.privacy.models import DiversityModel
-from anonfit.privacy.sensitive import SensitiveColumn
-from anonfit.tables.coded import CodedTable
-from anonfit.tables.schema import ColumnType
+from anonfit.privacy.likeness import confidence_limit
+from anonfit.privacy.models import DiversityModel, SensitiveColumn
+from anonfit.tables.schema import CodedTable, ColumnType
 from anonfit.tables.taxonomy import Taxonomy
 from anonfit.testing.reference import Diverse
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.counts.fixed_point import fixed_point
-from anonfit.criteria.purpose import Purpose
+from anonfit.criteria.splitting import SplitObjective
 from anonfit.criteria.targets import ClassTarget, NumberTarget
 from anonfit.engines.tree import LEAF, Tree
-from anonfit.tables.coded import CodedColumn, CodedTable, SplitMode, code_dtype
+from anonfit.tables.measures import fixed_point
+from anonfit.tables.schema import CodedColumn, CodedTable, SplitMode, code_dtype
 from anonfit.testing.reference.choosing import Guided
 from anonfit.testing.reference.records import Node, Records
 from strategies import taxonomy_of
@@ -74,7 +74,7 @@ def divisions(tree: Tree) -> list[Divided]:
     return found
 
 
-def guided(found: CodedTable, purpose: Purpose) -> tuple[Guided, Node]:
+def guided(found: CodedTable, purpose: SplitObjective) -> tuple[Guided, Node]:
     """The criterion and the root of a table."""
     records = Records(found, 1, purpose, ())
     tile = [list(range(column.size)) for column in found.columns]

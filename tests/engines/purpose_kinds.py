@@ -19,9 +19,9 @@ from purposes import (
     random_weights,
 )
 
-from anonfit.criteria.purpose import BLIND, Purpose, WeightRule
+from anonfit.criteria.splitting import MEDIAN, SplitObjective, WeightRule
 from anonfit.criteria.targets import Target
-from anonfit.tables.coded import CodedTable
+from anonfit.tables.schema import CodedTable
 
 Random = np.random.Generator
 
@@ -46,59 +46,59 @@ def _targets(rng: Random, table: CodedTable, *kinds: str) -> tuple[Target, ...]:
     return tuple(_target(rng, table, kind, number) for number, kind in enumerate(kinds))
 
 
-def _several(rng: Random, table: CodedTable, kind: str, least: int) -> Purpose:
-    return Purpose(_targets(rng, table, *[kind] * int(rng.integers(least, 4))))
+def _several(rng: Random, table: CodedTable, kind: str, least: int) -> SplitObjective:
+    return SplitObjective(_targets(rng, table, *[kind] * int(rng.integers(least, 4))))
 
 
-def _mixed(rng: Random, table: CodedTable) -> Purpose:
-    return Purpose(_targets(rng, table, "class", "number", *(["share"] if rng.random() < 0.5 else [])))
+def _mixed(rng: Random, table: CodedTable) -> SplitObjective:
+    return SplitObjective(_targets(rng, table, "class", "number", *(["share"] if rng.random() < 0.5 else [])))
 
 
-def _own(rng: Random, table: CodedTable) -> Purpose:
-    return Purpose(_targets(rng, table, "own", *rng.choice(["class", "number", "own"], int(rng.integers(0, 3)))))
+def _own(rng: Random, table: CodedTable) -> SplitObjective:
+    return SplitObjective(_targets(rng, table, "own", *rng.choice(["class", "number", "own"], int(rng.integers(0, 3)))))
 
 
-def _weighted(rng: Random, table: CodedTable, rule: WeightRule) -> Purpose:
+def _weighted(rng: Random, table: CodedTable, rule: WeightRule) -> SplitObjective:
     """Weights, alone or with targets, which one rule always needs."""
     settings = random_weights(rng, table) | {"rule": rule}
     if rule == WeightRule.COMBINED or rng.random() < 0.6:
         settings["targets"] = random_targets(rng, table, mass_of(table))
-    return Purpose(**settings)
+    return SplitObjective(**settings)
 
 
-def _selections(rng: Random, table: CodedTable) -> Purpose:
+def _selections(rng: Random, table: CodedTable) -> SplitObjective:
     targets = random_targets(rng, table, mass_of(table)) if rng.random() < 0.5 else ()
-    return Purpose(targets, random_selections(rng, table))
+    return SplitObjective(targets, random_selections(rng, table))
 
 
-def _min_gain(rng: Random, table: CodedTable) -> Purpose:
-    return Purpose(random_targets(rng, table, mass_of(table)), min_gain=float(rng.choice([0.01, 0.5, 1.0, 4.0])))
+def _min_gain(rng: Random, table: CodedTable) -> SplitObjective:
+    return SplitObjective(random_targets(rng, table, mass_of(table)), min_gain=float(rng.choice([0.01, 0.5, 1.0, 4.0])))
 
 
-def _split_on(rng: Random, table: CodedTable) -> Purpose:
+def _split_on(rng: Random, table: CodedTable) -> SplitObjective:
     settings: dict[str, Any] = {}
     if rng.random() < 0.6:
         settings["targets"] = random_targets(rng, table, mass_of(table))
     if rng.random() < 0.3:
         settings["selections"] = random_selections(rng, table)
-    return Purpose(split_on=frozenset(np.flatnonzero(rng.random(len(table.columns)) < 0.6).tolist()), **settings)
+    return SplitObjective(split_on=frozenset(np.flatnonzero(rng.random(len(table.columns)) < 0.6).tolist()), **settings)
 
 
-def _all_cuts(rng: Random, table: CodedTable) -> Purpose:
-    return Purpose(_targets(rng, table, *["class"] * int(rng.integers(1, 3))), all_cuts=True)
+def _all_cuts(rng: Random, table: CodedTable) -> SplitObjective:
+    return SplitObjective(_targets(rng, table, *["class"] * int(rng.integers(1, 3))), all_cuts=True)
 
 
-def _masses(rng: Random, table: CodedTable) -> Purpose:
+def _masses(rng: Random, table: CodedTable) -> SplitObjective:
     masses = rng.integers(1, 40, table.rows)
     settings: dict[str, Any] = {"masses": masses, "unit": float(rng.choice([1.0, 0.125, 2.0**-10]))}
     if rng.random() < 0.3:
         settings["selections"] = random_selections(rng, table)
-    return Purpose(random_targets(rng, table, int(masses.sum())), **settings)
+    return SplitObjective(random_targets(rng, table, int(masses.sum())), **settings)
 
 
-KINDS: dict[str, Callable[[Random, CodedTable], Purpose]] = {
-    "blind": lambda _, __: BLIND,
-    "one class target": lambda rng, table: Purpose(_targets(rng, table, "class")),
+KINDS: dict[str, Callable[[Random, CodedTable], SplitObjective]] = {
+    "blind": lambda _, __: MEDIAN,
+    "one class target": lambda rng, table: SplitObjective(_targets(rng, table, "class")),
     "class targets": lambda rng, table: _several(rng, table, "class", 2),
     "numbers": lambda rng, table: _several(rng, table, "number", 1),
     "shares": lambda rng, table: _several(rng, table, "share", 1),
@@ -110,7 +110,7 @@ KINDS: dict[str, Callable[[Random, CodedTable], Purpose]] = {
     "naive": lambda rng, table: _weighted(rng, table, WeightRule.NAIVE),
     "chance": lambda rng, table: _weighted(rng, table, WeightRule.CHANCE),
     "combined": lambda rng, table: _weighted(rng, table, WeightRule.COMBINED),
-    "clustering": lambda rng, table: Purpose(random_features(rng, table, mass_of(table))),
+    "clustering": lambda rng, table: SplitObjective(random_features(rng, table, mass_of(table))),
     "selections": _selections,
     "min_gain": _min_gain,
     "split_on": _split_on,

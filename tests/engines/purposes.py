@@ -10,11 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.counts.fixed_point import fixed_point
-from anonfit.criteria.purpose import Purpose, WeightRule
-from anonfit.criteria.selections import CodedSelections
-from anonfit.criteria.targets import SHARE_BITS, ClassTarget, NameTarget, NumberTarget, ShareTarget, Target
-from anonfit.tables.coded import CodedColumn, CodedTable, SplitMode
+from anonfit.criteria.splitting import SplitObjective, WeightRule
+from anonfit.criteria.targets import (
+    SHARE_BITS,
+    ClassTarget,
+    CodedSelections,
+    Impurity,
+    NumberTarget,
+    ShareTarget,
+    Target,
+)
+from anonfit.tables.measures import fixed_point
+from anonfit.tables.schema import CodedColumn, CodedTable, SplitMode
 from anonfit.testing.reference import Diverse
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -99,7 +106,7 @@ def random_features(rng: Random, table: CodedTable, mass: int) -> tuple[Target, 
         if column.mode == SplitMode.ORDERED:
             found.append(_number_target(column.name, column.positions[codes], weight, mass))
         else:
-            found.append(NameTarget(column.name, codes, column.size, weight))
+            found.append(ClassTarget(column.name, codes, column.size, weight, measured_by=Impurity.GINI))
     return tuple(found)
 
 
@@ -142,7 +149,7 @@ def _random_side(rng: Random, column: CodedColumn) -> Array:
     return side
 
 
-def _faces(table: CodedTable, rectangles: Array) -> Array:
+def _boundaries(table: CodedTable, rectangles: Array) -> Array:
     """Where a rectangle of an ordered column begins or ends. (code of any column,)"""
     faces, first = np.zeros(rectangles.shape[1], np.uint8), 0
     for column in table.columns:
@@ -173,7 +180,7 @@ def random_selections(rng: Random, table: CodedTable) -> CodedSelections:
         rng.choice([1.0, 1.0, 0.3, 2.5], selections),
         rng.integers(0, signatures, table.rows),
         applies,
-        _faces(table, rectangles),
+        _boundaries(table, rectangles),
     )
 
 
@@ -195,7 +202,7 @@ def _random_masses(rng: Random, table: CodedTable) -> dict[str, Any]:
     return {"masses": rng.integers(1, 40, table.rows), "unit": float(rng.choice([1.0, 0.125, 2.0**-10]))}
 
 
-def random_purpose(rng: Random, table: CodedTable) -> Purpose:
+def random_purpose(rng: Random, table: CodedTable) -> SplitObjective:
     """Targets, selections, weights, masses and limits in any combination."""
     settings = _random_masses(rng, table)
     persons = np.ones(table.rows, np.int64) if table.counts is None else table.counts
@@ -211,7 +218,7 @@ def random_purpose(rng: Random, table: CodedTable) -> Purpose:
         settings |= random_weights(rng, table)
     if rng.random() < 0.25:
         settings["split_on"] = frozenset(np.flatnonzero(rng.random(len(table.columns)) < 0.6).tolist())
-    return Purpose(**settings)
+    return SplitObjective(**settings)
 
 
 def _reordered_target(target: Target, order: Array) -> Target:
@@ -221,7 +228,7 @@ def _reordered_target(target: Target, order: Array) -> Target:
     raise TypeError(type(target))
 
 
-def reordered_purpose(purpose: Purpose, order: Array) -> Purpose:
+def reordered_purpose(purpose: SplitObjective, order: Array) -> SplitObjective:
     """The same purpose for the same rows in another order."""
     selections = purpose.selections
     return replace(

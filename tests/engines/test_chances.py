@@ -8,10 +8,9 @@ from engine_pairs import Asked, same
 from hand_tables import divisions, ordered, table
 from numba import njit
 
-from anonfit.criteria.chance import child_key, exponential, root_key
-from anonfit.criteria.purpose import Purpose, WeightRule
+from anonfit.criteria.splitting import SplitObjective, WeightRule, child_key, exponential, root_key
 from anonfit.engines.memory.chances import draw, part_key
-from anonfit.engines.memory.engine import signed_key
+from anonfit.engines.memory.grower import signed_key
 from anonfit.engines.memory.scratch import CHANCE, FOUND
 from anonfit.testing.reference import grow
 
@@ -41,7 +40,7 @@ def test_every_seed_is_a_tree_of_its_own_and_always_the_same() -> None:
     asked = table(*((ordered(range(12)), one) for one in codes))
     trees = []
     for seed in range(8):
-        purpose = Purpose(weights=(1.0, 1.0, 1.0), rule=WeightRule.CHANCE, seed=seed)
+        purpose = SplitObjective(weights=(1.0, 1.0, 1.0), rule=WeightRule.CHANCE, seed=seed)
         one = Asked(asked, 4, purpose)
         assert same(one.grown(threads=1).tree, one.grown(threads=2, subtree=1).tree)
         trees.append(str(divisions(one.plain())))
@@ -51,6 +50,6 @@ def test_every_seed_is_a_tree_of_its_own_and_always_the_same() -> None:
 def test_a_column_without_weight_is_split_only_where_no_other_can_be() -> None:
     asked = table((ordered(range(4)), [0, 0, 1, 1, 2, 2, 3, 3]), (ordered([0, 1]), [0, 1] * 4))
     for seed in range(20):
-        purpose = Purpose(weights=(1.0, 0.0), rule=WeightRule.CHANCE, seed=seed)
+        purpose = SplitObjective(weights=(1.0, 0.0), rule=WeightRule.CHANCE, seed=seed)
         found = divisions(grow(asked, 1, purpose))
         assert [column for column, _ in found] == [0, 0, 0, 1, 1, 1, 1]

@@ -16,12 +16,12 @@ from guarded import MODELS, guarded_by, random_guarded, random_sensitive, reorde
 from purpose_kinds import KINDS, mass_of
 from purposes import random_class_target, random_number_target, random_share_target, reordered_purpose
 
-from anonfit.criteria.purpose import Purpose
+from anonfit.criteria.splitting import SplitObjective
 from anonfit.criteria.targets import SHARE_BITS, ClassTarget, ShareTarget, Target
-from anonfit.engines.memory.engine import Guarded
+from anonfit.engines.memory.grower import Guarded
 from anonfit.privacy.catalogue import make_model
 from anonfit.privacy.coding import sensitive_column
-from anonfit.tables.coded import CodedColumn, CodedTable, SplitMode
+from anonfit.tables.schema import CodedColumn, CodedTable, SplitMode
 from strategies import random_column, random_table, reordered, table_of, taxonomy_of
 
 Random = np.random.Generator
@@ -54,7 +54,7 @@ def test_trees_are_equal_with_more_codes_than_two_bytes_hold(mode: SplitMode, ki
         wide = wide_column(rng, mode, 65_530 + int(rng.integers(10, 3000)))
         found = table_of(rng, [wide, random_column(rng, "c")], 40)
         guarded = guarded_by(rng, found, "entropy-l") if seed else []
-        asked = Asked(found, 1 + seed, Purpose((a_target(rng, found, kind),)), guarded)
+        asked = Asked(found, 1 + seed, SplitObjective((a_target(rng, found, kind),)), guarded)
         check_same(asked, threads=1 + seed % 2, note=f"seed {seed}")
 
 
@@ -85,7 +85,7 @@ def test_trees_are_equal_whatever_the_number_of_classes(classes: int) -> None:
         columns = [random_column(rng, "x", size=30, mode=SplitMode(seed % 4)), random_column(rng, "y")]
         found = table_of(rng, columns, 120)
         guarded = random_guarded(rng, found) if seed % 3 == 2 else []
-        asked = Asked(found, 2 + seed % 3, Purpose((class_target(rng, found, classes),)), guarded)
+        asked = Asked(found, 2 + seed % 3, SplitObjective((class_target(rng, found, classes),)), guarded)
         check_same(asked, threads=1 + seed % 2, note=f"seed {seed}")
 
 
@@ -95,7 +95,7 @@ def test_one_class_is_no_target_at_all() -> None:
         rng = np.random.default_rng(seed)
         columns = [random_column(rng, f"c{index}", mode=SplitMode.ORDERED) for index in range(3)]
         found = table_of(rng, columns, 40)
-        alone = Purpose((ClassTarget("one", np.zeros(40, np.int64), 1),))
+        alone = SplitObjective((ClassTarget("one", np.zeros(40, np.int64), 1),))
         assert same(Asked(found, 3, alone).grown().tree, Asked(found, 3).grown().tree)
 
 
@@ -109,7 +109,7 @@ def test_trees_are_equal_with_many_targets_of_all_kinds() -> None:
         targets: list[Target] = [class_target(rng, found, 200), ShareTarget("shares", whole, 0.5)]
         targets += [a_target(rng, found, kind, f"t{kind}") for kind in ("number", "class", "number", "share", "class")]
         order = rng.permutation(len(targets))
-        purpose = Purpose(tuple(targets[index] for index in order))
+        purpose = SplitObjective(tuple(targets[index] for index in order))
         check_same(Asked(found, 3, purpose, random_guarded(rng, found)), threads=1 + seed % 2, note=f"seed {seed}")
 
 
@@ -160,7 +160,7 @@ def test_more_sensitive_values_than_two_bytes_hold_are_guarded() -> None:
         make_model(column, name, asked) for name, asked in (("distinct-l", {"l": 12}), ("alpha-k", {"alpha": 0.3}))
     )
     assert column.size == 70_000
-    asked = Asked(found, 5, Purpose((class_target(rng, found, 5),)), [Guarded(column, codes, models)])
+    asked = Asked(found, 5, SplitObjective((class_target(rng, found, 5),)), [Guarded(column, codes, models)])
     groups = rows_of_regions(asked.grown(threads=2, subtree=500).tree, found)
     assert len(groups) > 100
     assert all(is_allowed(asked, rows) for rows in groups.values())
@@ -200,7 +200,7 @@ def test_trees_are_equal_with_masses_of_thirty_two_bits() -> None:
         masses = rng.choice([1, 77, 2**31, 2**32 - 1], found.rows)
         target = a_target(rng, found, "class")
         number = random_number_target(rng, found, "n", 1.0, int(masses.sum()))
-        purpose = Purpose((target, number) if seed % 2 else (target,), masses=masses, unit=2.0**-20)
+        purpose = SplitObjective((target, number) if seed % 2 else (target,), masses=masses, unit=2.0**-20)
         check_same(Asked(found, 2, purpose), threads=1 + seed % 2, note=f"seed {seed}")
 
 

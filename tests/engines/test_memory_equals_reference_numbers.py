@@ -14,9 +14,9 @@ from hand_tables import numbers, ordered, table
 from purpose_kinds import mass_of
 from purposes import random_class_target, random_number_target
 
-from anonfit.counts.fixed_point import fixed_point
-from anonfit.criteria.purpose import Purpose
+from anonfit.criteria.splitting import SplitObjective
 from anonfit.criteria.targets import NumberTarget
+from anonfit.tables.measures import fixed_point
 from strategies import random_table
 
 
@@ -31,7 +31,7 @@ def test_trees_are_equal_for_numbers_of_mean_a_million_and_deviation_one(model: 
         rng = np.random.default_rng([seed, 9])
         found = random_table(rng)
         values = 1e6 + rng.normal(0, 0.2, found.rows) + found.codes[0] / found.columns[0].size
-        purpose = Purpose((number_target(values, mass_of(found)),), all_cuts=bool(seed % 2))
+        purpose = SplitObjective((number_target(values, mass_of(found)),), all_cuts=bool(seed % 2))
         guarded = guarded_by(rng, found, model) if model != "k" else []
         check_same(Asked(found, 1 + seed % 4, purpose, guarded), threads=1 + seed % 2, note=f"seed {seed}")
 
@@ -47,7 +47,7 @@ def test_the_cut_for_a_number_far_from_zero_is_the_best_in_exact_arithmetic() ->
         codes = np.sort(rng.integers(0, 12, 30))
         values = 1e6 + rng.normal(0, 1, 30)
         found = table((ordered(range(12)), codes.tolist()))
-        tree = Asked(found, 4, Purpose((numbers(values.tolist()),))).grown().tree
+        tree = Asked(found, 4, SplitObjective((numbers(values.tolist()),))).grown().tree
         exact = [Fraction(value) for value in values.tolist()]
         errors = {}
         for cut in set(codes.tolist()):
@@ -71,5 +71,5 @@ def test_a_number_may_be_moved_and_scaled_by_powers_of_two() -> None:
         trees = []
         for factor, shift in ((1.0, 0.0), (2.0**30, 0.0), (2.0**-40, 0.0), (1.0, 2.0**20), (0.5, -(2.0**20))):
             target = number_target(values * factor + shift, mass_of(found), scaled=scaled)
-            trees.append(Asked(found, 2, Purpose((target, *others)), ()).grown().tree)
+            trees.append(Asked(found, 2, SplitObjective((target, *others)), ()).grown().tree)
         assert all(same(trees[0], tree) for tree in trees[1:])

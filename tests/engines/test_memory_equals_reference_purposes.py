@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from purpose_kinds import KINDS
 from purposes import reordered_purpose
 
-from anonfit.tables.coded import CodedTable
+from anonfit.tables.schema import CodedTable
 from strategies import coded_tables, persons, random_table, reordered, tries
 
 TABLES = 24

@@ -13,11 +13,11 @@ import pytest
 from engine_pairs import Asked, check_same
 from hand_tables import classes, divisions, nominal, ordered, table
 
-from anonfit.criteria.purpose import BLIND, Purpose
-from anonfit.engines.memory.engine import Guarded
+from anonfit.criteria.splitting import MEDIAN, SplitObjective
+from anonfit.engines.memory.grower import Guarded
 from anonfit.privacy.catalogue import make_model
 from anonfit.privacy.coding import sensitive_column
-from anonfit.tables.coded import CodedTable, SplitMode
+from anonfit.tables.schema import CodedTable, SplitMode
 
 
 def guarded(found: CodedTable, values: Sequence[Any], *models: tuple[str, dict[str, Any]]) -> list[Guarded]:
@@ -28,7 +28,7 @@ def guarded(found: CodedTable, values: Sequence[Any], *models: tuple[str, dict[s
 
 
 def split(
-    found: CodedTable, values: Sequence[Any], model: str, k: int = 1, purpose: Purpose = BLIND, **asked: Any
+    found: CodedTable, values: Sequence[Any], model: str, k: int = 1, purpose: SplitObjective = MEDIAN, **asked: Any
 ) -> Any:
     """The splits under one model, by both engines."""
     return divisions(check_same(Asked(found, k, purpose, guarded(found, values, (model, asked)))))
@@ -98,7 +98,7 @@ def test_numbers_in_fixed_point_are_given_no_more_room_by_one_engine_than_by_the
 
 def test_a_forbidden_best_cut_gives_way_to_the_best_that_is_allowed() -> None:
     # Of the changes of class at 2, 5 and 6 the one at 6 is best, then 5; with 6 the right side has one value.
-    target = Purpose((classes("aabbbacc"),))
+    target = SplitObjective((classes("aabbbacc"),))
     free = divisions(check_same(Asked(LINE, 2, target)))
     assert free[0] == (0, [0, 6])
     assert split(LINE, list("xyxxyxyy"), "distinct-l", k=2, purpose=target, l=2)[0] == (0, [0, 5])
@@ -108,7 +108,7 @@ def test_the_column_of_a_forbidden_split_is_compared_anew() -> None:
     # x tells the classes exactly, but only by a split that leaves one value on a side; y nearly tells them.
     x = (ordered(range(2)), [0, 0, 0, 0, 1, 1, 1, 1])
     y = (ordered(range(2)), [0, 0, 0, 1, 0, 1, 1, 1])
-    purpose = Purpose((classes("aaaabbbb"),))
+    purpose = SplitObjective((classes("aaaabbbb"),))
     assert divisions(check_same(Asked(table(x, y), 2, purpose)))[0] == (0, [0, 1])
     assert split(table(x, y), list("rrrrsrrs"), "distinct-l", k=2, purpose=purpose, l=2)[0][0] == 1
 
@@ -119,7 +119,7 @@ def test_a_median_that_models_move_may_become_the_best_split() -> None:
     # can do: (b b)(a b b).
     x = (ordered(range(5)), [0, 1, 2, 3, 3])
     y = (ordered(range(3)), [1, 2, 0, 2, 0])
-    purpose = Purpose((classes("abbbb"),))
+    purpose = SplitObjective((classes("abbbb"),))
     assert split(table(x, y), list("srrss"), "distinct-l", k=2, purpose=purpose, l=2) == [(0, [0, 2])]
 
 
@@ -153,7 +153,7 @@ def test_a_row_counts_for_all_its_persons() -> None:
 def test_several_columns_and_models_must_all_allow_a_split() -> None:
     one = guarded(LINE, list("ababbaab"), ("distinct-l", {"l": 2}), ("alpha-k", {"alpha": 0.6}))
     other = guarded(LINE, list("xxxxyxyx"), ("distinct-l", {"l": 2}))
-    assert divisions(check_same(Asked(LINE, 2, BLIND, one)))[0] == (0, [0, 4])
+    assert divisions(check_same(Asked(LINE, 2, MEDIAN, one)))[0] == (0, [0, 4])
     # The other column needs the cut after 5 persons: a b a b b and a a b. One share is then 2/3.
-    assert divisions(check_same(Asked(LINE, 2, BLIND, other))) == [(0, [0, 5])]
-    assert divisions(check_same(Asked(LINE, 2, BLIND, [*one, *other]))) == [(0, [0, 6])]
+    assert divisions(check_same(Asked(LINE, 2, MEDIAN, other))) == [(0, [0, 5])]
+    assert divisions(check_same(Asked(LINE, 2, MEDIAN, [*one, *other]))) == [(0, [0, 6])]

@@ -10,9 +10,9 @@ import pytest
 from hand_tables import divisions, nominal, ordered, table
 from purposes import DistinctValues, LargestShare, ValueEntropy
 
-from anonfit.criteria.purpose import Purpose
+from anonfit.criteria.splitting import SplitObjective
 from anonfit.criteria.targets import ClassTarget
-from anonfit.tables.coded import CodedTable, SplitMode
+from anonfit.tables.schema import CodedTable, SplitMode
 from anonfit.testing.reference import Diverse, grow
 from anonfit.testing.reference.records import Records
 
@@ -25,7 +25,7 @@ def diverse(codes: Sequence[int], allows: Demand) -> tuple[Diverse, ...]:
 
 def counts(found: CodedTable, codes: Sequence[int], rows: Sequence[int]) -> list[int]:
     one = Diverse(np.array(codes), max(codes) + 1, DistinctValues(1))
-    return Records(found, 1, Purpose(), ()).counts(one, rows).tolist()
+    return Records(found, 1, SplitObjective(), ()).counts(one, rows).tolist()
 
 
 def test_persons_of_each_value_are_counted() -> None:
@@ -50,15 +50,15 @@ def test_the_best_cut_for_a_target_may_be_forbidden() -> None:
     found = table((ordered(range(6)), range(6)))
     target = ClassTarget("class", np.array([0, 0, 0, 0, 1, 1]), 2)
     demand = diverse([0, 1, 0, 1, 0, 0], DistinctValues(2))
-    assert divisions(grow(found, 2, Purpose((target,))))[0] == (0, [0, 4])
+    assert divisions(grow(found, 2, SplitObjective((target,))))[0] == (0, [0, 4])
     # It is the only candidate: the median takes its place, though the cut below it is allowed too.
-    assert divisions(grow(found, 2, Purpose((target,)), diversity=demand)) == [(0, [0, 3])]
+    assert divisions(grow(found, 2, SplitObjective((target,)), diversity=demand)) == [(0, [0, 3])]
 
 
 def test_the_best_allowed_candidate_is_taken_before_the_median() -> None:
     # Classes abaaaabb: the class changes at 1 (one row below it), 2 and 6. The best is 6, and the median 4.
     found = table((ordered(range(8)), range(8)))
-    purpose = Purpose((ClassTarget("class", np.array([0, 1, 0, 0, 0, 0, 1, 1]), 2),))
+    purpose = SplitObjective((ClassTarget("class", np.array([0, 1, 0, 0, 0, 0, 1, 1]), 2),))
     assert divisions(grow(found, 2, purpose))[0] == (0, [0, 6])
     demand = diverse([0, 1, 0, 1, 0, 1, 0, 0], DistinctValues(2))
     assert divisions(grow(found, 2, purpose, diversity=demand))[0] == (0, [0, 2])

@@ -13,16 +13,15 @@ import numpy as np
 import pytest
 from purposes import random_diversity, random_purpose, random_selections, reordered_diversity, reordered_purpose
 
-from anonfit.criteria.purpose import Purpose, WeightRule
-from anonfit.criteria.selections import CodedSelections
-from anonfit.criteria.targets import ClassTarget
+from anonfit.criteria.splitting import SplitObjective, WeightRule
+from anonfit.criteria.targets import ClassTarget, CodedSelections
 from anonfit.engines.tree import LEAF, Tree
-from anonfit.tables.coded import CodedTable, SplitMode
+from anonfit.tables.schema import CodedTable, SplitMode
 from anonfit.testing.reference import Diverse, grow
 from strategies import persons, random_column, random_table, reordered, rows_by_region, table_of
 
 FIELDS = ("column", "children", "start", "before", "set_of")
-Case = tuple[CodedTable, int, Purpose, tuple[Diverse, ...]]
+Case = tuple[CodedTable, int, SplitObjective, tuple[Diverse, ...]]
 
 
 def random_case(seed: int) -> Case:
@@ -159,7 +158,7 @@ def test_the_first_split_is_the_purest_there_is(all_cuts: bool) -> None:
         table = replace(table_of(rng, columns, int(rng.integers(5, 40))), counts=None)
         labels = (table.codes[0] + table.codes[1] * 2 + rng.integers(0, 2, table.rows)).astype(np.int64) % 3
         k = int(rng.integers(1, 6))
-        tree = grow(table, k, Purpose((ClassTarget("class", labels, 3),), all_cuts=all_cuts))
+        tree = grow(table, k, SplitObjective((ClassTarget("class", labels, 3),), all_cuts=all_cuts))
         cuts = list(every_cut(table, k, labels.tolist()))
         if not cuts:
             assert tree.column[0] == LEAF
@@ -211,7 +210,7 @@ def test_selections_retrieve_fewer_persons_than_before_and_never_too_few() -> No
         rng = np.random.default_rng(seed)
         table = random_table(rng)
         selections = random_selections(rng, table)
-        tree = grow(table, int(rng.integers(1, 7)), Purpose(selections=selections))
+        tree = grow(table, int(rng.integers(1, 7)), SplitObjective(selections=selections))
         held = tiles(tree, table)
         region = {row: node for node, rows in rows_by_region(table, tree).items() for row in rows}
         whole = mass_within(table, selections, lambda row, held=held: held[0])
@@ -228,5 +227,5 @@ def test_alone_every_weight_rule_prefers_the_heavier_of_two_equal_columns() -> N
         column = random_column(rng, "c", size=20, mode=SplitMode.ORDERED)
         table = table_of(rng, [column], 40)
         twice = replace(table, columns=(column, replace(column, name="d")), codes=table.codes * 2)
-        assert grow(twice, 2, Purpose(rule=rule, weights=(1.0, 2.0))).column[0] == 1
-        assert grow(twice, 2, Purpose(rule=rule, weights=(2.0, 1.0))).column[0] == 0
+        assert grow(twice, 2, SplitObjective(rule=rule, weights=(1.0, 2.0))).column[0] == 1
+        assert grow(twice, 2, SplitObjective(rule=rule, weights=(2.0, 1.0))).column[0] == 0

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from hand_tables import classes, divisions, guided, nominal, numbers, ordered, table
 
-from anonfit.criteria.purpose import BLIND, Purpose, WeightRule
-from anonfit.criteria.targets import NameTarget
-from anonfit.tables.coded import CodedTable, SplitMode
+from anonfit.criteria.splitting import MEDIAN, SplitObjective, WeightRule
+from anonfit.criteria.targets import ClassTarget, Impurity
+from anonfit.tables.schema import CodedTable, SplitMode
 from anonfit.testing.reference import grow
 from anonfit.testing.reference.choosing import Blind
 from anonfit.testing.reference.records import Records
@@ -23,26 +23,26 @@ from anonfit.testing.reference.records import Records
 def test_a_column_is_not_split_to_predict_itself() -> None:
     itself, other = (ordered([0, 1]), [0, 0, 1, 1]), (ordered([0, 1]), [0, 0, 1, 1])
     target = classes([0, 0, 1, 1], column=0)
-    criterion, root = guided(table(itself, other), Purpose((target,)))
+    criterion, root = guided(table(itself, other), SplitObjective((target,)))
     assert criterion.split_cost(root, 0, [[0], [1]]) == criterion.node_cost(root) == pytest.approx(math.log(2))
     assert criterion.split_cost(root, 1, [[0], [1]]) == 0.0
-    assert divisions(grow(table(itself, other), 2, Purpose((target,)))) == [(1, [0, 1])]
+    assert divisions(grow(table(itself, other), 2, SplitObjective((target,)))) == [(1, [0, 1])]
 
 
 @pytest.mark.parametrize("all_cuts", [False, True])
 def test_a_column_that_is_the_only_target_is_cut_at_its_median(all_cuts: bool) -> None:
     found = table((ordered(range(5)), [0, 0, 1, 2, 3, 4, 4, 4]))
     target = numbers([0, 0, 1, 2, 3, 4, 4, 4], column=0)
-    assert divisions(grow(found, 2, Purpose((target,), all_cuts=all_cuts)))[0] == (0, [0, 3])
+    assert divisions(grow(found, 2, SplitObjective((target,), all_cuts=all_cuts)))[0] == (0, [0, 3])
     subset = table((nominal(SplitMode.SUBSET, [None] * 4), [3, 3, 1, 1, 0, 0, 2, 2]))
     itself = classes([3, 3, 1, 1, 0, 0, 2, 2], column=0)
-    assert divisions(grow(subset, 2, Purpose((itself,), all_cuts=all_cuts))) == [(0, {0, 1}), (0, {0}), (0, {2})]
+    assert divisions(grow(subset, 2, SplitObjective((itself,), all_cuts=all_cuts))) == [(0, {0, 1}), (0, {0}), (0, {2})]
 
 
 def test_a_column_that_is_a_target_is_cut_for_the_other_targets() -> None:
     found = table((ordered(range(4)), [0, 0, 1, 1, 2, 2, 3, 3]))
     itself, other = classes([0, 0, 1, 1, 2, 2, 3, 3], column=0), classes("aabbbbbb")
-    purpose = Purpose((itself, other))
+    purpose = SplitObjective((itself, other))
     criterion, root = guided(found, purpose)
     assert criterion.split_cost(root, 0, [[0], [1, 2, 3]]) == pytest.approx(math.log(4), abs=1e-12)
     assert divisions(grow(found, 2, purpose))[0] == (0, [0, 1])
@@ -58,7 +58,7 @@ GAINS = table((ordered([0, 1]), [0, 0, 0, 0, 1, 1, 1, 1]), (ordered([0, 1]), [0,
 
 
 def first_column(found: CodedTable, k: int, **settings: Any) -> int:
-    return divisions(grow(found, k, Purpose(**settings)))[0][0]
+    return divisions(grow(found, k, SplitObjective(**settings)))[0][0]
 
 
 @pytest.mark.parametrize(
@@ -139,10 +139,10 @@ def test_naive_is_by_the_range_where_gains_would_choose_otherwise() -> None:
 def test_a_feature_counts_for_the_splits_of_its_own_column() -> None:
     codes = [0, 0, 0, 9, 9, 9]
     found = table((ordered(range(10)), codes), (ordered([0, 1]), [0, 1, 0, 1, 0, 1]))
-    assert divisions(grow(found, 3, Purpose((numbers(codes),))))[0] == (0, [0, 9])
-    names = NameTarget("names", np.array([0, 0, 1, 1, 2, 2]), 3)
+    assert divisions(grow(found, 3, SplitObjective((numbers(codes),))))[0] == (0, [0, 9])
+    names = ClassTarget("names", np.array([0, 0, 1, 1, 2, 2]), 3, measured_by=Impurity.GINI)
     subset = table((nominal(SplitMode.SUBSET, [None] * 3), [0, 0, 1, 1, 2, 2]), (ordered([0, 1]), [0, 1] * 3))
-    criterion, root = guided(subset, Purpose((names,)))
+    criterion, root = guided(subset, SplitObjective((names,)))
     # Shares of 2/3, and of 1/2 in four of six rows.
     assert criterion.node_cost(root) == pytest.approx(1.0)
     assert criterion.split_cost(root, 0, [[0], [1, 2]]) == pytest.approx((4 * 1 / 2) / (6 * 2 / 3))
@@ -170,18 +170,18 @@ def test_a_node_that_gains_too_little_is_a_region(unit: float) -> None:
     # The first split gains 8 ln 2 = 5.545 in all, those of its pure halves nothing.
     found = table((ordered(range(4)), [0, 0, 1, 1, 2, 2, 3, 3]))
     settings: dict[str, Any] = {"targets": (classes("aaaabbbb"),), "masses": np.full(8, round(1 / unit)), "unit": unit}
-    assert len(divisions(grow(found, 2, Purpose(**settings)))) == 3
-    assert divisions(grow(found, 2, Purpose(**settings, min_gain=5.54))) == [(0, [0, 2])]
-    assert divisions(grow(found, 2, Purpose(**settings, min_gain=5.55))) == []
+    assert len(divisions(grow(found, 2, SplitObjective(**settings)))) == 3
+    assert divisions(grow(found, 2, SplitObjective(**settings, min_gain=5.54))) == [(0, [0, 2])]
+    assert divisions(grow(found, 2, SplitObjective(**settings, min_gain=5.55))) == []
 
 
 def test_without_targets_there_is_no_least_gain() -> None:
-    assert divisions(grow(RANGES, 2, Purpose(min_gain=9.0))) == [(1, [0, 5])]
+    assert divisions(grow(RANGES, 2, SplitObjective(min_gain=9.0))) == [(1, [0, 5])]
 
 
 def test_the_widest_column_is_preferred_and_of_equal_ones_the_first() -> None:
     """Ranges that differ by less than a billionth are equal."""
-    chooser = Blind(Records(table((ordered(range(2)), [0, 1])), 1, BLIND, ()), BLIND)
+    chooser = Blind(Records(table((ordered(range(2)), [0, 1])), 1, MEDIAN, ()), MEDIAN)
     assert chooser.prefer({0: 0.2, 1: 0.5, 2: 0.5 + 1e-10}) == 1
     assert chooser.prefer({0: 0.5, 1: 0.5 + 1e-8}) == 1
     assert chooser.prefer({0: 0.0}) == 0

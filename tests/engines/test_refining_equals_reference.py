@@ -13,8 +13,8 @@ from guarded import random_guarded, reordered_guarded
 from anonfit.algorithms.refinements import Part, Refined, Requirement
 from anonfit.engines.memory import grouping
 from anonfit.engines.memory import refining as engine
-from anonfit.engines.memory.engine import Guarded
-from anonfit.tables.coded import CodedTable, SplitMode
+from anonfit.engines.memory.grower import Guarded
+from anonfit.tables.schema import CodedTable, SplitMode
 from anonfit.testing.reference import refining as plain
 from refined_tables import refine
 from strategies import random_column, random_table, reordered, table_of

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from anonfit.criteria.selections import Signatures, signatures_of
+from anonfit.criteria.targets import Signatures, signatures_of
 from anonfit.engines.memory.guard import Guarded
 from anonfit.engines.memory.tallies import Placed, SensitiveTally, Tally, cuts_legal, parts_legal
-from anonfit.privacy.l_diversity import DistinctL, EntropyL
-from anonfit.privacy.sensitive import SensitiveColumn
+from anonfit.privacy.diversity import DistinctL, EntropyL
+from anonfit.privacy.models import SensitiveColumn
 
 CODES = 6
 

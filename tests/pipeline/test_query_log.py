@@ -18,7 +18,7 @@ from anonfit.spec.learning import learn_from_log, learned_text, with_learned
 from anonfit.spec.model import QueryLogSpec, Spec
 from anonfit.spec.parse import parse_spec, read_spec
 from anonfit.spec.write import public_tables, to_toml
-from anonfit.workload.logs.raw_rows import rows_of_frame
+from anonfit.workload.logs.merging import rows_of_frame
 
 TOML = """\
 # Mine.

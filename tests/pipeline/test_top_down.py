@@ -20,7 +20,7 @@ from label_reader import LabelReader
 
 import anonfit as af
 from anonfit.algorithms import top_down
-from anonfit.auditing import audit_release
+from anonfit.auditing.release_folder import audit_release
 from anonfit.errors import AnonfitError, AuditFailed, DataError, Infeasible, RequestError, SpecError
 from anonfit.recoding.recoding import Recoding
 from anonfit.release.evidence import audit_made, require_passed

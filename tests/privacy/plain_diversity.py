@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.counts.fixed_point import fixed_point
-from anonfit.privacy.sensitive import SensitiveColumn
+from anonfit.privacy.models import SensitiveColumn
+from anonfit.tables.measures import fixed_point
 from anonfit.tables.taxonomy import Taxonomy
 from strategies import random_shape, taxonomy_of
 

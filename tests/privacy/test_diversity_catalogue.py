@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 from anonfit.auditing.models import MODELS as AUDITED
-from anonfit.counts.fixed_point import FixedPoint
 from anonfit.errors import SpecError
-from anonfit.privacy.catalogue import MODELS, make_model, model_table, parameter_faults
-from anonfit.privacy.parameters import Kind
-from anonfit.privacy.sensitive import SensitiveColumn
+from anonfit.privacy.catalogue import MODELS, Kind, make_model, model_table, parameter_faults
+from anonfit.privacy.models import SensitiveColumn
+from anonfit.tables.measures import FixedPoint
 from anonfit.tables.taxonomy import Taxonomy
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "privacy-models.md"

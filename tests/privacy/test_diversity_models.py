@@ -22,12 +22,12 @@ from plain_diversity import (
     random_sensitive,
 )
 
-from anonfit.counts.fixed_point import FixedPoint, fixed_point
 from anonfit.errors import SpecError
 from anonfit.privacy.catalogue import MODELS, make_model
-from anonfit.privacy.confidence import confidence_limit
-from anonfit.privacy.numeric_diversity import squared_deviations
-from anonfit.privacy.sensitive import SensitiveColumn
+from anonfit.privacy.diversity import squared_deviations
+from anonfit.privacy.likeness import confidence_limit
+from anonfit.privacy.models import SensitiveColumn
+from anonfit.tables.measures import FixedPoint, fixed_point
 from anonfit.tables.taxonomy import Taxonomy
 from strategies import tries
 

@@ -10,13 +10,11 @@ import numpy as np
 import pytest
 from plain_diversity import DEMANDS
 
-from anonfit.counts.fixed_point import fixed_point
-from anonfit.privacy import groups as module
+from anonfit.privacy import coding as module
 from anonfit.privacy.catalogue import MODELS, make_model
-from anonfit.privacy.coding import persons_by_code
-from anonfit.privacy.groups import groups_allowed
-from anonfit.privacy.models import DiversityModel
-from anonfit.privacy.sensitive import SensitiveColumn
+from anonfit.privacy.coding import groups_allowed, persons_by_code
+from anonfit.privacy.models import DiversityModel, SensitiveColumn
+from anonfit.tables.measures import fixed_point
 from anonfit.tables.taxonomy import Taxonomy
 
 

@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 from plain_diversity import DEMANDS, random_sensitive
 
-from anonfit.counts.fixed_point import FixedPoint
-from anonfit.privacy.bounds import at_least, at_most, more_than
 from anonfit.privacy.catalogue import MODELS, make_model, parameter_faults
-from anonfit.privacy.confidence import confidence_limit
-from anonfit.privacy.sensitive import SensitiveColumn
+from anonfit.privacy.likeness import confidence_limit
+from anonfit.privacy.models import SensitiveColumn, at_least, at_most, more_than
+from anonfit.tables.measures import FixedPoint
 
 TABLE = SensitiveColumn("diagnosis", 4, True, np.array([10, 60, 20, 10]), np.array([0, 0, 1, 4]), FixedPoint(7.0, 1.0))
 

@@ -14,7 +14,7 @@ import pytest
 from anonfit.errors import DataError, TaxonomyError
 from anonfit.privacy.catalogue import make_model
 from anonfit.privacy.coding import sensitive_column
-from anonfit.privacy.sensitive import SensitiveColumn
+from anonfit.privacy.models import SensitiveColumn
 from anonfit.tables.schema import ColumnType
 from anonfit.tables.taxonomy import Taxonomy
 

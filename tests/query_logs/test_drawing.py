@@ -11,9 +11,8 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from anonfit.workload.logs import drawing
-from anonfit.workload.logs.drawing import drawn_rows
-from anonfit.workload.logs.raw_rows import Batch, RawRows
+from anonfit.workload.logs import merging as drawing
+from anonfit.workload.logs.merging import Batch, RawRows, drawn_rows
 
 NAMES = ["day", "hours", "pay", "sure", "town"]
 

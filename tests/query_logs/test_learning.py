@@ -12,14 +12,11 @@ import pytest
 
 from anonfit.tables.schema import Column, Role
 from anonfit.workload.logs import merging
-from anonfit.workload.logs.learning import Learned, LogRequest, learn
-from anonfit.workload.logs.merging import merge, rectangles
-from anonfit.workload.logs.minterms import minterms
-from anonfit.workload.logs.raw_rows import Batch, RawRows, rows_of_frame
-from anonfit.workload.parsing import parse_predicate
+from anonfit.workload.logs.learning import Learned, LogRequest, learn, minterms
+from anonfit.workload.logs.merging import Batch, RawRows, merge, rectangles, rows_of_frame
+from anonfit.workload.parsing import parse_predicate, predicate_text
 from anonfit.workload.predicates import Predicate, kinds_of
 from anonfit.workload.truth import holds
-from anonfit.workload.wording import predicate_text
 
 COLUMNS = [Column(name, Role.QUASI_IDENTIFIER) for name in ("age", "town", "sex")] + [Column("ill", Role.SENSITIVE)]
 AGES = np.repeat(np.arange(20, 80), 5)

@@ -10,8 +10,7 @@ import pytest
 
 from anonfit.errors import RequestError
 from anonfit.workload.logs import reading
-from anonfit.workload.logs.parsing import dialect_quoting
-from anonfit.workload.logs.reading import LONGEST, read_statements
+from anonfit.workload.logs.reading import LONGEST, dialect_quoting, read_statements
 
 
 def statements(folder: Path, text: str, dialect: str | None = None) -> list[tuple[str | None, int]]:

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from anonfit.workload.logs.parsing import dialect_quoting, parse_statements
+from anonfit.workload.logs.reading import dialect_quoting, parse_statements
 from anonfit.workload.logs.shapes import DEEPEST, Shape, TooLarge, shaper, slot_of
 
 

@@ -13,13 +13,14 @@ from random_predicates import columns, random_frame, random_tree, truth, written
 
 from anonfit.errors import RequestError
 from anonfit.tables.schema import Column, Role
-from anonfit.workload.logs import parsing, tallies
-from anonfit.workload.logs.filling import Columns
+from anonfit.workload.logs import reading as parsing
+from anonfit.workload.logs import tallies
 from anonfit.workload.logs.learning import columns_of
+from anonfit.workload.logs.shapes import Columns
 from anonfit.workload.logs.tallies import Tally, read_log
+from anonfit.workload.parsing import predicate_text
 from anonfit.workload.predicates import kinds_of
 from anonfit.workload.truth import holds
-from anonfit.workload.wording import predicate_text
 
 ROLES = {
     "age": Role.QUASI_IDENTIFIER,

@@ -16,10 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonfit.algorithms.demands import Demands
-from anonfit.algorithms.mondrian import Anonymized, Persons, anonymize
+from anonfit.algorithms.mondrian import anonymize
+from anonfit.algorithms.result import Anonymized
+from anonfit.engines.memory.engine import MemoryEngine
 from anonfit.errors import DataError, RecodingError, RequestError
 from anonfit.recoding.recoding import Recoding
-from anonfit.tables.cuts import CutPoints
+from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import Column, ColumnType, Role, Schema, Split
 from anonfit.tables.taxonomy import Taxonomy
 from strategies import tries
@@ -35,9 +37,7 @@ def column(name: str, **declared: Any) -> Column:
 
 
 def made(frame: pl.DataFrame, *columns: Column, k: int = 2, points: CutPoints = CutPoints.SIMPLEST) -> Anonymized:
-    return anonymize(
-        Schema(columns), frame, persons=Persons(len(frame)), demands=Demands(k), cut_points=points, threads=1
-    )
+    return anonymize(MemoryEngine(frame), Schema(columns), demands=Demands(k), cut_points=points, threads=1)
 
 
 def applied(recoding: Recoding, table: dict[str, Any], **words: Any) -> dict[str, list[Any]]:

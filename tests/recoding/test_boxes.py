@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from anonfit.engines.memory.routing import route_table
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.recoding.boxes import boxes_of
-from anonfit.tables.coded import CodedColumn, CodedTable, SplitMode, code_dtype
+from anonfit.tables.schema import CodedColumn, CodedTable, SplitMode, code_dtype
 from strategies import route, tries
 
 

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from anonfit.errors import RecodingError
 from anonfit.metrics.locating import released_nodes
+from anonfit.recoding.boxes import Grid, GridColumn, grid_column
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
-from anonfit.recoding.grid import Grid, GridColumn, grid_column
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Values
 from anonfit.tables.scales import Scale

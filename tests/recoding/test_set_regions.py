@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 from cell_trees import cells_held, random_cell_tree
 
-from anonfit.algorithms.mondrian import Anonymized
-from anonfit.auditing import audit
+from anonfit.algorithms.result import Anonymized
+from anonfit.auditing.api import audit
 from anonfit.engines import bits as bits_module
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.recoding.boxes import boxes_of

@@ -17,8 +17,8 @@ import pytest
 from reported import KINDS, WORDS, K, people, released
 
 import anonfit as af
+from anonfit.privacy.disclosure import EVERYTHING, Disclosure
 from anonfit.release.measure import appraise_thoroughly
-from anonfit.report.disclosure import EVERYTHING, Disclosure
 
 # --- the rule ----------------------------------------------------------------------------------------------------
 

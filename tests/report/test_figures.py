@@ -14,10 +14,10 @@ from reported import K, people, released
 
 import anonfit as af
 from anonfit.errors import RequestError
+from anonfit.privacy.disclosure import EVERYTHING, Disclosure
 from anonfit.release.measure import appraise_thoroughly, risk_utility_curve
 from anonfit.report.comparison import comparison_content
 from anonfit.report.curve import curve_content, read_ks
-from anonfit.report.disclosure import EVERYTHING, Disclosure
 from anonfit.report.group_bins import group_bins
 from anonfit.report.initial import InitialRisk, initial_content, initial_risk
 

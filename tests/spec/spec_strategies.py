@@ -22,7 +22,7 @@ from anonfit.spec.model import (
     TargetSpec,
     WorkloadSpec,
 )
-from anonfit.tables.cuts import CutPoints
+from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import ColumnType, Role, Split
 
 WORDS = st.text(max_size=6)

@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import pytest
 
 import anonfit as af
+from anonfit.criteria.objectives import ALGORITHMS
 from anonfit.spec import model
 from anonfit.spec.columns import COLUMN
 from anonfit.spec.keywords import COLUMNS, IN_COLUMNS, ROLES, keyword_defaults
@@ -43,7 +44,7 @@ def test_every_setting_says_what_it_means_on_one_line(section: Section, setting:
     assert setting.doc
     assert "\n" not in setting.doc
     assert "|" not in setting.doc
-    assert set(setting.algorithms) <= set(model.ALGORITHMS)
+    assert set(setting.algorithms) <= set(ALGORITHMS)
 
 
 def test_types_of_keywords_are_those_of_the_table() -> None:
@@ -89,7 +90,7 @@ def spec_with(**method: Any) -> model.Spec:
     return spec_of({"version": 1, "columns": columns, "privacy": {"k": 2}, "method": method})
 
 
-@pytest.mark.parametrize("algorithm", model.ALGORITHMS)
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_the_manifest_tells_no_setting_that_is_not_public(algorithm: str) -> None:
     told = public_tables(spec_with(algorithm=algorithm), Schema())
     for name, section in SECTIONS.items():
@@ -102,7 +103,7 @@ def test_the_manifest_tells_no_setting_that_is_not_public(algorithm: str) -> Non
 
 def test_a_setting_of_another_algorithm_is_refused() -> None:
     for setting in METHOD.settings:
-        others = [name for name in model.ALGORITHMS if name not in setting.algorithms]
+        others = [name for name in ALGORITHMS if name not in setting.algorithms]
         value = {"split_on": ["a"], "start": "x.json", "weight_rule": "product", "zero_gain": True}.get(setting.name)
         changed = value or next((word for word in setting.kind.choices[1:]), 0.125)
         changed = 7 if setting.name == "max_spans" else changed

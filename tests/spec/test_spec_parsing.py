@@ -25,7 +25,7 @@ from anonfit.spec.model import (
 )
 from anonfit.spec.parse import parse_spec, spec_of
 from anonfit.spec.write import spec_tables
-from anonfit.tables.cuts import CutPoints
+from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import ColumnType, Role, Split
 
 # --- the contract -----------------------------------------------------------------------------------------------

@@ -9,8 +9,7 @@ import numpy as np
 import polars as pl
 
 from anonfit.tables.codebook import CodedValues, code_column
-from anonfit.tables.domains import OrderedDomain, OrdinalDomain
-from anonfit.tables.schema import Column, Role
+from anonfit.tables.schema import Column, OrderedDomain, OrdinalDomain, Role
 
 SECRET = "SECRET-4711"
 

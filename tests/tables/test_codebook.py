@@ -15,11 +15,9 @@ from coding import coded, decoded
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonfit.tables.coded import SplitMode, code_dtype
-from anonfit.tables.domains import NominalDomain, OrderedDomain
 from anonfit.tables.frames import from_frame
 from anonfit.tables.scales import on_axis
-from anonfit.tables.schema import ColumnType
+from anonfit.tables.schema import ColumnType, NominalDomain, OrderedDomain, SplitMode, code_dtype
 from anonfit.tables.taxonomy import Taxonomy
 
 # --- codes invert to values -------------------------------------------------------------------------------------

@@ -8,8 +8,7 @@ import polars as pl
 import pytest
 
 from anonfit.tables.codebook import code_column
-from anonfit.tables.domains import NominalDomain
-from anonfit.tables.schema import Column, ColumnType, Role
+from anonfit.tables.schema import Column, ColumnType, NominalDomain, Role
 
 TEXTS = pl.Series("x", ["b", "a", None, "c", "b", "a", "rare", "c"] * 3 + ["odd"])
 FORMS = {

@@ -14,8 +14,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from anonfit.tables.cuts import CutPoints, cuts_between, simplest_dates, simplest_numbers, simplest_times
-from anonfit.tables.scales import on_axis, thresholds
+from anonfit.tables.scales import (
+    CutPoints,
+    cuts_between,
+    on_axis,
+    simplest_dates,
+    simplest_numbers,
+    simplest_times,
+    thresholds,
+)
 from strategies import tries
 
 EPOCH = date(1970, 1, 1)

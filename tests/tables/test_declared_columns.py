@@ -13,9 +13,7 @@ from coding import SECRET, coded, column, decoded
 
 from anonfit.errors import DataError, TaxonomyError
 from anonfit.tables.codebook import column_type, typed
-from anonfit.tables.coded import SplitMode
-from anonfit.tables.domains import texts_of
-from anonfit.tables.schema import ColumnType, Split
+from anonfit.tables.schema import ColumnType, Split, SplitMode, texts_of
 from anonfit.tables.taxonomy import Taxonomy
 
 # --- declared types ---------------------------------------------------------------------------------------------

@@ -17,8 +17,8 @@ import pytest
 import anonfit as af
 from anonfit.metrics.attack import Attack, Sample, attack, draw_persons, link
 from anonfit.metrics.guessing import Guesses, Records, Secret
+from anonfit.privacy.disclosure import Disclosure
 from anonfit.report.attack import attack_content
-from anonfit.report.disclosure import Disclosure
 from anonfit.tables.schema import Role
 from waivers import waived
 

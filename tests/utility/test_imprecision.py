@@ -10,13 +10,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from anonfit.criteria.selections import CodedSelections
-from anonfit.metrics.imprecision import Answers, answer
+from anonfit.criteria.targets import CodedSelections
 from anonfit.recoding.boxes import Boxes, ColumnSets
+from anonfit.recoding.imprecision import Answers, answer
 from anonfit.spec.model import SelectionSpec
 from anonfit.tables.codebook import code_column
-from anonfit.tables.domains import OrderedDomain
-from anonfit.tables.schema import Column, Role
+from anonfit.tables.schema import Column, OrderedDomain, Role
 from anonfit.workload.selections import code_selections
 from anonfit.workload.truth import Rows
 
@@ -143,7 +142,7 @@ def random_selections(rng: np.random.Generator, rows: int, codes: list[int]) -> 
         weights=rng.random(4),
         signatures=rng.integers(0, signatures, rows),
         applies=rng.integers(0, 2, (signatures, rectangles)).astype(np.uint8),
-        faces=np.zeros(sum(codes), np.uint8),
+        boundaries=np.zeros(sum(codes), np.uint8),
         names=tuple("abcd"),
     )
 
@@ -175,8 +174,8 @@ def plainly_answered(
 def test_answers_are_those_of_plain_counting(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(seed)
     if seed % 2:  # blocks of few rectangles and groups
-        monkeypatch.setattr("anonfit.metrics.imprecision.TOGETHER", 2)
-        monkeypatch.setattr("anonfit.metrics.imprecision.BLOCK", 7)
+        monkeypatch.setattr("anonfit.recoding.imprecision.TOGETHER", 2)
+        monkeypatch.setattr("anonfit.recoding.imprecision.BLOCK", 7)
     sizes = rng.integers(1, 12, int(rng.integers(1, 4))).tolist()
     codes = [int(size + rng.integers(0, 6)) for size in sizes]
     cells = [np.sort(rng.integers(0, size, count)) for size, count in zip(sizes, codes, strict=True)]
@@ -210,7 +209,7 @@ def test_fifteen_thousand_regions_and_two_hundred_selections_in_a_second() -> No
         weights=np.ones(rectangles),
         signatures=rng.integers(0, 3, 100_000),
         applies=np.ones((3, rectangles), np.uint8),
-        faces=np.zeros(sum(sizes), np.uint8),
+        boundaries=np.zeros(sum(sizes), np.uint8),
     )
     nodes = rng.integers(0, regions, 100_000)
     start = time.process_time()

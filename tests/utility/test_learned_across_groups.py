@@ -17,9 +17,9 @@ from anonfit.errors import Infeasible, SpecError
 from anonfit.metrics.attack import Attack
 from anonfit.metrics.guessing import Guesses, Records, Secret
 from anonfit.metrics.learning import Learned, learn
+from anonfit.privacy.disclosure import Disclosure
 from anonfit.release.evidence import attack_made
 from anonfit.report.attack import attack_content
-from anonfit.report.disclosure import Disclosure
 from anonfit_papers.datasets_adult import ADULT_COLUMNS
 from waivers import waived
 

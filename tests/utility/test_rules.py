@@ -12,8 +12,8 @@ import pytest
 
 from anonfit.metrics.rule_items import Item, items_of
 from anonfit.metrics.rules import CONFIDENCE, LIFT, SUPPORT, Rule, find_rules
+from anonfit.privacy.disclosure import Disclosure
 from anonfit.release.run import make
-from anonfit.report.disclosure import Disclosure
 from anonfit.report.rules import rules_content
 from anonfit.spec.parse import parse_spec
 

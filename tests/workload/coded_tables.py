@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from anonfit.spec.model import SelectionSpec
 from anonfit.tables.codebook import code_column
-from anonfit.tables.domains import Domain, OrderedDomain
-from anonfit.tables.schema import Column, Role
-from anonfit.workload.coding import faces, size_of, with_faces
+from anonfit.tables.schema import Column, Domain, OrderedDomain, Role
+from anonfit.workload.coding import selection_boundaries, size_of, with_boundaries
 from anonfit.workload.selections import Selections, code_selections, predicates_of
 
 
@@ -61,7 +60,7 @@ def coded(frame: pl.DataFrame, columns: Sequence[Column], requests: Sequence[Sel
         )
         domain = found.domain
         if isinstance(domain, OrderedDomain):
-            domain, new = with_faces(domain, faces(predicates, domain))
+            domain, new = with_boundaries(domain, selection_boundaries(predicates, domain))
             codes.append(new[found.codes])
         else:
             codes.append(found.codes)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.tables.coded import CodedColumn, SplitMode
+from anonfit.tables.schema import CodedColumn, SplitMode
 
 Table = tuple[list[CodedColumn], list[NDArray[Any]]]
 

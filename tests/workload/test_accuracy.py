@@ -12,8 +12,8 @@ import pytest
 
 import anonfit as af
 from anonfit.errors import SpecError
-from anonfit.tables.coded import CodedColumn, SplitMode
-from anonfit.workload.accuracy import RANGES, guessed, in_ranges
+from anonfit.tables.schema import CodedColumn, SplitMode
+from anonfit.workload.objectives import RANGES, guessed, in_ranges
 
 Array = np.ndarray[Any, np.dtype[np.int64]]
 

@@ -11,10 +11,9 @@ import polars as pl
 import pytest
 
 from anonfit.tables.codebook import code_column
-from anonfit.tables.domains import Domain, NominalDomain, OrderedDomain
-from anonfit.tables.schema import Column, ColumnType, Role
+from anonfit.tables.schema import Column, ColumnType, Domain, NominalDomain, OrderedDomain, Role
 from anonfit.tables.taxonomy import Taxonomy
-from anonfit.workload.coding import codes_of, faces, with_faces
+from anonfit.workload.coding import codes_of, selection_boundaries, with_boundaries
 from anonfit.workload.parsing import parse_predicate
 from anonfit.workload.predicates import Predicate, kinds_of
 
@@ -47,7 +46,7 @@ def codes(where: str, values: list[Any], **declared: Any) -> list[int]:
 def places(values: list[Any], *wheres: str, **declared: Any) -> list[Any]:
     domain, read = coded(values, **declared)
     assert isinstance(domain, OrderedDomain)
-    found = faces([read(where) for where in wheres], domain)
+    found = selection_boundaries([read(where) for where in wheres], domain)
     assert found.dtype == domain.values.dtype
     return found.tolist()
 
@@ -210,14 +209,14 @@ def test_faces_of_other_columns_are_not_taken() -> None:
     predicate = parse_predicate("x >= 3 and (y >= 5 or x >= 6)", kinds_of(given, frame))
     domain, _ = coded([0, 9])
     assert isinstance(domain, OrderedDomain)
-    assert faces([predicate], domain).tolist() == [3, 6]
+    assert selection_boundaries([predicate], domain).tolist() == [3, 6]
 
 
 @pytest.mark.parametrize("missing", [False, True])
 def test_faces_become_codes_without_rows(missing: bool) -> None:
     domain, _ = coded([10, 20, 30, *[None] * missing])
     assert isinstance(domain, OrderedDomain)
-    wider, new = with_faces(domain, np.array([25, 15, 20]))
+    wider, new = with_boundaries(domain, np.array([25, 15, 20]))
     assert wider.values.tolist() == [10, 15, 20, 25, 30]
     assert wider.values.dtype == domain.values.dtype
     assert new.tolist() == ([0, 1, 3, 5] if missing else [0, 2, 4])
@@ -228,7 +227,7 @@ def test_faces_become_codes_without_rows(missing: bool) -> None:
 def test_codes_widen_with_the_faces() -> None:
     domain, _ = coded(list(range(0, 510, 2)))
     assert isinstance(domain, OrderedDomain)
-    wider, new = with_faces(domain, np.array([1, 3]))
+    wider, new = with_boundaries(domain, np.array([1, 3]))
     assert len(wider.values) == 257
     assert new.dtype == np.uint16
     assert wider.values[new].tolist() == domain.values.tolist()

@@ -11,9 +11,9 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
 
 from anonfit.demo.population import hospital
-from anonfit.tables.coded import CodedColumn, SplitMode
+from anonfit.tables.schema import CodedColumn, SplitMode
 from anonfit.tables.taxonomy import Taxonomy
-from anonfit.workload import denoising_folds
+from anonfit.workload import denoising_models as denoising_folds
 from anonfit.workload.denoising import cross_fitted_numbers, cross_fitted_shares
 
 # The order of rows, threads and seeds

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonfit.errors import MissingPackage
-from anonfit.tables.coded import SplitMode
+from anonfit.tables.schema import SplitMode
 from anonfit.workload.denoising import cross_fitted_numbers, cross_fitted_shares, fixed_shares
 
 # Tables in which there is little or nothing to learn

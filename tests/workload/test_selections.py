@@ -16,8 +16,7 @@ from random_predicates import columns as random_columns
 
 from anonfit.errors import SpecError
 from anonfit.spec.model import SelectionSpec
-from anonfit.tables.domains import Domain, OrderedDomain
-from anonfit.tables.schema import Column, ColumnType, Role
+from anonfit.tables.schema import Column, ColumnType, Domain, OrderedDomain, Role
 from anonfit.tables.taxonomy import Taxonomy
 from anonfit.workload.selections import code_selections, predicates_of
 from anonfit.workload.truth import Rows
@@ -142,7 +141,7 @@ def test_a_conjunction_is_one_rectangle() -> None:
     assert found.signatures.tolist() == [0, 0, 0, 0]
     assert found.applies.tolist() == [[1]]
     assert found.names == ("age >= 25 and sex = 'F'",)
-    assert found.faces.tolist() == [0, 1, 0, 0, 0, 0, 0, 0]
+    assert found.boundaries.tolist() == [0, 1, 0, 0, 0, 0, 0, 0]
 
 
 def test_a_disjunction_is_what_the_parts_before_leave_over() -> None:
@@ -215,7 +214,7 @@ def test_cuts_at_faces_are_marked_by_the_code_above_them() -> None:
     given = [Column("x", QUASI), Column("y", QUASI)]
     case = coded(frame, given, [where("x between 5 and 10"), where("y <= 1 or y > 2.5")])
     # x: missing, 0, 5, 10, 11, 20; y: 0, 1, 2, 2.5, 3. A cut above 1 may lie anywhere below 2.
-    assert case.selections.coded.faces.tolist() == [0, 0, 1, 0, 1, 0] + [0, 0, 0, 1, 0]
+    assert case.selections.coded.boundaries.tolist() == [0, 0, 1, 0, 1, 0] + [0, 0, 0, 1, 0]
     assert of(case)[0] == [0, 0, 1, 1, 0, 0] + [1] * 5
     assert of(case)[1] == [1] * 6 + [1, 1, 0, 1, 1]
 
@@ -224,14 +223,14 @@ def test_an_end_that_rows_have_is_exact_on_a_dense_axis() -> None:
     frame = pl.DataFrame({"gain": [0.0, 0.0, 0.0, 5.5, 7.25]})
     case = coded(frame, [Column("gain", QUASI)], [where("gain > 0"), where("gain <= 0"), where("gain > 5.5")])
     assert of(case) == [[0, 1, 1], [1, 0, 0], [0, 0, 1]]
-    assert case.selections.coded.faces.tolist() == [0, 0, 0]
+    assert case.selections.coded.boundaries.tolist() == [0, 0, 0]
 
 
 def test_an_end_that_no_row_has_is_parted_by_a_cut_at_it() -> None:
     frame = pl.DataFrame({"gain": [3.0, 9.0]})
     case = coded(frame, [Column("gain", QUASI)], [where("gain > 5.5"), where("gain <= 5.5")])
     assert of(case) == [[0, 1, 1], [1, 0, 0]]
-    assert case.selections.coded.faces.tolist() == [0, 1, 0]
+    assert case.selections.coded.boundaries.tolist() == [0, 1, 0]
 
 
 # --- each -------------------------------------------------------------------------------------------------------
@@ -258,7 +257,7 @@ def test_each_number_and_date_adds_no_faces() -> None:
     given = [Column("n", QUASI), Column("day", QUASI), Column("c 1", TARGET)]
     case = coded(frame, given, [each("n"), each("day"), each("c 1")])
     assert case.sizes == [2, 3]
-    assert case.selections.coded.faces.tolist() == [0] * 5
+    assert case.selections.coded.boundaries.tolist() == [0] * 5
     assert case.selections.coded.names == (
         "n = 3",
         "n = 7",
@@ -370,7 +369,7 @@ def test_too_many_values_or_rectangles_are_refused() -> None:
 
 
 def test_rectangles_that_need_too_much_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anonfit.workload.selection_coding.LARGEST", 20)
+    monkeypatch.setattr("anonfit.workload.coding.LARGEST", 20)
     assert len(of(coded(PEOPLE, COLUMNS, [where("age >= 30"), where("sex = 'F'")]))) == 2
     with pytest.raises(SpecError, match=r"\('age' has 4\); ask for fewer, or round its values"):
         coded(PEOPLE, COLUMNS, [where("age >= 30"), where("sex = 'F'"), where("sex = 'M'")])

@@ -14,12 +14,20 @@ import pytest
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
+from anonfit.criteria.objectives import OBJECTIVES
 from anonfit.criteria.targets import SHARE_BITS, ClassTarget, NumberTarget, ShareTarget, Target
 from anonfit.errors import DataError, RequestError, SpecError
 from anonfit.tables.schema import Column, ColumnType, Role
 from anonfit.tables.taxonomy import Taxonomy
-from anonfit.workload.request import TargetRequest
-from anonfit.workload.targets import can_predict, classes_of, code_target, is_numeric, number_target, predicted_target
+from anonfit.workload.targets import (
+    TargetRequest,
+    can_predict,
+    classes_of,
+    code_target,
+    is_numeric,
+    number_target,
+    predicted_target,
+)
 
 ONES = np.ones(100, np.int64)
 
@@ -93,7 +101,9 @@ def test_what_is_a_number_to_be_estimated(
 )
 def test_a_criterion_says_what_numbers_are(values: Any, criterion: str, numeric: bool) -> None:
     series, column = pl.Series("t", values), Column("t", Role.TARGET)
-    found = code_target(TargetRequest("t"), column, series, masses=ONES[: len(series)], own=-1, criterion=criterion)
+    found = code_target(
+        TargetRequest("t"), column, series, masses=ONES[: len(series)], own=-1, objective=OBJECTIVES[criterion]
+    )
     assert isinstance(found, NumberTarget if numeric else ClassTarget)
 
 

@@ -6,10 +6,9 @@ from __future__ import annotations
 import numpy as np
 from random_predicates import columns, random_frame, random_tree, written
 
-from anonfit.workload.parsing import parse_predicate
+from anonfit.workload.parsing import parse_predicate, predicate_text, quoted_name
 from anonfit.workload.predicates import kinds_of
 from anonfit.workload.truth import holds
-from anonfit.workload.wording import predicate_text, quoted_name
 
 
 def test_what_is_written_says_the_same() -> None:

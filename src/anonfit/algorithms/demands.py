@@ -3,24 +3,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anonfit.criteria.objectives import OBJECTIVES, Objective
 from anonfit.errors import Infeasible, SpecError
 from anonfit.privacy.catalogue import make_model
 from anonfit.privacy.coding import sensitive_column
-from anonfit.privacy.confidence import confidence_limit
-from anonfit.privacy.k_anonymity import KAnonymity
-from anonfit.privacy.models import DiversityModel
-from anonfit.privacy.sensitive import SensitiveColumn
+from anonfit.privacy.likeness import confidence_limit
+from anonfit.privacy.models import DiversityModel, KAnonymity, SensitiveColumn
 from anonfit.tables.codebook import column_type
+from anonfit.tables.persons import KnownValues
 from anonfit.tables.schema import Column, ColumnType, Role, Schema
-from anonfit.workload.request import TargetRequest
-from anonfit.workload.targets import classes_of, is_numeric
+from anonfit.workload.targets import TargetRequest, classes_of, is_numeric
 
 if TYPE_CHECKING:
     import polars as pl
@@ -61,35 +60,27 @@ class Demands:
     """Several quasi-identifiers, whose groups each hold the demands; none named: all columns are one."""
 
 
-def guard(
-    demands: Demands,
-    schema: Schema,
-    frame: pl.DataFrame,
-    *,
-    counts: NDArray[np.uint32] | None,
-    entities: NDArray[np.uint32] | None,
-) -> list[Guarded]:
-    """The columns that models guard, coded."""
+def guard(demands: Demands, schema: Schema, values: Callable[[str], KnownValues]) -> list[Guarded]:
+    """The columns that models guard, coded; `values` tells what a column holds."""
     from anonfit.engines.memory.guard import Guarded
 
-    weights = np.ones(len(frame), np.int64) if counts is None else counts.astype(np.int64)
     declared = {column.name: column for column in schema.columns}
     found = []
     for name in dict.fromkeys(request.column for request in demands.diversity):
-        column, codes = _coded(declared[name], frame[name], weights, entities)
+        column, codes = _coded(declared[name], values(name))
         asked = [request for request in demands.diversity if request.column == name]
         models = tuple(make_model(column, request.model, request.parameters) for request in asked)
         found.append(Guarded(column, codes, models))
-    for target in _capped(demands, declared, frame):
-        column, codes = _target_classes(target, declared[target.column], frame[target.column], weights, entities)
+    for target in _capped(demands, declared, values):
+        column, codes = _target_classes(target, declared[target.column], values(target.column))
         limit: DiversityModel = confidence_limit(column, demands.max_confidence)
         found.append(Guarded(column, codes, (limit,)))
     return found
 
 
-def has_classes(target: TargetRequest, column: Column, values: pl.Series, criterion: str) -> bool:
+def has_classes(target: TargetRequest, column: Column, values: pl.Series, objective: Objective) -> bool:
     """Whether a target's values are classes: by what they are, or because the criterion takes them for such."""
-    return not (is_numeric(target, column, values) and is_numeric(target, column, values, criterion))
+    return not (is_numeric(target, column, values) and is_numeric(target, column, values, objective))
 
 
 def not_capped(name: str, kind: ColumnType) -> str:
@@ -101,49 +92,46 @@ def not_capped(name: str, kind: ColumnType) -> str:
     )
 
 
-def _capped(demands: Demands, declared: Mapping[str, Column], frame: pl.DataFrame) -> list[TargetRequest]:
+def _capped(
+    demands: Demands, declared: Mapping[str, Column], values: Callable[[str], KnownValues]
+) -> list[TargetRequest]:
     """The targets that `max_confidence` caps: all but quasi-identifiers, which are not released as they are."""
     if demands.max_confidence >= 1.0:
         return []
     found = [one for one in demands.targets if declared[one.column].role != Role.QUASI_IDENTIFIER]
     faults = []
     for target in found:
-        column, values = declared[target.column], frame[target.column]
-        if not has_classes(target, column, values, demands.criterion):
-            faults.append(not_capped(target.column, column_type(column, values.dtype)))
+        column, own = declared[target.column], values(target.column).frame[target.column]
+        if not has_classes(target, column, own, OBJECTIVES[demands.criterion]):
+            faults.append(not_capped(target.column, column_type(column, own.dtype)))
     if faults:
         raise SpecError(faults)
     return found
 
 
-def _coded(
-    column: Column, values: pl.Series, weights: NDArray[np.int64], entities: NDArray[np.uint32] | None
-) -> tuple[SensitiveColumn, NDArray[np.uint32]]:
+def _coded(column: Column, values: KnownValues) -> tuple[SensitiveColumn, NDArray[np.uint32]]:
     return sensitive_column(
-        values,
-        weights,
+        values.frame[column.name],
+        values.persons.of_rows(),
         type=column.type,
         order=column.order,
         taxonomy=column.taxonomy,
         date_format=column.date_format,
-        entities=entities,
+        entities=values.persons.entities,
     )
 
 
 def _target_classes(
-    target: TargetRequest,
-    column: Column,
-    values: pl.Series,
-    weights: NDArray[np.int64],
-    entities: NDArray[np.uint32] | None,
+    target: TargetRequest, column: Column, values: KnownValues
 ) -> tuple[SensitiveColumn, NDArray[np.uint32]]:
     """A target's classes as a column that a model can guard."""
     import polars as pl
 
     if not (target.classes or target.equal_width):
-        return _coded(replace(column, taxonomy=None), values, weights, entities)
-    classes, _ = classes_of(target, column, values)
-    return sensitive_column(pl.Series(target.column, classes), weights, entities=entities)
+        return _coded(replace(column, taxonomy=None), values)
+    classes, _ = classes_of(target, column, values.frame[column.name])
+    persons = values.persons
+    return sensitive_column(pl.Series(target.column, classes), persons.of_rows(), entities=persons.entities)
 
 
 def refuse_infeasible(demands: Demands, persons: int, guarded: Sequence[Guarded]) -> None:

@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.algorithms.mondrian import Anonymized
-from anonfit.runtime.interrupting import stoppable
-from anonfit.runtime.progress import Stage, silent
-from anonfit.workload.request import Workload
+from anonfit.algorithms.result import Anonymized
+from anonfit.runtime.progress import Stage, silent, stoppable
+from anonfit.workload.targets import Workload
 
 __all__ = ["CANDIDATES", "RULE", "Candidate", "Explored", "Tried", "candidate", "explore", "front", "nearest", "told"]
 

@@ -1,267 +1,180 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mondrian: codes a table, grows its regions on an engine, and gives the recoding with the region of every row."""
+"""Mondrian: codes a table, grows its regions on an engine, and gives the recoding."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.algorithms.demands import Demands, guard, refuse_infeasible
+from anonfit.algorithms.coding import TableCoding
+from anonfit.algorithms.demands import Demands, refuse_infeasible
+from anonfit.algorithms.result import Anonymized
 from anonfit.criteria.targets import NumberTarget
-from anonfit.errors import DataError
+from anonfit.engines.contract import Engine, InMemory, out_of_core
+from anonfit.engines.levels.shape import Shape
 from anonfit.recoding.building import build_recoding, cells_of_codes
-from anonfit.recoding.recoding import Recoding
 from anonfit.runtime.progress import Stage, silent
-from anonfit.runtime.threads import thread_count
-from anonfit.tables.codebook import CodedValues, code_column
-from anonfit.tables.coded import CodedTable
-from anonfit.tables.cuts import CutPoints
-from anonfit.tables.domains import OrderedDomain
-from anonfit.tables.schema import Column, Schema
-from anonfit.workload.accuracy import LearnedWeights, learn_weights
-from anonfit.workload.purposes import make_purpose
-from anonfit.workload.request import NOTHING, Workload
+from anonfit.tables.scales import CutPoints
+from anonfit.tables.schema import Domain, Role, Schema
+from anonfit.workload.targets import NOTHING, Workload
 
 if TYPE_CHECKING:
-    import polars as pl
-
-    from anonfit.metrics.imprecision import Answers
     from anonfit.workload.predicates import Predicate
-    from anonfit.workload.selections import SelectionRequest, Selections
 
-__all__ = [
-    "Anonymized",
-    "Persons",
-    "SelectionAnswers",
-    "anonymize",
-    "answer_selections",
-    "coded_with_faces",
-    "persons_of",
-]
-
-
-@dataclass(frozen=True, slots=True)
-class Persons:
-    """Who the rows stand for: each row a person, or by `counts` several persons, or by `entities` a person with
-    several rows.
-    """
-
-    rows: int
-    counts: NDArray[np.uint32] | None = None
-    entities: NDArray[np.uint32] | None = None
-
-    def total(self) -> int:
-        """How many persons the table is about."""
-        if self.entities is not None:
-            return len(np.unique(self.entities))
-        return self.rows if self.counts is None else int(self.counts.sum(dtype=np.int64))
-
-    def of_groups(self, groups: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-        """How many persons each group of rows has."""
-        if self.entities is not None:
-            pairs = np.unique(groups.astype(np.int64) << 32 | self.entities)
-            return np.bincount(pairs >> 32, minlength=count)
-        if self.counts is None:
-            return np.bincount(groups, minlength=count)
-        return np.bincount(groups, weights=self.counts, minlength=count).astype(np.int64)
-
-
-@dataclass(frozen=True, slots=True)
-class SelectionAnswers:
-    """How well each selection of a workload can be answered, and what should be known of some of them."""
-
-    names: tuple[str, ...]
-    answers: Answers
-    warnings: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Anonymized:
-    """A recoding, and for the rows it was made from, region by region: their numbers and nodes."""
-
-    recoding: Recoding
-    numbers: NDArray[np.uint32]  # (place,)
-    nodes: NDArray[np.int32]  # (place,)
-    answers: SelectionAnswers | None = None
-    steered: Mapping[str, bool] | None = None
-    """The targets that steered splits, and whether each did as a number; None where that is not known."""
-    refinements: Mapping[str, Any] | None = None
-    """How top-down refinement came to it, as `told_refinements` says it."""
-    learned: LearnedWeights | None = None
-    """The weights of columns, where they were found from the rows."""
-
-
-def persons_of(rows: int, counts: pl.Series | None, entities: pl.Series | None) -> Persons:
-    """Who the rows of a table stand for, from its count or entity column."""
-    import polars as pl
-
-    if counts is not None:
-        whole = counts.cast(pl.Int64, strict=False)
-        bad = int(
-            (whole.is_null() | (whole.cast(pl.Float64) != counts.cast(pl.Float64, strict=False)) | (whole < 1))
-            .fill_null(value=True)
-            .sum()
-        )
-        if bad:
-            raise DataError(
-                f"count column '{counts.name}': {bad} value(s) are not whole numbers of at least 1; mend them."
-            )
-        if rows and int(whole.to_numpy().max()) >= 2**32:
-            raise DataError(f"count column '{counts.name}': a row cannot stand for more than four billion persons.")
-        return Persons(rows, counts=whole.to_numpy().astype(np.uint32))
-    if entities is not None:
-        if entities.null_count():
-            raise DataError(
-                f"entity column '{entities.name}': {entities.null_count()} value(s) are missing; every row needs "
-                "its person."
-            )
-        ranks = entities.rank("dense") - 1
-        return Persons(rows, entities=ranks.to_numpy().astype(np.uint32))
-    return Persons(rows)
-
-
-def _coded(
-    columns: Sequence[Column], frame: pl.DataFrame, persons: Persons, k: int, threads: int | None = None
-) -> list[CodedValues]:
-    """Domains and codes of the quasi-identifiers."""
-    with ThreadPoolExecutor(thread_count(threads)) as pool:
-        return list(
-            pool.map(lambda column: code_column(column, frame[column.name], persons=persons.of_groups, k=k), columns)
-        )
-
-
-def _with_faces(
-    coded: list[CodedValues], requests: Sequence[SelectionRequest], columns: Sequence[Column], frame: pl.DataFrame
-) -> list[CodedValues]:
-    """Domains that have the faces of the selections, so that they can be cut there."""
-    from anonfit.workload.selections import predicates_of
-
-    predicates = predicates_of(requests, columns, frame)
-    return [coded_with_faces(one, predicates) for one in coded]
-
-
-def coded_with_faces(coded: CodedValues, predicates: Sequence[Predicate]) -> CodedValues:
-    """A column whose domain has the faces of predicates."""
-    from anonfit.workload.coding import faces, with_faces
-
-    if not isinstance(coded.domain, OrderedDomain):
-        return coded
-    domain, places = with_faces(coded.domain, faces(predicates, coded.domain))
-    return CodedValues(domain, places[coded.codes])
+__all__ = ["anonymize", "used_nodes"]
 
 
 def anonymize(
+    engine: Engine,
     schema: Schema,
-    frame: pl.DataFrame,
     *,
-    persons: Persons,
     demands: Demands,
     workload: Workload = NOTHING,
     cut_points: CutPoints,
+    kept: Sequence[str] = (),
+    hand_over: int | None = None,
+    sample: int | None = None,
     threads: int | None = None,
     stage: Stage = silent,
 ) -> Anonymized:
-    """Make a recoding of a frame's quasi-identifiers by Mondrian: what the demands ask, as good for the workload as
-    can be.
+    """Make a recoding of a table's quasi-identifiers by Mondrian: what the demands ask, as good for the workload as can
+    be.
+
+    Args:
+        engine: Has the rows, which are coded and routed on the way.
+        schema: The columns and their roles.
+        demands: What every region must hold.
+        workload: What the release is for.
+        cut_points: Where cuts are put between values.
+        kept: Raw columns that out-of-core engines keep beside their codes.
+        hand_over: Nodes of at most so many rows are finished in memory.
+        sample: Upper levels are grown on about so many rows.
+        threads: How many threads may work.
+        stage: Told what is done.
+
+    Returns:
+        The recoding, and what an engine needs to write the released table.
     """
-    k = demands.k
+    coding = TableCoding(engine, schema, threads)
+    if not coding.by_row:
+        stage("Finding values")
     if workload.selections:
-        from anonfit.workload.guarded import refuse_guarded
+        from anonfit.algorithms.selections import typed_frame
+        from anonfit.workload.selections import refuse_guarded
 
-        refuse_guarded(workload.selections, schema.columns, frame, is_capped=demands.max_confidence < 1.0)
-    guarded = guard(demands, schema, frame, counts=persons.counts, entities=persons.entities)
-    refuse_infeasible(demands, persons.total(), guarded)
-    stage("Coding")
-    coded = _coded(schema.quasi_identifiers, frame, persons, k, threads)
-    selections = None
+        refuse_guarded(workload.selections, schema.columns, typed_frame(engine), is_capped=demands.max_confidence < 1.0)
+    guarded = coding.guard(demands)
+    refuse_infeasible(demands, coding.total(), guarded)
+    if coding.by_row:
+        stage("Coding")
+    columns = schema.quasi_identifiers
+    predicates: tuple[Predicate, ...] = ()
+    selections, asked = None, None
+    if workload.selections:
+        from anonfit.algorithms.selections import CodingSelections, selection_predicates
+
+        predicates = selection_predicates(engine, workload.used_selections, schema)
+    domains = coding.code(columns, [demands.k] * len(columns), predicates)
+    coded = tuple(domain.coded() for domain in domains)
     if workload.used_selections:
-        from anonfit.workload.selections import code_selections
-
-        coded = _with_faces(coded, workload.used_selections, schema.columns, frame)
-        selections = code_selections(workload.used_selections, schema.columns, [one.domain for one in coded], frame)
-    domains = [one.domain for one in coded]
-    table = CodedTable(
-        tuple(domain.coded() for domain in domains),
-        tuple(one.codes for one in coded),
-        persons.rows,
-        persons.counts,
-        persons.entities,
-    )
+        selections = CodingSelections(coding, workload.used_selections, domains)
+        selections.add_fields()
+        asked = selections.asked
+    elif workload.selections and not coding.by_row:  # those that steer nothing are answered, too
+        asked = CodingSelections(coding, workload.selections, domains).asked
     learned = None
     if workload.weights_from is not None and not workload.is_blind:
-        learned = learn_weights(workload, schema.columns, frame, table)
+        learned = coding.learn_weights(workload, coded)
         workload = replace(workload, weights=learned.weights)
     if workload.denoise and workload.used_targets:
         stage("Fitting models of the targets")
-    purpose = make_purpose(
-        workload,
-        schema.columns,
-        frame,
-        table,
-        selections=None if selections is None else selections.coded,
-        threads=threads,
-    )
-    stage("Growing regions")
-    from anonfit.engines.memory.engine import grow
+    purpose = coding.objective(workload, coded)
+    if not coding.by_row:
+        stage("Coding")
+    engine.code(coding.fields, kept)
+    shape = Shape(coded, purpose, tuple(guarded), coding.count is not None)
+    if selections is not None:
+        over_codes, signatures = selections.coded()
+        shape = replace(shape, purpose=replace(purpose, selections=over_codes), signatures=signatures)
+    targets = () if workload.objective.clusters else purpose.targets
+    steered = {target.name: isinstance(target, NumberTarget) for target in targets}
+    grown = _grown_here if isinstance(engine, InMemory) else _grown_by_levels
+    result = grown(coding, shape, demands.k, domains, cut_points, hand_over, sample, stage)
+    result = replace(result, steered=steered, learned=learned, selections=asked)
+    if asked is None or not isinstance(engine, InMemory):
+        return result
+    from anonfit.algorithms.selections import answer_batches
+
+    of_row = np.empty(engine.rows, np.int32)
+    of_row[result.numbers] = result.nodes
+    answers = answer_batches(asked, result.recoding, [(engine.frame, of_row)], schema.name_of(Role.COUNT))
+    return replace(result, answers=answers)
+
+
+def _grown_here(
+    coding: TableCoding,
+    shape: Shape,
+    k: int,
+    domains: Sequence[Domain],
+    cut_points: CutPoints,
+    hand_over: int | None,  # noqa: ARG001  there is nobody to hand over to
+    sample: int | None,  # noqa: ARG001
+    stage: Stage,
+) -> Anonymized:
+    """The regions of rows in memory, and where each row is."""
     from anonfit.engines.memory.routing import make_routes, route_regions
 
-    growth = grow(table, k, purpose, guarded=guarded, threads=threads)
+    stage("Growing regions")
+    engine = coding.engine
+    assert isinstance(engine, InMemory)
+    assert coding.persons is not None
+    growth = engine.grow(shape, coding.persons, k, threads=coding.threads)
     stage("Routing rows")
     recoding = build_recoding(growth.tree, domains, points=cut_points)
-    sizes = [column.size for column in recoding.columns]
     cells = cells_of_codes(recoding, domains)
-    routes = make_routes(recoding.tree, cells, sizes)
-    nodes = route_regions(growth.rows, growth.columns, routes, growth.begins, threads=threads)
-    numbers = growth.numbers
-    answers = None
-    if selections is not None:
-        answers = _answers(selections, recoding, cells, frame, persons, numbers=numbers, nodes=nodes)
-    targets = () if workload.criterion == "clustering" else purpose.targets
-    steered = {target.name: isinstance(target, NumberTarget) for target in targets}
-    return Anonymized(recoding, numbers, nodes, answers, steered, learned=learned)
+    routes = make_routes(recoding.tree, cells, [column.size for column in recoding.columns])
+    nodes = route_regions(growth.rows, growth.columns, routes, growth.begins, threads=coding.threads)
+    return Anonymized(recoding, growth.numbers, nodes, domains=domains, columns=shape.columns, used=used_nodes(nodes))
 
 
-def _answers(
-    selections: Selections,
-    recoding: Recoding,
-    cells: list[NDArray[np.int32]],
-    frame: pl.DataFrame,
-    persons: Persons,
-    *,
-    numbers: NDArray[np.uint32],
-    nodes: NDArray[np.int32],
-) -> SelectionAnswers:
-    """How well the selections can be answered from the regions."""
-    from anonfit.metrics.imprecision import answer
-    from anonfit.workload.truth import Rows
-
-    of_row = np.empty(persons.rows, np.int32)
-    of_row[numbers] = nodes
-    counts = None if persons.counts is None else persons.counts.astype(np.int64)
-    true = Rows(frame).count(selections.predicates, counts=counts)
-    found = answer(selections.coded, recoding.boxes, of_row, cells=cells, true=true, counts=counts)
-    return SelectionAnswers(selections.coded.names, found, selections.warnings)
-
-
-def answer_selections(
-    requests: Sequence[SelectionRequest],
-    schema: Schema,
-    frame: pl.DataFrame,
-    result: Anonymized,
-    *,
-    persons: Persons,
+def _grown_by_levels(
+    coding: TableCoding,
+    shape: Shape,
     k: int,
-) -> SelectionAnswers:
-    """How well selections can be answered from regions that were made of a frame, whatever they were made for."""
-    from anonfit.workload.selections import code_selections
+    domains: Sequence[Domain],
+    cut_points: CutPoints,
+    hand_over: int | None,
+    sample: int | None,
+    stage: Stage,
+) -> Anonymized:
+    """The regions of rows that an engine counts level by level."""
+    from anonfit.engines.levels.growing import HAND_OVER, grow_by_levels
+    from anonfit.engines.levels.planning import start_on_sample
 
-    coded = _with_faces(_coded(schema.quasi_identifiers, frame, persons, k), requests, schema.columns, frame)
-    domains = [one.domain for one in coded]
-    selections = code_selections(requests, schema.columns, domains, frame)
-    cells = cells_of_codes(result.recoding, domains)
-    return _answers(selections, result.recoding, cells, frame, persons, numbers=result.numbers, nodes=result.nodes)
+    def on_level(level: int, nodes: int) -> None:
+        stage(f"Growing regions: level {level}, {nodes} node(s)")
+
+    grown = grow_by_levels(
+        out_of_core(coding.engine),
+        shape,
+        k,
+        hand_over=hand_over or HAND_OVER,
+        threads=coding.threads,
+        on_level=on_level,
+        start=None if sample is None else partial(start_on_sample, rows=sample),
+    )
+    recoding = build_recoding(grown.tree, domains, points=cut_points)
+    used = np.flatnonzero(grown.sizes).astype(np.int32)
+    return Anonymized(recoding, domains=domains, columns=shape.columns, used=used, levels=grown.levels)
+
+
+def used_nodes(nodes: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The different nodes of rows, ascending."""
+    is_used = np.zeros(int(nodes.max(initial=-1)) + 1, np.bool_)
+    is_used[nodes] = True
+    return np.flatnonzero(is_used).astype(np.int32)

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from anonfit.algorithms.demands import Demands, refuse_infeasible
 from anonfit.algorithms.refinements import Left, Part, Reason, Refined, Requirement, Step, redundant
 from anonfit.algorithms.refining_columns import Disclosures, Refinable, refinable
-from anonfit.criteria.refinement import Average, Criterion, ahead, anonymity_loss, score
+from anonfit.criteria.objectives import OBJECTIVES
+from anonfit.criteria.refinement import Average, Criterion, ahead, anonymity_loss
 from anonfit.engines.memory.guard import Guarded
 from anonfit.engines.memory.refining import NOBODY, ByClass, Groups
 from anonfit.errors import Infeasible, RequestError, listed
-from anonfit.tables.coded import CodedColumn, Codes
+from anonfit.tables.schema import CodedColumn, Codes
 
 __all__ = ["Refinables", "Suppression", "never", "refine", "unheard"]
 
@@ -211,7 +212,7 @@ class _Refining:
             loss = anonymity_loss(before, after, over)
             least = np.array([self.requirements[number].k for number in self.containing(one)])
             usable = self.prune(one, np.all(after >= least[:, None], axis=0))
-            merits = one.gains if self.rules.criterion == "infogain" else score(one.gains, loss)
+            merits = OBJECTIVES[self.rules.criterion].merits(one.gains, loss)
             self.merits[one.index] = np.where(usable, merits, -np.inf)
             self.losses[one.index] = loss
         if not one.open.any():

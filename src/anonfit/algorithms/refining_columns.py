@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from anonfit.algorithms.refinements import Part, Reason
 from anonfit.criteria.refinement import ahead, cut_gains, disclosure_gains, gain, is_beneficial
 from anonfit.engines.memory.refining import Refinement
-from anonfit.tables.coded import MISSING, CodedColumn, SplitMode
+from anonfit.tables.schema import MISSING, CodedColumn, SplitMode
 
 __all__ = ["Disclosures", "Refinable", "Runs", "refinable"]
 

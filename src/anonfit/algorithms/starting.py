@@ -12,13 +12,11 @@ from numpy.typing import NDArray
 
 from anonfit.algorithms.refinements import Part
 from anonfit.errors import Infeasible, RequestError
+from anonfit.recoding.boxes import Grid, GridColumn
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
-from anonfit.recoding.grid import Grid, GridColumn
 from anonfit.recoding.recoding import Recoding
-from anonfit.tables.coded import MISSING
-from anonfit.tables.domains import Domain, NominalDomain, OrderedDomain, OrdinalDomain
 from anonfit.tables.scales import Cut, parse_cut, scale_of
-from anonfit.tables.schema import Split
+from anonfit.tables.schema import MISSING, Domain, NominalDomain, OrderedDomain, OrdinalDomain, Split
 from anonfit.tables.taxonomy import Taxonomy
 
 __all__ = ["Start", "start_of"]

@@ -12,14 +12,13 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from anonfit.engines.catalogue import CAPABILITIES, ENGINES, Capability
 from anonfit.privacy.catalogue import MODELS
 from anonfit.tables.schema import ColumnType
 
 __all__ = [
     "COLUMNS",
     "CRITERIA",
-    "ENGINES",
-    "ONLY_MEMORY",
     "PERSONS",
     "PRIVACY",
     "SENSITIVE",
@@ -109,22 +108,7 @@ PERSONS = (
 )
 """What is counted."""
 
-ENGINES = (
-    Choice("memory", 'engine.name = "memory"', "tables that fit in memory"),
-    Choice("duckdb", 'engine.name = "duckdb"', "tables that do not: rows are spilled to disk, and counted there"),
-    Choice("spark", 'engine.name = "spark"', "tables in Spark, on one machine or many, and its DataFrames"),
-)
-"""Where rows are counted."""
-
-ONLY_MEMORY = (
-    Choice("entity", 'role = "entity"', "persons have several rows"),
-    Choice("denoise", "workload.denoise", "models of targets that are fitted on the way"),
-    Choice("models", "a model of a target", "models of targets that are given, from Python"),
-    Choice("observed", 'output.regions = "observed"', "labels of what records really have"),
-    Choice("original", 'output.order = "original"', "rows in the order of the input"),
-    Choice("explore", 'criterion = "explore"', "several ways to weigh columns, held against each other"),
-)
-"""What needs all rows in memory; everything else is done by every engine, with the same result."""
+_ENGINES = tuple(Choice(kind.name, f'engine.name = "{kind.name}"', kind.words) for kind in ENGINES.values())
 
 
 def caps(criterion: str, model: str) -> bool:
@@ -170,7 +154,7 @@ def _table(corner: str, rows: Sequence[Choice], columns: Sequence[Choice], holds
     return "\n".join(lines)
 
 
-def _meanings(title: str, choices: Sequence[Choice]) -> str:
+def _meanings(title: str, choices: Sequence[Choice | Capability]) -> str:
     lines = [f"| {title} | asked by | meaning |", "|---|---|---|"]
     lines += [f"| {choice.name} | {choice.asked} | {choice.words} |" for choice in choices]
     return "\n".join(lines)
@@ -249,12 +233,12 @@ sample-weight. Everything else is an error ([trees.md](trees.md)).
 
 ## Engines
 
-{_meanings("engine", ENGINES)}
+{_meanings("engine", _ENGINES)}
 
 Every engine gives the same recoding, byte for byte, and the same rows in the same order ([engines.md](engines.md)).
 These need the engine `memory`, and are an error of one sentence with any other:
 
-{_meanings("what", ONLY_MEMORY)}
+{_meanings("what", CAPABILITIES)}
 """
 
 

@@ -1,43 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Top-down refinement of a table: codes it, refines its columns, and gives the recoding with the region of each row."""
+"""Top-down refinement of a table: codes it, refines its columns, and gives the recoding."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.algorithms.demands import Demands, guard
-from anonfit.algorithms.mondrian import Anonymized, Persons
+from anonfit.algorithms.coding import TableCoding
+from anonfit.algorithms.demands import Demands
+from anonfit.algorithms.mondrian import used_nodes
+from anonfit.algorithms.recounted import RecountedRows
 from anonfit.algorithms.refinements import Part, Requirement, Step
 from anonfit.algorithms.refining import Refinables, Suppression, refine
+from anonfit.algorithms.result import Anonymized
 from anonfit.algorithms.starting import Start, start_of
 from anonfit.algorithms.told_refinements import told_refinements
 from anonfit.criteria.refinement import Average, Criterion
+from anonfit.engines.contract import CountRequest, Engine, out_of_core
+from anonfit.engines.levels.shape import MASS, PERSONS, code_name, sensitive_name, target_name
+from anonfit.engines.memory.guard import Guarded
 from anonfit.engines.memory.refining import RowsToRefine
-from anonfit.errors import DataError, SpecError
+from anonfit.errors import DataError, SpecError, TooManyGroups
+from anonfit.recoding.boxes import Grid
 from anonfit.recoding.building import build_grid, cells_of_codes
-from anonfit.recoding.grid import Grid
 from anonfit.recoding.recoding import Recoding
-from anonfit.runtime.interrupting import Stopping, unstoppable
-from anonfit.runtime.progress import Stage, silent
-from anonfit.tables.codebook import CodedValues, code_column
-from anonfit.tables.coded import CodedColumn, CodedTable
-from anonfit.tables.cuts import CutPoints
-from anonfit.tables.domains import Domain
-from anonfit.tables.schema import Column, Role, Schema
-from anonfit.workload.purposes import masses_of
-from anonfit.workload.request import TargetRequest, Workload
-from anonfit.workload.targets import classes_of, is_numeric
+from anonfit.runtime.progress import Stage, Stopping, silent, unstoppable
+from anonfit.tables.scales import CutPoints
+from anonfit.tables.schema import CodedColumn, CodedTable, Column, Domain, Role, Schema, code_dtype
+from anonfit.workload.targets import TargetRequest, Workload, is_numeric
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Refining", "anonymize_top_down", "check_sizes", "refined_recoding", "requirements_of", "single_target"]
+__all__ = ["Refining", "anonymize_top_down", "placed", "requirements_of"]
 
 PAUSE = 0.5
 """Seconds between two words on progress."""
@@ -70,41 +70,49 @@ def requirements_of(demands: Demands, columns: Sequence[str]) -> tuple[Requireme
 
 
 def anonymize_top_down(
+    engine: Engine,
     schema: Schema,
-    frame: pl.DataFrame,
     *,
-    persons: Persons,
     demands: Demands,
     workload: Workload,
     refining: Refining,
     cut_points: CutPoints,
+    kept: Sequence[str] = (),
     threads: int | None = None,
     stage: Stage = silent,
     stopping: Stopping = unstoppable,
 ) -> Anonymized:
-    """Make a recoding of a frame's quasi-identifiers by top-down refinement: each column by itself, as fine as the
+    """Make a recoding of a table's quasi-identifiers by top-down refinement: each column by itself, as fine as the
     demands allow, for the classes of one target. What was reached when refining is stopped is a recoding too.
     """
-    target, column = single_target(workload, schema, lambda name: frame[name])
-    guarded = guard(demands, schema, frame, counts=persons.counts, entities=persons.entities)
-    stage("Coding")
-    names = [one.name for one in schema.quasi_identifiers]
-    requirements = requirements_of(demands, names)
-    coded = _coded(schema.quasi_identifiers, frame, persons, requirements)
-    domains = [one.domain for one in coded]
-    table = CodedTable(
-        tuple(domain.coded() for domain in domains),
-        tuple(one.codes for one in coded),
-        persons.rows,
-        persons.counts,
-        persons.entities,
-    )
+    coding = TableCoding(engine, schema, threads)
+    if not coding.by_row:
+        stage("Finding values")
+    target, column = _single_target(workload, schema, coding.column)
+    guarded = coding.guard(demands)
+    if coding.by_row:
+        stage("Coding")
+    columns = schema.quasi_identifiers
+    requirements = requirements_of(demands, [one.name for one in columns])
+    # A value that is too rare for one of its quasi-identifiers can never stand alone.
+    ks = [max(one.k for one in requirements if place in one.columns) for place in range(len(columns))]
+    domains = coding.code(columns, ks)
+    coded = tuple(domain.coded() for domain in domains)
     start = None if refining.start is None else start_of(refining.start, domains)
-    classes, _ = classes_of(target, column, frame[target.column])
-    check_sizes(table.columns, int(classes.max(initial=0)) + 1, target.column)
+    classes, class_count = coding.classes(target, column)
+    _check_sizes(coded, class_count, target.column)
+    weights = None if workload.sample_weight is None else coding.masses(workload.sample_weight)[0]
+    if not coding.by_row:
+        stage("Coding")
+    engine.code(coding.fields, kept)
+    rows: Refinables
+    if coding.by_row:
+        rows = RowsToRefine(coding.table(coded), classes, weights, guarded, threads)
+    else:
+        rows = _counted_rows(coding, coded, guarded, classes=class_count, weighted=weights is not None)
     stage("Refining")
-    recoding, nodes, told = refined_recoding(
-        RowsToRefine(table, classes, _weights(workload, frame, persons), guarded, threads),
+    recoding, nodes, log = _refined_recoding(
+        rows,
         requirements,
         domains,
         start=start,
@@ -113,11 +121,70 @@ def anonymize_top_down(
         stage=stage,
         stopping=stopping,
     )
-    numbers = np.argsort(nodes, kind="stable").astype(np.uint32)
-    return Anonymized(recoding, numbers, nodes[numbers], steered={target.column: False}, refinements=told)
+    steered = {target.column: False}
+    found = placed(coding, recoding, nodes, domains, coded)
+    return replace(found, steered=steered, refinements=log)
 
 
-def refined_recoding(
+def placed(
+    coding: TableCoding,
+    recoding: Recoding,
+    nodes: NDArray[np.int32],
+    domains: Sequence[Domain],
+    columns: tuple[CodedColumn, ...],
+) -> Anonymized:
+    """A recoding with the node of every row, or (out of core) of every group of equal rows."""
+    used = used_nodes(nodes)
+    if coding.by_row:
+        numbers = np.argsort(nodes, kind="stable").astype(np.uint32)
+        return Anonymized(recoding, numbers, nodes[numbers], domains=domains, columns=columns, used=used)
+    out_of_core(coding.engine).route([], [0])
+    return Anonymized(recoding, domains=domains, columns=columns, used=used)
+
+
+def _counted_rows(
+    coding: TableCoding,
+    columns: tuple[CodedColumn, ...],
+    guarded: Sequence[Guarded],
+    *,
+    classes: int,
+    weighted: bool,
+) -> Refinables:
+    """Rows that an engine counts: the groups of those that are alike in all codes, counted once. Where these are too
+    many, cells are counted, and once more with every refinement.
+    """
+    try:
+        return _groups(coding, columns, guarded, weighted=weighted)
+    except TooManyGroups:
+        return RecountedRows(
+            out_of_core(coding.engine),
+            columns,
+            guarded,
+            classes=classes,
+            has_counts=coding.count is not None,
+            weighted=weighted,
+            threads=coding.threads,
+        )
+
+
+def _groups(
+    coding: TableCoding, columns: tuple[CodedColumn, ...], guarded: Sequence[Guarded], *, weighted: bool
+) -> RowsToRefine:
+    """The groups of rows that are alike in all codes, each one row with so many persons."""
+    by = [code_name(place) for place in range(len(columns))]
+    by += [target_name(0), *(sensitive_name(place) for place in range(len(guarded)))]
+    sums = [(PERSONS,) if coding.count is not None else (), *([(MASS,)] if weighted else [])]
+    counted = out_of_core(coding.engine).count([CountRequest((0,), tuple(by), tuple(sums))])[0]
+    width = len(columns)
+    codes = tuple(counted.by[place].astype(code_dtype(column.size)) for place, column in enumerate(columns))
+    table = CodedTable(columns, codes, len(counted.nodes), counted.sums[0].astype(np.uint32))
+    of_groups = [
+        replace(one, codes=counted.by[width + 1 + place].astype(np.uint32)) for place, one in enumerate(guarded)
+    ]
+    return RowsToRefine(table, counted.by[width], counted.sums[1] if weighted else None, of_groups, coding.threads)
+
+
+def _refined_recoding(
     rows: Refinables,
     requirements: Sequence[Requirement],
     domains: Sequence[Domain],
@@ -154,7 +221,7 @@ def refined_recoding(
     return recoding, nodes, told_refinements(found, recoding.columns, cells)
 
 
-def single_target(
+def _single_target(
     workload: Workload, schema: Schema, values: Callable[[str], pl.Series]
 ) -> tuple[TargetRequest, Column]:
     """The one target, which has classes; `values` gives what a column holds."""
@@ -166,7 +233,7 @@ def single_target(
     column = next(column for column in schema.columns if column.name == target.column)
     if column.role == Role.QUASI_IDENTIFIER:
         raise SpecError([f"method.algorithm = 'tdr': the target '{target.column}' cannot be a quasi-identifier."])
-    if is_numeric(target, column, values(target.column), workload.criterion):
+    if is_numeric(target, column, values(target.column), workload.objective):
         raise SpecError(
             [
                 f"method.algorithm = 'tdr': the target '{target.column}' is a number; give it classes or equal_width, "
@@ -176,7 +243,7 @@ def single_target(
     return target, column
 
 
-def check_sizes(columns: Sequence[CodedColumn], number: int, target: str) -> None:
+def _check_sizes(columns: Sequence[CodedColumn], number: int, target: str) -> None:
     """Refuse a target of so many classes that counting them for every value of a column would take all memory."""
     largest = max(columns, key=lambda column: column.size)
     if number * largest.size > CELLS:
@@ -184,24 +251,6 @@ def check_sizes(columns: Sequence[CodedColumn], number: int, target: str) -> Non
             f"the target '{target}' has {number:,} classes and column '{largest.name}' {largest.size:,} values, too "
             "many to be weighed together; give the target fewer classes, or the column a taxonomy or fewer values."
         )
-
-
-def _coded(
-    columns: Sequence[Column], frame: pl.DataFrame, persons: Persons, requirements: Sequence[Requirement]
-) -> list[CodedValues]:
-    """Domains and codes of the quasi-identifiers. A value that is too rare for one of its quasi-identifiers can never
-    stand alone.
-    """
-    found = []
-    for index, column in enumerate(columns):
-        k = max(one.k for one in requirements if index in one.columns)
-        found.append(code_column(column, frame[column.name], persons=persons.of_groups, k=k))
-    return found
-
-
-def _weights(workload: Workload, frame: pl.DataFrame, persons: Persons) -> NDArray[np.int64] | None:
-    """What each row counts in gains; None: its persons."""
-    return None if workload.sample_weight is None else masses_of(frame[workload.sample_weight], persons.counts)
 
 
 def _part_of(parts: Sequence[Part], size: int) -> NDArray[np.int32]:

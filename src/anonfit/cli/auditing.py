@@ -17,8 +17,8 @@ from anonfit.errors import RequestError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from anonfit.auditing import Audit, TreeAudit
-    from anonfit.auditing.result import Finding
+    from anonfit.auditing.result import Audit, Finding
+    from anonfit.auditing.tree_result import TreeAudit
     from anonfit.spec.model import Spec
 
 __all__ = ["audit_data"]
@@ -96,7 +96,7 @@ def audit_data(
         elif data.is_dir():
             found = _audit_folder(data, spec, asked, source=source, other=other)
         else:
-            from anonfit.auditing import audit
+            from anonfit.auditing.api import audit
 
             if spec is not None:
                 asked = _of_spec(spec, data, asked)

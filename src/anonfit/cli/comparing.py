@@ -11,7 +11,7 @@ from anonfit.cli.showing import print_json, results, stages, table
 from anonfit.errors import RequestError
 
 if TYPE_CHECKING:
-    from anonfit.evaluation.comparing import Comparison
+    from anonfit.evaluation.comparing.comparison import Comparison
 
 __all__ = ["compare_releases"]
 

@@ -38,7 +38,7 @@ def learn_workload(
     from anonfit.spec.learning import learn_from_log, learned_text
     from anonfit.spec.model import QueryLogSpec
     from anonfit.spec.parse import read_spec
-    from anonfit.workload.logs.raw_rows import rows_of_frame
+    from anonfit.workload.logs.merging import rows_of_frame
 
     target = out or path.with_name("learned.toml")
     if target.exists() and not replace:
@@ -122,7 +122,7 @@ def _show(learned: Learned, target: Path, spec: Spec, dialect: str | None) -> No
     _more(len(tally.listed) - SHOWN, "kinds of statements that were not read")
     if tally.unread and dialect is None:
         screen.print(Text("If they are SQL of some database, name it: --dialect postgres, mysql, tsql or such."))
-    if spec.method.criterion not in ("auto", "selection", "weighted"):
+    if not (spec.method.objective.uses_selections or spec.method.objective.needs == "weights"):
         words = f"The spec's criterion is '{spec.method.criterion}', which does not use selections: write auto."
         screen.print(Text(words, style="yellow"), soft_wrap=True)
     screen.print(

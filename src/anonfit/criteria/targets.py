@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Targets as a criterion sees them: what is summed of a target over a group, and how mixed a group with these sums
-is.
+"""Targets and selections as a criterion sees them: what is summed of a target over a group and how mixed a group with
+these sums is; which codes of each quasi-identifier the sub-populations of a workload reach.
 
 An impurity is a total, not a mean: the parts of a split are compared with the whole by adding. It is computed from
 exact integer sums in one fixed order, so that every engine finds the same number.
@@ -9,16 +9,78 @@ exact integer sums in one fixed order, so that every engine finds the same numbe
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from enum import IntEnum
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.counts.fixed_point import FixedPoint
-from anonfit.counts.measures import ClassCounts, Measure, Moments, Shares, Sums
+from anonfit.tables.measures import ClassCounts, FixedPoint, Measure, Moments, Shares, Sums
 
-__all__ = ["SHARE_BITS", "ClassTarget", "NameTarget", "NumberTarget", "ShareTarget", "Target", "factors"]
+__all__ = [
+    "SHARE_BITS",
+    "ClassTarget",
+    "CodedSelections",
+    "Impurity",
+    "NumberTarget",
+    "ShareTarget",
+    "Signatures",
+    "Target",
+    "by_entropy",
+    "factors",
+    "signatures_of",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class CodedSelections:
+    """Disjoint rectangles of codes, and for which rows each of them counts.
+
+    Rows of the same signature satisfy the same conditions on columns that are released as they are.
+    """
+
+    rectangles: NDArray[np.uint8]  # (rectangle, code of any quasi-identifier, columns one after another)
+    selection: NDArray[np.int64]  # (rectangle,) the selection it belongs to
+    weights: NDArray[np.float64]  # (selection,)
+    signatures: NDArray[np.int64]  # (row,)
+    applies: NDArray[np.uint8]  # (signature, rectangle)
+    boundaries: NDArray[
+        np.uint8
+    ]  # (code of any quasi-identifier,) 1 where a rectangle of an ordered one begins or ends
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Signatures:
+    """How the classes of rows, one for each column that is released as it is, become signatures: column by column, the
+    place of a combination of classes among those that occur.
+    """
+
+    sizes: tuple[int, ...] = ()  # (column,) how many classes it has
+    known: tuple[NDArray[np.int64], ...] = ()
+    """(column,) What occurs, ascending: the place of the combination so far times the classes, plus the class."""
+
+    def of(self, classes: Sequence[NDArray[np.integer[Any]]], rows: int) -> NDArray[np.int64]:
+        """The signatures of so many rows, from their classes of each column."""
+        found = np.zeros(rows, np.int64)
+        for size, known, own in zip(self.sizes, self.known, classes, strict=True):
+            found = np.searchsorted(known, found * size + own).astype(np.int64)
+        return found
+
+
+def signatures_of(
+    sizes: Sequence[int], classes: Sequence[NDArray[np.integer[Any]]], rows: int
+) -> tuple[Signatures, NDArray[np.int64]]:
+    """The signatures that occur in so many rows, given their classes of each column, and the signature of each row."""
+    found = np.zeros(rows, np.int64)
+    known = []
+    for size, own in zip(sizes, classes, strict=True):
+        used, found = np.unique(found * size + own, return_inverse=True)
+        known.append(used)
+    return Signatures(tuple(sizes), tuple(known)), found
+
 
 SHARE_BITS = 15
 """Shares of classes are whole multiples of 2**-15; those of a row add up to one."""
@@ -54,20 +116,40 @@ def _x_log_x(x: float) -> float:
 def _entropy(sums: Sums, unit: float) -> float:
     """Persons times the entropy of their classes, in nats."""
     total = _x_log_x(float(int(sums.sum())) * unit)
-    for one in sums.tolist():
-        total -= _x_log_x(float(one) * unit)
+    for count in sums.tolist():
+        total -= _x_log_x(float(count) * unit)
     return total
+
+
+def _gini(sums: Sums, unit: float) -> float:
+    """The sum of squared deviations from the mean, with one number for each class that is 1 where a row has it."""
+    number, squares = float(int(sums.sum())), 0.0
+    for count in sums.tolist():
+        squares += float(count) * float(count)
+    return max(number - squares / number, 0.0) * unit if number else 0.0
+
+
+class Impurity(IntEnum):
+    """How the mixture of classes is measured; kernels (`engines.memory.weighing`) know it by its number."""
+
+    ENTROPY = 0
+    GINI = 1
+
+    def of(self, sums: Sums, unit: float) -> float:
+        """The impurity of a group with these sums of each class."""
+        return {Impurity.ENTROPY: _entropy, Impurity.GINI: _gini}[self](sums, unit)
 
 
 @dataclass(frozen=True, slots=True)
 class ClassTarget:
-    """A nominal target. classes: (row,) 0 .. width - 1."""
+    """A nominal target, or a nominal feature whose rows should be alike. classes: (row,) 0 .. width - 1."""
 
     name: str
     classes: NDArray[np.int64]
     width: int
     weight: float = 1.0
     column: int = -1
+    measured_by: Impurity = Impurity.ENTROPY
 
     @property
     def measure(self) -> Measure:
@@ -75,31 +157,8 @@ class ClassTarget:
         return ClassCounts(self.name, self.classes, self.width)
 
     def impurity(self, sums: Sums, unit: float) -> float:
-        """Persons times entropy."""
-        return _entropy(sums, unit)
-
-
-@dataclass(frozen=True, slots=True)
-class NameTarget:
-    """A nominal feature whose rows should be alike: two names are at distance 1. names: (row,) 0 .. width - 1."""
-
-    name: str
-    names: NDArray[np.int64]
-    width: int
-    weight: float = 1.0
-    column: int = -1
-
-    @property
-    def measure(self) -> Measure:
-        """Persons of each name."""
-        return ClassCounts(self.name, self.names, self.width)
-
-    def impurity(self, sums: Sums, unit: float) -> float:
-        """The sum of squared deviations from the mean, with one number for each name that is 1 where a row has it."""
-        number, squares = float(int(sums.sum())), 0.0
-        for one in sums.tolist():
-            squares += float(one) * float(one)
-        return max(number - squares / number, 0.0) * unit if number else 0.0
+        """Persons times the impurity of their classes."""
+        return self.measured_by.of(sums, unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +169,7 @@ class ShareTarget:
     shares: NDArray[np.int64]
     weight: float = 1.0
     column: int = -1
+    measured_by: Impurity = Impurity.ENTROPY
 
     @property
     def measure(self) -> Measure:
@@ -117,8 +177,8 @@ class ShareTarget:
         return Shares(self.name, self.shares)
 
     def impurity(self, sums: Sums, unit: float) -> float:
-        """Persons times the entropy of their mean shares."""
-        return _entropy(sums, unit / (1 << SHARE_BITS))
+        """Persons times the impurity of their mean shares."""
+        return self.measured_by.of(sums, unit / (1 << SHARE_BITS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,16 +205,26 @@ class NumberTarget:
         return max(second - first * first / number, 0.0) * (unit * self.scale.step * self.scale.step)
 
 
+def by_entropy(target: Target) -> bool:
+    """Whether a target has one class in each row and is measured by their entropy: a cut between two rows of the same
+    class is then never the best.
+    """
+    return isinstance(target, ClassTarget) and target.measured_by == Impurity.ENTROPY
+
+
 def factors(targets: tuple[Target, ...], whole: tuple[float, ...]) -> tuple[float, ...]:
     """What each target's impurity is multiplied by before they are added; `whole` is the table's mean impurity of
     each.
 
-    Nominal targets alone are added as they are, in nats. Numeric targets, and features of any kind, are divided by
-    their variance in the table, those that are not to be standardized all by the same number. Where both kinds are
-    given, nominal ones are divided by their entropy in the table, so that each target's impurity is a share of what
-    there was.
+    Nominal targets alone are added as they are, in nats. Numeric targets, and nominal ones that are not measured by
+    entropy (as features are), are divided by their variance in the table, those that are not to be standardized all by
+    the same number. Where both kinds are given, nominal ones are divided by their entropy in the table, so that each
+    target's impurity is a share of what there was.
     """
-    numeric = [isinstance(target, NumberTarget | NameTarget) for target in targets]
+    numeric = [
+        isinstance(target, NumberTarget) or getattr(target, "measured_by", Impurity.ENTROPY) != Impurity.ENTROPY
+        for target in targets
+    ]
     plain = [index for index, target in enumerate(targets) if isinstance(target, NumberTarget) and not target.scaled]
     shared = sum(whole[index] for index in plain)
     found = []

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an engine must do whose rows do not live in our memory: find the values of columns, turn them into codes, count
-nodes, route rows to the parts of splits, hand over the rows of small nodes, and write what is released.
+"""What an engine must do: tell what it read, find the values of columns, and turn them into codes. One that holds the
+rows in memory then grows the whole tree; one that works out of core counts nodes, routes rows to the parts of splits,
+hands over the rows of small nodes, and writes what is released.
 
 An engine knows rows and whole numbers. It never chooses: splits are chosen from its counts by the same kernels that
 choose them in memory, so every engine gives the same regions.
@@ -12,13 +13,17 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from anonfit.engines.levels.shape import Shape
+    from anonfit.engines.memory.grower import Growth
+    from anonfit.tables.persons import Persons
 
 __all__ = [
     "CountRequest",
@@ -29,14 +34,36 @@ __all__ = [
     "Field",
     "Finishing",
     "Grow",
+    "InMemory",
     "Move",
+    "Opening",
+    "OutOfCore",
     "Placing",
     "Written",
     "first_of_run",
+    "out_of_core",
 ]
 
 Grow = Callable[[int, Mapping[str, NDArray[Any]]], tuple[NDArray[np.int64], NDArray[np.int64]]]
 """The in-memory kernel: from a node's number and the fields of its rows to its subtree. It can be pickled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What a run asks when it opens an engine: how rows are held, and what it will want to know of them."""
+
+    dropping: Sequence[str] = ()
+    """Rows that have no value of one of these columns are left out."""
+    count: str | None = None
+    """The column of how many persons a row stands for."""
+    entity: str | None = None
+    """The column of whose row it is."""
+    raw: Sequence[str] = ()
+    """Columns that are released as they are, whose share of different values will be asked for."""
+    asked: Sequence[tuple[str, ...]] = ()
+    """Sets of columns whose different values will be asked for."""
+    memory: int | None = None
+    threads: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,25 +216,59 @@ class Counting(Protocol):
         """
 
 
-class Engine(Counting, Protocol):
-    """Where the rows of one table live: values are found, then rows are coded, perhaps drawn, counted and routed in
-    turns, taken, and written.
-    """
+class Engine(Protocol):
+    """Where the rows of one table live: those that the missing policy lets through."""
 
     name: str
     """As a spec names it."""
+    read: int
+    """How many rows the source has."""
+    persons_left_out: int
+    """Persons of the rows that the missing policy leaves out."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
 
     @property
     def schema(self) -> Mapping[str, pl.DataType]:
         """The source's columns and their types, as the in-memory engine would read them."""
 
-    def distinct(self, names: Sequence[str]) -> tuple[pl.DataFrame, NDArray[np.int64]]:
-        """The different combinations of some columns' values, missing ones too, and how many rows have each."""
+    @property
+    def scan(self) -> pl.LazyFrame:
+        """The rows, to be read some at a time, also when the engine is closed."""
+
+    def missing(self, names: Sequence[str]) -> Mapping[str, int]:
+        """How many values are missing in those of some columns that have missing values."""
+
+    def distinct_shares(self, names: Sequence[str]) -> Mapping[str, float]:
+        """The share of different values among the known ones of each of some raw columns; 0 where it is far from 1."""
+
+    def distinct(self, names: Sequence[str]) -> tuple[pl.DataFrame, NDArray[np.int64] | None]:
+        """The different combinations of some columns' values, missing ones too, and how many rows have each; or the
+        values of every row (None), where these are in memory.
+        """
 
     def code(self, fields: Sequence[Field], kept: Sequence[str]) -> None:
         """Turn every row into its fields, and keep the raw values of some columns for the release. All rows are then in
         node 0.
         """
+
+
+@runtime_checkable
+class InMemory(Engine, Protocol):
+    """An engine that holds all rows: it grows trees by itself, and the released table is a frame."""
+
+    frame: pl.DataFrame
+
+    def grow(self, shape: Shape, persons: Persons, k: int, *, threads: int | None) -> Growth:
+        """The tree of the coded rows, and where they stand in it."""
+
+
+class OutOfCore(Engine, Counting, Protocol):
+    """An engine whose rows are not in our memory: once coded they are perhaps drawn, counted and routed in turns,
+    taken, and written.
+    """
 
     def sample(self, draw: Draw, names: Sequence[str]) -> dict[str, NDArray[Any]]:
         """The fields `names` of the rows that are drawn, in any order."""
@@ -219,6 +280,12 @@ class Engine(Counting, Protocol):
         """Write the released table, its columns in the order of `names`: those of the regions, and raw ones. Rows are
         sorted by their rank, then by the raw columns in this order, missing values first.
         """
+
+
+def out_of_core(engine: Engine) -> OutOfCore:
+    """An engine that does not hold its rows in memory, by all that it does."""
+    assert not isinstance(engine, InMemory), "the rows are in memory"
+    return cast("OutOfCore", engine)
 
 
 @runtime_checkable

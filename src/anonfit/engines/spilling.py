@@ -15,7 +15,7 @@ from pathlib import Path
 
 from anonfit.errors import RequestError
 from anonfit.runtime.files import is_used, locked
-from anonfit.runtime.interrupting import ending
+from anonfit.runtime.progress import ending
 
 __all__ = ["spill_folder", "sweep_spill"]
 

@@ -23,8 +23,8 @@ from anonfit.release.run import schema_of
 from anonfit.spec.keywords import spec_of_keywords
 from anonfit.spec.kinds import FRACTION, is_whole
 from anonfit.spec.model import ColumnSettings, VariantName
-from anonfit.tables.cuts import CutPoints
 from anonfit.tables.reading import ReadOptions, read_table
+from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import Schema
 from anonfit.tables.taxonomy import Taxonomy
 

@@ -30,8 +30,8 @@ from anonfit.estimators.features import (
     Spans,
 )
 from anonfit.estimators.recoded import on_line
-from anonfit.tables.domains import texts_of
 from anonfit.tables.frames import categorized
+from anonfit.tables.schema import texts_of
 
 if TYPE_CHECKING:
     import polars as pl

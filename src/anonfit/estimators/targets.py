@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
+from anonfit.criteria.objectives import AUTO, OBJECTIVES, Objective
 from anonfit.errors import DataError, RequestError, listed
 from anonfit.estimators.inputs import array_column, is_frame
 from anonfit.tables.codebook import column_type
 from anonfit.tables.frames import from_frame
 from anonfit.tables.schema import Column, Role
-from anonfit.workload.request import TargetRequest
-from anonfit.workload.targets import is_numeric
+from anonfit.workload.targets import TargetRequest, is_numeric
 
 if TYPE_CHECKING:
     import polars as pl
@@ -63,7 +63,10 @@ def targets_of(
     names = _names([column.name for column in columns], told, table.columns)
     columns = tuple(column.alias(name) for column, name in zip(columns, names, strict=True))
     _refuse_missing(columns)
-    types = {column.name: _kind(column, entry, criterion) for column, entry in zip(columns, told, strict=True)}
+    types = {
+        column.name: _kind(column, entry, OBJECTIVES.get(criterion, AUTO))
+        for column, entry in zip(columns, told, strict=True)
+    }
     entries = [
         {key: value for key, value in entry.items() if key != "type"} | {"column": name}
         for entry, name in zip(told, names, strict=True)
@@ -128,11 +131,11 @@ def _refuse_missing(columns: Sequence[pl.Series]) -> None:
         )
 
 
-def _kind(column: pl.Series, entry: Mapping[str, Any], criterion: str) -> str:
+def _kind(column: pl.Series, entry: Mapping[str, Any], objective: Objective) -> str:
     """Whether a target is of classes or of numbers: what is said, or what `anonymize` would take it for."""
     if entry.get("type"):
         return str(entry["type"])
     declared = Column(column.name, Role.TARGET)
-    if entry.get("classes") or entry.get("equal_width") or is_numeric(TargetRequest(""), declared, column, criterion):
+    if entry.get("classes") or entry.get("equal_width") or is_numeric(TargetRequest(""), declared, column, objective):
         return str(column_type(declared, column.dtype))
     return "nominal"

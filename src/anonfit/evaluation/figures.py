@@ -23,7 +23,7 @@ from anonfit.release.run import workload_of
 from anonfit.report.queries import query_figures
 from anonfit.spec.learning import Asked
 from anonfit.spec.model import Spec
-from anonfit.workload.features import feature_weights
+from anonfit.workload.objectives import feature_weights
 
 __all__ = ["Figure", "release_figures"]
 
@@ -91,7 +91,7 @@ def release_figures(learned: Learned, spec: Spec, tasks: Sequence[Task], asked: 
 
 def _of_clusters(learned: Learned, spec: Spec, nodes: NDArray[np.int32]) -> list[Figure]:
     """Clusters in the release and in the raw rows, where the spec says what clusters are made of."""
-    if spec.method.criterion != "clustering" and not spec.workload.features:
+    if not spec.method.objective.clusters and not spec.workload.features:
         return []
     features = feature_weights(workload_of(spec), list(learned.recoding.quasi_identifiers))
     raw = [column.name for column in learned.schema.released_raw if column.name in spec.workload.features]

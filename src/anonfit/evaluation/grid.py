@@ -25,7 +25,7 @@ from anonfit.spec.kinds import is_whole
 from anonfit.spec.learning import with_query_log
 from anonfit.spec.model import ColumnSpec, Spec
 from anonfit.tables.schema import Role, Schema
-from anonfit.workload.logs.raw_rows import rows_of_frame
+from anonfit.workload.logs.merging import rows_of_frame
 
 if TYPE_CHECKING:
     import polars as pl
@@ -131,7 +131,7 @@ def _setting(
     rows = rows_of_frame(frame, persons_in(schema, frame).of_groups)
     spec, asked = with_query_log(spec, schema.columns, rows)
     spec = replace(spec, workload=replace(spec.workload, query_log=None))  # so that it is read once
-    for_clusters = spec.method.criterion == "clustering" or bool(spec.workload.features)
+    for_clusters = spec.method.objective.clusters or bool(spec.workload.features)
     # Releases can be judged without a model.
     is_asked = bool(asked or spec.workload.selections or spec.weights) or for_clusters
     chosen = models or (() if is_asked and not spec.targets else default_models(spec))

@@ -98,7 +98,7 @@ def jobs_of(
 
 def fold_of_rows(schema: Schema, frame: pl.DataFrame, folds: int, seed: int) -> NDArray[np.int64]:
     """The fold of each row, drawn at random; the rows of a person are in one fold."""
-    entity = next((column.name for column in schema.of_role(Role.ENTITY)), None)
+    entity = schema.name_of(Role.ENTITY)
     units = np.arange(len(frame)) if entity is None else frame[entity].rank("dense").to_numpy().astype(np.int64) - 1
     count = int(units.max(initial=-1)) + 1
     drawn = np.empty(count, np.int64)

@@ -16,8 +16,7 @@ from anonfit.evaluation.learners import Predicts
 from anonfit.recoding.recoding import Recoding
 from anonfit.tables.codebook import typed
 from anonfit.tables.schema import Column, Role
-from anonfit.workload.request import TargetRequest
-from anonfit.workload.targets import is_numeric
+from anonfit.workload.targets import TargetRequest, is_numeric
 
 if TYPE_CHECKING:
     import polars as pl

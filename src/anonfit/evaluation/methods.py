@@ -95,7 +95,7 @@ def _with(spec: Spec, criterion: Criterion, *, denoise: bool = False) -> Spec:
             "quasi-identifiers; evaluate spec, original and removed only."
         )
     # What another algorithm was told means nothing to Mondrian.
-    settings = spec.method if spec.method.algorithm == MONDRIAN else MethodSpec(cut_points=spec.method.cut_points)
+    settings = spec.method if spec.method.capabilities.splits else MethodSpec(cut_points=spec.method.cut_points)
     return replace(
         spec,
         method=replace(settings, criterion=criterion),
@@ -167,7 +167,7 @@ def _tree(spec: Spec) -> Spec | None:
         return None
     columns = {name: replace(column, split=None) for name, column in spec.columns.items()}
     settings = MethodSpec("tree", cut_points=spec.method.cut_points)
-    if spec.method.algorithm == "tree":
+    if spec.method.capabilities.grows_tree:
         settings = spec.method
     workload = WorkloadSpec(targets=spec.workload.targets)
     privacy = replace(spec.privacy, quasi_identifiers=())

@@ -13,7 +13,7 @@ from anonfit.evaluation.labels import Labels, labels_of
 from anonfit.release.run import workload_of
 from anonfit.spec.model import Spec
 from anonfit.tables.schema import Column, Role, Schema
-from anonfit.workload.request import TargetRequest
+from anonfit.workload.targets import TargetRequest
 
 if TYPE_CHECKING:
     import polars as pl

@@ -13,18 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.errors import SpecError
-from anonfit.metrics.imprecision import answer, overlapping
 from anonfit.recoding.building import cells_of_codes
+from anonfit.recoding.imprecision import answer, overlapping
 from anonfit.recoding.recoding import Recoding
 from anonfit.spec.model import SelectionSpec
 from anonfit.tables.codebook import code_column
-from anonfit.tables.domains import Domain, OrderedDomain
-from anonfit.tables.schema import Schema
+from anonfit.tables.schema import Domain, OrderedDomain, Schema
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from anonfit.algorithms.mondrian import Persons
+    from anonfit.tables.persons import Persons
 
 __all__ = ["Learned", "answered", "imprecision", "satisfied"]
 
@@ -41,7 +40,7 @@ class Learned:
 
     def domains(self, selections: Sequence[SelectionSpec]) -> list[Domain]:
         """What the quasi-identifiers of these rows can be, with the values at which selections begin and end."""
-        from anonfit.workload.coding import faces, with_faces
+        from anonfit.workload.coding import selection_boundaries, with_boundaries
         from anonfit.workload.selections import predicates_of
 
         predicates = predicates_of(selections, self.schema.columns, self.frame)
@@ -50,7 +49,7 @@ class Learned:
             coded = code_column(column, self.frame[column.name], persons=self.persons.of_groups, k=self.k)
             domain = coded.domain
             if isinstance(domain, OrderedDomain):
-                domain, _ = with_faces(domain, faces(predicates, domain))
+                domain, _ = with_boundaries(domain, selection_boundaries(predicates, domain))
             found.append(domain)
         return found
 

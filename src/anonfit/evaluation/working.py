@@ -58,7 +58,7 @@ def _prepare(setting: Setting) -> None:
     models = setting.spec.privacy.has_models
     if not is_compiled(models=models):
         warm_up(models=models)
-    if setting.spec.method.algorithm == "tdr" and not is_compiled(models=models, refining=True):
+    if setting.spec.method.capabilities.refines and not is_compiled(models=models, refining=True):
         warm_refining(models=models)
 
 

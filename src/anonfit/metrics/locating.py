@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from anonfit.engines.tree import LEAF
 from anonfit.errors import DataError
-from anonfit.recoding.grid import Grid
+from anonfit.recoding.boxes import Grid
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Values, region_values
 

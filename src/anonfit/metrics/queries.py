@@ -15,16 +15,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.metrics.imprecision import Answers, answer
 from anonfit.metrics.query_estimates import Estimator, Table
 from anonfit.metrics.query_groups import Grouping, grouping_of
 from anonfit.metrics.spreading import Ends
 from anonfit.recoding.building import cells_of_codes
+from anonfit.recoding.imprecision import Answers, answer
 from anonfit.recoding.recoding import Recoding
 from anonfit.tables.codebook import code_column
-from anonfit.tables.domains import Domain, OrderedDomain
-from anonfit.tables.schema import Column, Role
-from anonfit.workload.coding import faces, with_faces
+from anonfit.tables.schema import Column, Domain, OrderedDomain, Role
+from anonfit.workload.coding import selection_boundaries, with_boundaries
 from anonfit.workload.logs.tallies import Ask
 from anonfit.workload.predicates import And, Predicate, all_of, kinds_of
 from anonfit.workload.selections import code_predicates
@@ -163,7 +162,7 @@ def _answers(predicates: Sequence[Predicate], table: Table, rows: Rows) -> Answe
     domains = []
     for domain in table.domains:
         if isinstance(domain, OrderedDomain):
-            domain, _ = with_faces(domain, faces(predicates, domain))
+            domain, _ = with_boundaries(domain, selection_boundaries(predicates, domain))
         domains.append(domain)
     coded = code_predicates(predicates, domains, rows)
     released = table.nodes >= 0

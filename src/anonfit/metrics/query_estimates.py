@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.criteria.selections import CodedSelections
+from anonfit.criteria.targets import CodedSelections
 from anonfit.metrics.spreading import Ends, Spread, spread_of
 from anonfit.recoding.recoding import Recoding
-from anonfit.tables.domains import Domain
+from anonfit.tables.schema import Domain
 from anonfit.workload.predicates import ColumnKind, Holding, Predicate
 from anonfit.workload.selections import code_predicates
 from anonfit.workload.truth import Rows

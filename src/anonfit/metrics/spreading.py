@@ -20,10 +20,10 @@ from anonfit.engines.bits import unpacked
 from anonfit.recoding.boxes import Boxes
 from anonfit.recoding.columns import OrderedCells, RecodedColumn
 from anonfit.recoding.recoding import Recoding
-from anonfit.tables.domains import Domain, OrderedDomain
 from anonfit.tables.scales import thresholds
+from anonfit.tables.schema import Domain, OrderedDomain
 from anonfit.workload.coding import cut_places_of, size_of
-from anonfit.workload.comparing import has_steps
+from anonfit.workload.literals import has_steps
 from anonfit.workload.predicates import Predicate
 
 if TYPE_CHECKING:
@@ -147,8 +147,8 @@ def _ordered(
     if not low < high:
         high = low + 1
     whole = _reaching(domain, low, high)
-    faces = [place for one in predicates for place in cut_places_of(one, whole).tolist()]
-    points = np.unique(np.array([low, high, *cuts.tolist(), *faces], dtype=np.float64))
+    boundaries = [place for one in predicates for place in cut_places_of(one, whole).tolist()]
+    points = np.unique(np.array([low, high, *cuts.tolist(), *boundaries], dtype=np.float64))
     points = points[(points >= low) & (points <= high)]
     starts, sizes = points[:-1], np.diff(points)
     middles = starts + (sizes - (1 if steps else 0)) / 2

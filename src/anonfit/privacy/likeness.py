@@ -1,8 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Likeness: no value is much more frequent in a group than in the whole table, measured in proportion.
+"""Models that compare a group with the whole table: distances of distributions (t-closeness), bounds on the frequency
+of a value (alpha-k, beta-likeness) and on its ratio to the whole (delta-disclosure).
 
-β-likeness: Cao, Karras: Publishing Microdata with a Robust Privacy Guarantee, PVLDB 5(11), 2012.
-δ-disclosure: Brickell, Shmatikov: The Cost of Privacy, KDD 2008.
+t-closeness: Li, Li, Venkatasubramanian: t-Closeness: Privacy Beyond k-Anonymity and l-Diversity, ICDE 2007. Each earth
+mover's distance is a weighted sum over runs of codes: of what the one distribution has more than the other in that
+run. For equal distances a run is a value, for ordered ones all values up to one, for hierarchical ones the values
+below a node of the taxonomy.
+
+(α, k)-anonymity, of which the k part is the table's own k: Wong, Li, Fu, Wang: (α, k)-Anonymity: An Enhanced
+k-Anonymity Model for Privacy Preserving Data Publishing, KDD 2006. β-likeness: Cao, Karras: Publishing Microdata with
+a Robust Privacy Guarantee, PVLDB 5(11), 2012. δ-disclosure: Brickell, Shmatikov: The Cost of Privacy, KDD 2008.
 """
 
 from __future__ import annotations
@@ -13,10 +20,150 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.privacy.bounds import at_least, more_than, plain
-from anonfit.privacy.sensitive import TIE, SensitiveColumn, shares_of
+from anonfit.privacy.models import TIE, SensitiveColumn, at_least, more_than, plain, shares_of
+from anonfit.tables.taxonomy import Taxonomy
 
-__all__ = ["BetaLikeness", "DeltaDisclosure"]
+__all__ = [
+    "AlphaK",
+    "BetaLikeness",
+    "DeltaDisclosure",
+    "Distance",
+    "TCloseness",
+    "confidence_limit",
+    "equal_distance",
+    "hierarchical_distance",
+    "ordered_distance",
+]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Distance:
+    """Runs of codes, from `first` to `last` inclusive, and how much an excess in each weighs."""
+
+    name: str
+    first: NDArray[np.int64]  # (run,)
+    last: NDArray[np.int64]  # (run,)
+    weight: NDArray[np.float64]  # (run,)
+
+    def of(self, excess: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The distance of distributions from another, given how much more of each value they have. excess: (…, size)"""
+        before = np.zeros((*excess.shape[:-1], excess.shape[-1] + 1))
+        np.cumsum(excess, axis=-1, out=before[..., 1:])
+        found: NDArray[np.float64] = np.abs(before[..., self.last + 1] - before[..., self.first]) @ self.weight
+        return found
+
+
+def equal_distance(column: SensitiveColumn) -> Distance:
+    """Any two values are at distance 1: half the sum of the differences."""
+    values = np.arange(column.size)
+    return Distance("equal", values, values, np.full(column.size, 0.5))
+
+
+def ordered_distance(column: SensitiveColumn) -> Distance:
+    """Neighbouring values are one step apart, the lowest and the highest 1."""
+    steps = max(column.size - 1, 0)
+    return Distance("ordered", np.zeros(steps, np.int64), np.arange(steps), np.full(steps, 1.0 / max(steps, 1)))
+
+
+def hierarchical_distance(column: SensitiveColumn) -> Distance:
+    """Two values are at the height of their lowest common node, as a part of the root's.
+
+    Li, Li and Venkatasubramanian charge every inner node its height, as a part of the root's, times the smaller of what
+    its children have too much and too little. That smaller one is half of the children's differences less the node's
+    own, so each node's difference counts with half the height it lies below its parent.
+    """
+    assert column.taxonomy is not None
+    heights = _heights(column.taxonomy)
+    top = max(heights[0], 1)
+    firsts, lasts = _runs(column, column.taxonomy)
+    above = np.array([heights[parent] if parent >= 0 else top for parent in column.taxonomy.parents])
+    weights = (above - heights) / (2.0 * top)
+    if column.has_missing:
+        firsts, lasts, weights = np.append(firsts, 0), np.append(lasts, 0), np.append(weights, 0.5)
+    kept = (lasts >= firsts) & (weights > 0)
+    return Distance("hierarchical", firsts[kept], lasts[kept], weights[kept])
+
+
+def _runs(column: SensitiveColumn, taxonomy: Taxonomy) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The first and last code below each node of the taxonomy; the last before the first where none is."""
+    shift = int(column.has_missing)
+    leaves = np.arange(column.size - shift) if column.leaves is None else column.leaves[shift:]
+    firsts = np.searchsorted(leaves, taxonomy.first_leaf, side="left") + shift
+    lasts = np.searchsorted(leaves, taxonomy.last_leaf, side="right") + shift - 1
+    return firsts, lasts
+
+
+def _heights(taxonomy: Taxonomy) -> NDArray[np.int64]:
+    """The longest way down to a leaf from each node."""
+    heights = [0] * len(taxonomy.parents)
+    for node in range(len(heights) - 1, 0, -1):
+        parent = taxonomy.parents[node]
+        heights[parent] = max(heights[parent], heights[node] + 1)
+    return np.array(heights)
+
+
+@dataclass(frozen=True, slots=True)
+class TCloseness:
+    """Every group's distribution is at most t away from the whole table's."""
+
+    name: ClassVar[str] = "t-closeness"
+    is_monotone: ClassVar[bool] = True
+    column: SensitiveColumn
+    t: float
+    distance: Distance
+
+    def allows(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether the distance is at most t."""
+        found: NDArray[np.bool_] = self.figure(counts) <= self.t + TIE
+        return found
+
+    def figure(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The distance from the whole table's distribution."""
+        return self.distance.of(shares_of(counts) - self.column.shares)
+
+    def why_not(self, counts: NDArray[np.int64]) -> str:
+        """The distance is too large; a whole table compared with itself has none."""
+        found = float(self.figure(counts))
+        least = at_least(max(found - TIE, 0.0))
+        return (
+            f"{self.column.name} is distributed {found:.4g} away from the whole table (distance "
+            f"{self.distance.name}), so t must be at least {least}; t-closeness asks for t = {plain(self.t)}."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AlphaK:
+    """No value has more than the share α in any group. `name` and `parameter` are the words the spec asked with."""
+
+    is_monotone: ClassVar[bool] = True
+    column: SensitiveColumn
+    alpha: float
+    name: str = "alpha-k"
+    parameter: str = "alpha"
+
+    def allows(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether the most frequent value's share is at most α."""
+        found: NDArray[np.bool_] = self.figure(counts) <= self.alpha + TIE
+        return found
+
+    def figure(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The share of the most frequent value."""
+        found: NDArray[np.float64] = shares_of(counts).max(axis=-1)
+        return found
+
+    def why_not(self, counts: NDArray[np.int64]) -> str:
+        """The table's most frequent value is too frequent, and in some group it is never rarer."""
+        share = float(self.figure(counts))
+        least = at_least(share - TIE)
+        return (
+            f"{self.column.name} has a value that {share:.2%} of the persons of the whole table have, so "
+            f"{self.parameter} must be at least {least}; {self.parameter} = {plain(self.alpha)} is asked for."
+        )
+
+
+def confidence_limit(column: SensitiveColumn, confidence: float) -> AlphaK:
+    """The model that holds a target to privacy.max_confidence."""
+    return AlphaK(column, confidence, name="max_confidence", parameter="max_confidence")
 
 
 @dataclass(frozen=True, slots=True)

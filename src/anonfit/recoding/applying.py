@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.errors import RequestError, did_you_mean
-from anonfit.recoding.labels import EVERYTHING
+from anonfit.recoding.columns import EVERYTHING
 from anonfit.recoding.recoding import SUPPRESSED, Recoding, Unseen
 from anonfit.recoding.values import Values, label_series, region_values
 from anonfit.tables.frames import from_frame, like

@@ -12,12 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.engines.tree import Tree
+from anonfit.recoding.boxes import Grid, GridColumn, grid_column
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn, declared_ends
-from anonfit.recoding.grid import Grid, GridColumn, grid_column
 from anonfit.recoding.recoding import Recoding
-from anonfit.tables.cuts import CutPoints, cuts_between
-from anonfit.tables.domains import Domain, NominalDomain, OrderedDomain, OrdinalDomain
-from anonfit.tables.scales import Cut, scale_of, thresholds
+from anonfit.tables.scales import Cut, CutPoints, cuts_between, scale_of, thresholds
+from anonfit.tables.schema import Domain, NominalDomain, OrderedDomain, OrdinalDomain
 
 __all__ = ["build_grid", "build_recoding", "cells_of_codes"]
 

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The columns of a recoding: how a value finds its cell, and how a run of cells is written. Cells are what a recoding
-tells apart.
+"""The columns of a recoding: how a value finds its cell, and the label of a run or a set of cells (docs/labels.md).
+Only writing: the audit reads labels with a parser of its own.
 
-Cell 0 is the missing value in a column that has missing values; the others follow the order of the values or of the
-leaves.
+Cells are what a recoding tells apart. Cell 0 is the missing value in a column that has missing values; the others
+follow the order of the values or of the leaves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR
 from functools import cached_property
@@ -18,19 +20,121 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.engines.bits import Bits, bits_of_pairs, blocks_of, unpacked
-from anonfit.recoding import labels
-from anonfit.recoding.covers import Covers
-from anonfit.tables.domains import name_positions, texts_of
 from anonfit.tables.frames import categorized
 from anonfit.tables.scales import Axis, Cut, Scale, cut_text, on_axis, parse_cut, thresholds
-from anonfit.tables.schema import ColumnType
+from anonfit.tables.schema import ColumnType, name_positions, texts_of
 from anonfit.tables.taxonomy import Taxonomy
 from anonfit.tables.taxonomy_leaves import leaf_positions
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["NominalCells", "OrderedCells", "OrdinalCells", "RecodedColumn", "declared_ends"]
+__all__ = [
+    "EVERYTHING",
+    "MISSING",
+    "Covers",
+    "NominalCells",
+    "OrderedCells",
+    "OrdinalCells",
+    "RecodedColumn",
+    "declared_ends",
+    "interval_label",
+    "with_missing",
+]
+
+EVERYTHING = "*"
+MISSING = "missing"
+NOT_MISSING = "not missing"
+OR_MISSING = "missing or "
+
+_UNSAFE = re.compile(r'^$|^\s|\s$|[,"{}\x00-\x1f\x7f-\x9f\u2028\u2029]|^[\[<≥*]|^missing or ')
+
+_INTERVAL = re.compile(r'(\[[^,"{}\x00-\x1f]+, [^,"{}\x00-\x1f]+[)\]])|([<≥] [^,"{}\x00-\x1f]*[^,"{}\s\x00-\x1f])')
+
+
+def name_label(name: str) -> str:
+    """A name as it is, or as a JSON string where it could be misread."""
+    if _UNSAFE.search(name) or name in (MISSING, NOT_MISSING):
+        return json.dumps(name, ensure_ascii=False)
+    return name
+
+
+def only_name_label(name: str) -> str:
+    """A name that stands alone. One that is an interval stands as it is: no other nominal label begins like it."""
+    return name if _INTERVAL.fullmatch(name) else name_label(name)
+
+
+def set_label(names: Iterable[str]) -> str:
+    """A set of names, each written as `name_label` writes it."""
+    return "{" + ", ".join(names) + "}"
+
+
+def interval_label(low: str | None, high: str | None, *, closed: bool = False) -> str:
+    """A range of ordered values; None is an open end, and a closed range holds its upper end."""
+    if low is None:
+        return NOT_MISSING if high is None else f"< {high}"
+    if high is None:
+        return f"≥ {low}"
+    if closed and low == high:
+        return low
+    return f"[{low}, {high}{']' if closed else ')'}"
+
+
+def with_missing(label: str) -> str:
+    """A label to which missing values are added."""
+    return OR_MISSING + label
+
+
+@dataclass(frozen=True)
+class Covers:
+    """Writes sets of leaves, many at once."""
+
+    taxonomy: Taxonomy
+
+    @cached_property
+    def _names(self) -> list[str]:
+        """The name by which each node is written: that of the deepest node over its leaves."""
+        taxonomy = self.taxonomy
+        runs = list(zip(taxonomy.first_leaf, taxonomy.last_leaf, strict=True))
+        deepest = dict(zip(runs, taxonomy.names, strict=True))
+        return [deepest[run] for run in runs]
+
+    @cached_property
+    def _texts(self) -> list[str]:
+        """Each node as it is written in a set of names."""
+        return [name_label(name) for name in self._names]
+
+    @cached_property
+    def _inner(self) -> NDArray[np.int64]:
+        return np.setdiff1d(np.arange(len(self.taxonomy.names)), self.taxonomy.leaf_nodes)
+
+    def _nodes(self, sets: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """(set, node) the largest nodes all of whose leaves are in the set."""
+        inner = self._inner
+        first, last = np.array(self.taxonomy.first_leaf)[inner], np.array(self.taxonomy.last_leaf)[inner]
+        before = np.zeros((len(sets), sets.shape[1] + 1), np.int32)
+        np.cumsum(sets, axis=1, out=before[:, 1:])
+        is_whole = np.empty((len(sets), len(self.taxonomy.names)), np.bool_)
+        is_whole[:, self.taxonomy.leaf_nodes] = sets
+        is_whole[:, inner] = before[:, last + 1] - before[:, first] == last - first + 1
+        found = is_whole.copy()
+        found[:, 1:] &= ~is_whole[:, np.array(self.taxonomy.parents[1:], dtype=np.int64)]
+        return found
+
+    def labels(self, sets: NDArray[np.bool_]) -> list[str]:
+        """The label of each set of leaves; of an empty one there is none, and its text has no meaning. sets: (set,
+        leaf).
+        """
+        rows, nodes = np.nonzero(self._nodes(sets))
+        ends = np.cumsum(np.bincount(rows, minlength=len(sets))).tolist()
+        listed = nodes.tolist()
+        return [self._label(listed[begin:end]) for begin, end in zip([0, *ends], ends, strict=False)]
+
+    def _label(self, nodes: list[int]) -> str:
+        if len(nodes) == 1:
+            return only_name_label(self._names[nodes[0]])
+        return set_label(map(self._texts.__getitem__, nodes))
+
 
 Cells = NDArray[np.int32]
 
@@ -68,10 +172,10 @@ class RecodedColumn(Protocol):
 def _label(column: RecodedColumn, cells: Sequence[int], known_label: str) -> str:
     """The label of cells whose known values have `known_label`."""
     if len(cells) == column.size:
-        return labels.EVERYTHING
+        return EVERYTHING
     if not column.has_missing or cells[0] > 0:
         return known_label
-    return labels.MISSING if len(cells) == 1 else labels.with_missing(known_label)
+    return MISSING if len(cells) == 1 else with_missing(known_label)
 
 
 @dataclass(frozen=True)
@@ -119,7 +223,7 @@ class OrderedCells:
     def label(self, cells: Sequence[int]) -> str:
         """The interval of a run of cells."""
         low, high = self.ends(cells)
-        known = labels.interval_label(
+        known = interval_label(
             None if low is None else cut_text(low),
             None if high is None else cut_text(high),
             closed=bool(self.domain) and self.is_last(cells),
@@ -162,10 +266,10 @@ class OrdinalCells:
         """One word, or an interval of the order."""
         known = [cell for cell in cells if cell >= int(self.has_missing)]
         if len(known) == 1:
-            return _label(self, cells, labels.name_label(self.order[known[0] - int(self.has_missing)]))
+            return _label(self, cells, name_label(self.order[known[0] - int(self.has_missing)]))
         low, high = self.ends(known) if known else (None, None)
-        ends = (None if end is None else labels.name_label(end) for end in (low, high))
-        text = labels.interval_label(*ends)
+        ends = (None if end is None else name_label(end) for end in (low, high))
+        text = interval_label(*ends)
         return _label(self, cells, text)
 
 
@@ -236,10 +340,10 @@ class NominalCells:
     def _label(self, names: str, missing: bool, known: int) -> str:
         """The label of so many known cells, whose names are given, and perhaps of missing."""
         if known == self.size - int(self.has_missing):
-            return labels.EVERYTHING if missing or not self.has_missing else labels.NOT_MISSING
+            return EVERYTHING if missing or not self.has_missing else NOT_MISSING
         if not missing:
             return names
-        return labels.with_missing(names) if known else labels.MISSING
+        return with_missing(names) if known else MISSING
 
 
 def _places(values: pl.Series, distinct: pl.Series) -> NDArray[Any]:

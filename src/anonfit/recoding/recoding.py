@@ -16,12 +16,10 @@ from numpy.typing import NDArray
 
 from anonfit.engines.tree import Tree
 from anonfit.errors import DataError, RecodingError, listed
-from anonfit.recoding.boxes import Boxes, boxes_of
+from anonfit.recoding.boxes import Boxes, Grid, boxes_of
 from anonfit.recoding.columns import NominalCells, RecodedColumn
-from anonfit.recoding.grid import Grid
 from anonfit.tables.codebook import typed
-from anonfit.tables.coded import CodedColumn, CodedTable, SplitMode, code_dtype
-from anonfit.tables.schema import Column, Role
+from anonfit.tables.schema import CodedColumn, CodedTable, Column, Role, SplitMode, code_dtype
 
 if TYPE_CHECKING:
     import polars as pl

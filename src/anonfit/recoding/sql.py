@@ -11,8 +11,8 @@ import numpy as np
 
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.errors import RecodingError
+from anonfit.recoding.boxes import Grid, GridColumn
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
-from anonfit.recoding.grid import Grid, GridColumn
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Values, region_values
 from anonfit.tables.scales import Cut, Scale

@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.errors import AnonfitError, RecodingError, RequestError
+from anonfit.recoding.boxes import Grid, GridColumn, grid_column
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
-from anonfit.recoding.grid import Grid, GridColumn, grid_column
 from anonfit.recoding.recoding import Recoding
 from anonfit.runtime.strict_json import Damaged, Part, parse_json, read_text
 from anonfit.tables.scales import Cut, Scale, parse_cut
 from anonfit.tables.schema import ColumnType
 from anonfit.tables.taxonomy import Taxonomy
 
-__all__ = ["FORMAT", "VERSION", "from_json", "read_recoding", "recoding_of", "to_json"]
+__all__ = ["from_json", "read_recoding", "recoding_of", "to_json"]
 
 FORMAT = "anonfit recoding"
 VERSION = 1

@@ -27,7 +27,7 @@ from anonfit.tables.reading import FORMATS, ReadOptions, column_names, read_tabl
 from anonfit.tables.schema import Column, ColumnType, Role, Schema
 from anonfit.tables.taxonomy import Taxonomy
 from anonfit.tables.taxonomy_files import read_taxonomy
-from anonfit.workload.request import TargetRequest, Workload
+from anonfit.workload.targets import TargetRequest, Workload
 
 if TYPE_CHECKING:
     import polars as pl
@@ -285,10 +285,10 @@ def demands_of(spec: Spec) -> Demands:
 def refining_of(spec: Spec) -> Refining | None:
     """How columns are refined, from one part each; None where regions are split by Mondrian."""
     method = spec.method
-    if method.algorithm != "tdr":
+    if not method.capabilities.refines:
         return None
     return Refining(
-        "infogain" if method.criterion == "infogain" else "score",
+        "score" if method.objective.against_loss else "infogain",
         method.average,
         method.suppression,
         method.zero_gain,
@@ -307,7 +307,7 @@ def start_recoding(spec: Spec) -> Recoding | None:
 def tree_of(spec: Spec) -> TreeRequest | None:
     """The tree that is asked for; None where regions are found otherwise."""
     method, privacy = spec.method, spec.privacy
-    if method.algorithm != "tree":
+    if not method.capabilities.grows_tree:
         return None
     variant = Variant(method.variant)
     default = 0.25 if variant == Variant.C45 else 0.0
@@ -328,7 +328,7 @@ def workload_of(spec: Spec) -> Workload:
         targets=_target_requests(spec.targets),
         denoise=asked.denoise,
         selections=asked.selections,
-        weights=asked.weights if method.criterion == "clustering" else spec.weights,
+        weights=asked.weights if method.objective.clusters else spec.weights,
         weights_from=asked.weights_from,
         features=asked.features,
         criterion=method.criterion,

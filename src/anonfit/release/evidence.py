@@ -18,6 +18,7 @@ from anonfit.algorithms.trees.growing import Variant
 from anonfit.auditing.result import BYTES
 from anonfit.errors import AuditFailed, Infeasible
 from anonfit.metrics.learning import SURE, Learned
+from anonfit.privacy.disclosure import EVERYTHING, Disclosure
 from anonfit.recoding.values import Values
 from anonfit.release.explore import FIGURES
 from anonfit.release.large_tables import LargeTable, raw_columns, read_large, released_table
@@ -26,21 +27,20 @@ from anonfit.release.run import Made, demands_of, persons_in, refining_of, tree_
 from anonfit.report.asking import Aim, Asked, aims_of, asked_content
 from anonfit.report.attack import attack_content, attack_release
 from anonfit.report.content import Facts, formula_columns, report_content
-from anonfit.report.disclosure import EVERYTHING, Disclosure
 from anonfit.report.selections import internal_selections, public_selections
 from anonfit.spec.columns import quasi_identifier_table
 from anonfit.spec.model import Spec
 from anonfit.spec.workload import target_table
 from anonfit.spec.write import public_tables
 from anonfit.tables.codebook import column_type
-from anonfit.tables.scanned import RawColumns
+from anonfit.tables.ingesting import RawColumns
 from anonfit.tables.schema import ColumnType, Role, Schema
-from anonfit.workload.request import TargetRequest, Workload
+from anonfit.workload.targets import TargetRequest, Workload
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from anonfit.auditing import Audit
+    from anonfit.auditing.result import Audit
     from anonfit.metrics.attack import Attack
 
 __all__ = [
@@ -64,7 +64,8 @@ UNKNOWN_USE = "The use is not known: "
 
 def audit_made(made: Made, data: Any, *, rows_at_once: int | None = None) -> Audit:
     """Audit the released table, as a file or a frame, against what was asked and the rows it was made from."""
-    from anonfit.auditing import ROWS_AT_ONCE, audit
+    from anonfit.auditing.api import audit
+    from anonfit.auditing.batch_audit import ROWS_AT_ONCE
 
     spec, schema = made.spec, made.schema
     written = json.loads(made.recoding.to_json())
@@ -79,8 +80,8 @@ def audit_made(made: Made, data: Any, *, rows_at_once: int | None = None) -> Aud
         max_confidence=spec.privacy.max_confidence if spec.privacy.max_confidence < 1 else None,
         k=spec.privacy.k,
         quasi_identifier_sets=[quasi_identifier_table(one) for one in spec.privacy.quasi_identifiers],
-        entity=next((column.name for column in schema.of_role(Role.ENTITY)), None),
-        count=next((column.name for column in schema.of_role(Role.COUNT)), None),
+        entity=schema.name_of(Role.ENTITY),
+        count=schema.name_of(Role.COUNT),
         columns={column["name"]: column for column in written["columns"]},
         **{name: written[name] for name in ("nodes", "parts") if name in written},
         source=made.scan if made.is_large else _rows(made),
@@ -145,7 +146,7 @@ def _target_types(spec: Spec, schema: Schema, rows: RawColumns) -> dict[str, Col
         if column := columns.get(target.column):
             by_number = bool(target.classes or target.equal_width)
             asked, values = TargetRequest(column.name), rows[column.name]
-            numeric = by_number or not has_classes(asked, column, values, spec.method.criterion)
+            numeric = by_number or not has_classes(asked, column, values, spec.method.objective)
             found[column.name] = types[column.name] if numeric else column.type or ColumnType.NOMINAL
     return found
 
@@ -225,7 +226,7 @@ def _refined_by(spec: Spec) -> str | None:
     refining = refining_of(spec)
     if refining is None:
         return None
-    return "information gain" if refining.criterion == "infogain" else "information gain against anonymity loss"
+    return "information gain against anonymity loss" if spec.method.objective.against_loss else "information gain"
 
 
 def _grown_by(spec: Spec) -> str | None:
@@ -259,7 +260,7 @@ def public_rule(made: Made) -> Disclosure:
 
 def _total(made: Made) -> int:
     """All that selections count: rows, or persons where rows stand for several."""
-    count = next((column.name for column in made.schema.of_role(Role.COUNT)), None)
+    count = made.schema.name_of(Role.COUNT)
     if not made.is_large:
         return len(_rows(made)) if count is None else int(_rows(made)[count].sum())
     if count is None:

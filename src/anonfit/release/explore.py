@@ -11,13 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.algorithms.exploring import Candidate, explore, told
-from anonfit.algorithms.mondrian import Anonymized, Persons
+from anonfit.algorithms.result import Anonymized
+from anonfit.criteria.objectives import OBJECTIVES
 from anonfit.metrics.discernibility import weighted_discernibility
 from anonfit.metrics.extents import observed_extents
 from anonfit.metrics.neutral import neutral_figures
 from anonfit.runtime.progress import Stage, silent
 from anonfit.spec.model import Criterion, Spec, WeightRule
-from anonfit.workload.request import Workload
+from anonfit.tables.persons import Persons
+from anonfit.workload.targets import Workload
 
 if TYPE_CHECKING:
     import polars as pl
@@ -100,6 +102,6 @@ def _asking_for(spec: Spec, chosen: Candidate) -> Spec:
         seed=chosen.seed,
         time_budget=None,
     )
-    features = spec.workload.features if chosen.criterion == "clustering" else ()
+    features = spec.workload.features if OBJECTIVES[chosen.criterion].clusters else ()
     workload = replace(spec.workload, weights=chosen.weights, features=features, selected_by=())
     return replace(spec, method=method, workload=workload)

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from anonfit.release.result import Made, raw_batches
 from anonfit.report.initial import CombinationCounter, InitialRisk
 from anonfit.tables.codebook import code_column
-from anonfit.tables.domains import Domain
-from anonfit.tables.scanned import RawColumns, ScannedColumns
-from anonfit.tables.schema import Role
+from anonfit.tables.ingesting import RawColumns, ScannedColumns
+from anonfit.tables.schema import Domain, Role
 
 if TYPE_CHECKING:
     import polars as pl
@@ -86,7 +85,7 @@ def whole_domains(made: Made) -> list[Domain]:
     import polars as pl
 
     assert made.scan is not None
-    count = next((column.name for column in made.schema.of_role(Role.COUNT)), None)
+    count = made.schema.name_of(Role.COUNT)
     found = []
     for column in made.schema.quasi_identifiers:
         held = made.scan.select(
@@ -158,7 +157,7 @@ def read_large(made: Made, largest: int) -> LargeTable:
     """
     import polars as pl
 
-    count = next((column.name for column in made.schema.of_role(Role.COUNT)), None)
+    count = made.schema.name_of(Role.COUNT)
     counter = CombinationCounter(has_counts=count is not None)
     sizes = np.zeros(made.recoding.node_count, np.int64)
     drawing = _Drawing(made) if largest <= HUGE else None

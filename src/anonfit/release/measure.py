@@ -20,6 +20,7 @@ from anonfit.metrics.detail import Detail, details
 from anonfit.metrics.queries import QueryAnswer, judge_queries, query_table
 from anonfit.metrics.rule_items import items_of
 from anonfit.metrics.rules import ROWS, Rule, find_rules
+from anonfit.privacy.disclosure import EVERYTHING, Disclosure
 from anonfit.release.large_tables import LargeTable, drawn_content, whole_domains
 from anonfit.release.run import Made, demands_of, make, persons_in, refining_of, tree_of, workload_of
 from anonfit.report.aiming import coded_targets
@@ -27,7 +28,6 @@ from anonfit.report.columns import ColumnFigures, clusters_content, column_figur
 from anonfit.report.comparison import Comparison, compare, comparison_content, has_purpose
 from anonfit.report.curve import Curve, curve, curve_content, read_ks
 from anonfit.report.detail import detail_content
-from anonfit.report.disclosure import EVERYTHING, Disclosure
 from anonfit.report.group_bins import group_bins
 from anonfit.report.initial import InitialRisk, initial_content, initial_risk
 from anonfit.report.partition import partition_content
@@ -38,7 +38,7 @@ from anonfit.report.trial import Setting, Trial, trial_of
 from anonfit.spec.learning import Asked
 from anonfit.spec.model import Spec
 from anonfit.tables.schema import Role
-from anonfit.workload.features import feature_weights
+from anonfit.workload.objectives import feature_weights
 
 if TYPE_CHECKING:
     import polars as pl
@@ -170,7 +170,7 @@ def _weights(made: Made) -> Mapping[str, float]:
 def _clusters(made: Made) -> ClusterFigures | None:
     """Clusters in the release and in the raw rows, where the release is for these and they can be found."""
     workload = workload_of(made.spec)
-    if workload.criterion != "clustering" or not can_cluster():
+    if not workload.objective.clusters or not can_cluster():
         return None
     assert made.nodes is not None
     features = feature_weights(workload, list(made.recoding.quasi_identifiers))

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.engines.bits import bits_of_pairs, different_sets
-from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells
-from anonfit.recoding.labels import MISSING, interval_label, with_missing
+from anonfit.recoding.columns import MISSING, NominalCells, OrderedCells, OrdinalCells, interval_label, with_missing
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import label_series
 from anonfit.tables.scales import cut_text, on_axis, on_axis_text

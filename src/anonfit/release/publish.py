@@ -38,7 +38,7 @@ from anonfit.spec.model import FileFormat, Spec
 from anonfit.spec.write import spec_tables
 
 if TYPE_CHECKING:
-    from anonfit.auditing import Audit
+    from anonfit.auditing.result import Audit
 
 __all__ = [
     "audit_made",
@@ -86,7 +86,7 @@ def _write(made: Made, data: Path, kind: str) -> None:
 def _prepare_comparison(made: Made, stage: Stage) -> None:
     """What was refined top-down is compared with blind regions, whose kernels the run did not need before."""
     spec = made.spec
-    if spec.method.algorithm == "tdr" and not (made.extends or spec.privacy.quasi_identifiers):
+    if spec.method.capabilities.refines and not (made.extends or spec.privacy.quasi_identifiers):
         prepare(stage, models=spec.privacy.has_models, ahead=False)
 
 

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.algorithms.mondrian import SelectionAnswers
+from anonfit.algorithms.result import SelectionAnswers
 from anonfit.engines.contract import Written
 from anonfit.errors import Infeasible
+from anonfit.privacy.disclosure import Disclosure
 from anonfit.recoding.recoding import Recoding
-from anonfit.report.disclosure import Disclosure
+from anonfit.release.engine import batches_of
 from anonfit.spec.learning import Asked
 from anonfit.spec.model import Spec
 from anonfit.tables.schema import Schema
@@ -24,16 +25,14 @@ from anonfit.tables.schema import Schema
 if TYPE_CHECKING:
     import polars as pl
 
-    from anonfit.workload.accuracy import LearnedWeights
+    from anonfit.workload.objectives import LearnedWeights
 
-__all__ = ["Later", "Made", "RowCounts", "batches_of", "raw_batches", "within_limit"]
+__all__ = ["Lazy", "Made", "RowCounts", "raw_batches", "within_limit"]
 
 Held = TypeVar("Held")
 
-BATCH = 1 << 20
-"""Rows that are read at once."""
 MANY_ROWS = 1 << 22
-"""A table outside of memory that has more rows is never read as a whole."""
+"""A table that is not in memory and has more rows is never read as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ def within_limit(spec: Spec, rows: RowCounts) -> RowCounts:
     )
 
 
-class Later(Generic[Held]):
+class Lazy(Generic[Held]):
     """Something that is made when it is first asked for: a table that may not fit in memory."""
 
     def __init__(self, make: Callable[[], Held]) -> None:
@@ -89,24 +88,24 @@ class Later(Generic[Held]):
             return self._made
 
 
-def _get(held: Held | Later[Held]) -> Held:
-    return held.get() if isinstance(held, Later) else held
+def _get(held: Held | Lazy[Held]) -> Held:
+    return held.get() if isinstance(held, Lazy) else held
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A table that may be released, what it was made from, and how. Tables that live outside of memory are read when
+    """A table that may be released, what it was made from, and how. Tables that are not in memory are read when
     they are asked for; `stored` is then the released table's file.
     """
 
     spec: Spec
     schema: Schema
-    held_table: pl.DataFrame | Later[pl.DataFrame] = field(repr=False)
+    held_table: pl.DataFrame | Lazy[pl.DataFrame] = field(repr=False)
     recoding: Recoding = field(repr=False)
     rows: RowCounts
-    held_source: pl.DataFrame | Later[pl.DataFrame] | None = field(default=None, repr=False)
+    held_source: pl.DataFrame | Lazy[pl.DataFrame] | None = field(default=None, repr=False)
     answers: SelectionAnswers | None = None
-    held_nodes: NDArray[np.int32] | Later[NDArray[np.int32]] | None = field(default=None, repr=False)
+    held_nodes: NDArray[np.int32] | Lazy[NDArray[np.int32]] | None = field(default=None, repr=False)
     extends: bool = False
     """Whether the recoding is that of an earlier release."""
     steered: Mapping[str, bool] | None = None
@@ -125,7 +124,7 @@ class Made:
     """Why it was this one, where that was left to us."""
     stored: Written | None = field(default=None, repr=False)
     scan: pl.LazyFrame | None = field(default=None, repr=False)
-    """The raw rows, where they live outside of memory."""
+    """The raw rows, where they are not in memory."""
     discard: Callable[[], object] = field(default=lambda: None, repr=False)
     """Removes what is stored, if it is not waited until nobody has it any more."""
 
@@ -161,11 +160,6 @@ class Made:
 
 
 def raw_batches(made: Made) -> Iterator[pl.DataFrame]:
-    """The raw rows of a table that lives outside of memory, some at a time."""
+    """The raw rows of a table that is not in memory, some at a time."""
     assert made.scan is not None
     return batches_of(made.scan)
-
-
-def batches_of(scan: pl.LazyFrame) -> Iterator[pl.DataFrame]:
-    """Rows that live outside of memory, some at a time."""
-    return scan.collect_batches(chunk_size=BATCH, maintain_order=True, engine="streaming")

@@ -3,30 +3,36 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anonfit.algorithms.coding import without_row_numbers
 from anonfit.algorithms.demands import guard
-from anonfit.algorithms.mondrian import Anonymized, Persons, anonymize, answer_selections, persons_of
+from anonfit.algorithms.mondrian import anonymize
+from anonfit.algorithms.result import Anonymized, SelectionAnswers
+from anonfit.algorithms.selections import answer_batches, answer_selections
 from anonfit.algorithms.top_down import anonymize_top_down
 from anonfit.algorithms.trees.making import anonymize_by_tree
-from anonfit.engines.sinking import check_writable
-from anonfit.errors import DataError, Infeasible, SpecError
-from anonfit.privacy.groups import groups_allowed
-from anonfit.recoding.grid import combined
+from anonfit.engines.catalogue import ENGINES
+from anonfit.engines.contract import Engine, InMemory, Written, out_of_core
+from anonfit.engines.memory.engine import MemoryEngine, persons_left_out
+from anonfit.engines.spilling import spill_folder
+from anonfit.errors import Infeasible
+from anonfit.privacy.coding import groups_allowed
+from anonfit.privacy.disclosure import Disclosure
+from anonfit.recoding.boxes import combined
 from anonfit.recoding.recoding import Recoding, Unseen
 from anonfit.release.bind import (
-    NEARLY_DISTINCT,
-    asked_raw,
     check_bounds,
     demands_of,
-    nearly_distinct,
-    not_plain,
     reading_of,
     refining_of,
     refuse_output,
@@ -38,24 +44,32 @@ from anonfit.release.bind import (
     without_missing,
     workload_of,
 )
-from anonfit.release.result import Made, RowCounts, within_limit
-from anonfit.release.run_outside import engine_for, make_outside
-from anonfit.release.table import released_table
-from anonfit.report.disclosure import Disclosure
-from anonfit.runtime.interrupting import Stopping, unstoppable
-from anonfit.runtime.progress import Stage, silent
-from anonfit.spec.learning import with_query_log
+from anonfit.release.engine import (
+    check_raw,
+    engine_for,
+    opened,
+    raw_rows,
+    refuse_unsupported,
+    rows_here,
+    spill_place,
+)
+from anonfit.release.result import Lazy, Made, RowCounts, raw_batches, within_limit
+from anonfit.release.table import placing_of, released_table
+from anonfit.runtime.progress import Stage, Stopping, silent, unstoppable
+from anonfit.spec.learning import Asked, with_query_log
 from anonfit.spec.model import Spec
+from anonfit.tables.frames import rebuilt
+from anonfit.tables.persons import KnownValues, Persons, persons_in
 from anonfit.tables.reading import read_table
 from anonfit.tables.schema import Role, Schema
-from anonfit.workload.logs.raw_rows import rows_of_frame
-from anonfit.workload.purposes import masses_of
-from anonfit.workload.request import Workload
+from anonfit.workload.objectives import masses_of
+from anonfit.workload.targets import Workload
 
 if TYPE_CHECKING:
     import polars as pl
 
     from anonfit.engines.memory.guard import Guarded
+    from anonfit.workload.selections import AskedSelections
 
 __all__ = [
     "Made",
@@ -80,56 +94,126 @@ def read_source(spec: Spec, source: Any) -> tuple[Schema, pl.DataFrame]:
     return schema, read_table(source, options)
 
 
-def _check_raw(spec: Spec, schema: Schema, frame: pl.DataFrame) -> None:
-    """Refuse raw columns that nearly tell every record apart, unless their release is written."""
-    import polars as pl
+def make(
+    spec: Spec,
+    *,
+    source: Any = None,
+    threads: int | None = None,
+    stage: Stage = silent,
+    stopping: Stopping = unstoppable,
+) -> Made:
+    """Anonymize the spec's table, or another source in its place; `stopping` says whether refining is to stop."""
+    from anonfit.release.warmup import prepare
 
-    faults = []
-    names = [column.name for column in schema.released_raw]
-    for name in names:
-        if frame[name].dtype.is_nested() or frame[name].dtype == pl.Object:
-            raise DataError(not_plain(name, frame[name].dtype))
-    check_writable({name: frame[name].dtype for name in names}, spec.output.format)
-    asked = asked_raw(schema)
-    if len(frame) < 2 or not asked:
-        return
-    roughly = frame.lazy().select(pl.col([column.name for column in asked]).approx_n_unique()).collect()
-    for column in asked:
-        values = frame[column.name]
-        known = len(values) - values.null_count()
-        if roughly[column.name][0] < 0.85 * known:
-            continue
-        share = values.drop_nulls().n_unique() / known if known > 1 else 0.0
-        if share > NEARLY_DISTINCT:
-            faults.append(nearly_distinct(column.name, share))
-    if faults:
-        raise SpecError(faults)
+    refuse_output(spec)
+    source = source if source is not None else source_of(spec)
+    name, reason = engine_for(spec, source)
+    refuse_unsupported(spec, name)
+    here = name == "memory"
+    prepare(
+        stage,
+        models=spec.privacy.has_models,
+        refining=spec.method.capabilities.refines,
+        ahead=not here or isinstance(source, str | Path),
+    )
+    schema, options = reading_of(spec, source)
+    check_bounds(spec, schema)
+    stack = ExitStack()
+    with stack:
+        folder = Path() if here else stack.enter_context(spill_folder(spill_place(spec)))
+        stage("Reading")
+        with opened(name, spec, schema, source, options, folder, threads=threads) as engine:
+            check_raw(engine, spec, schema)
+            spec, asked = _with_log(spec, schema, engine, stage)
+            spec, result, exploration = _anonymized(engine, spec, schema, threads, stage, stopping)
+            stage("Writing labels")
+            written = _written(engine, result, spec, schema, folder, threads)
+        dropped = engine.read - engine.rows
+        rows = within_limit(spec, RowCounts(engine.read, dropped, 0, dropped_persons=engine.persons_left_out))
+        made = Made(
+            spec,
+            schema,
+            written if not isinstance(written, Written) else Lazy(lambda: rebuilt(written.scan().collect())),
+            result.recoding,
+            rows,
+            steered=result.steered,
+            refinements=result.refinements,
+            asked=asked,
+            learned=result.learned,
+            exploration=exploration,
+            engine=engine.name,
+            engine_reason=reason,
+        )
+        if isinstance(engine, InMemory):
+            nodes = _nodes(result, engine.rows)
+            return replace(
+                made, held_source=engine.frame, held_nodes=nodes, answers=_answers(result, spec, engine, schema)
+            )
+        assert isinstance(written, Written)
+        made = _stored(made, written, source, engine.scan)
+        if result.selections is not None:
+            stage("Answering selections")
+            made = replace(made, answers=_answered_in_batches(made, result.selections))
+        # The written table stays until what was made of it is gone.
+        return replace(made, discard=weakref.finalize(written, stack.pop_all().close))
 
 
-def persons_in(schema: Schema, frame: pl.DataFrame) -> Persons:
-    """Who the rows of a frame stand for."""
-    entity = next((column.name for column in schema.of_role(Role.ENTITY)), None)
-    count = next((column.name for column in schema.of_role(Role.COUNT)), None)
-    return persons_of(len(frame), frame[count] if count else None, frame[entity] if entity else None)
+def _with_log(spec: Spec, schema: Schema, engine: Engine, stage: Stage) -> tuple[Spec, tuple[Asked, ...]]:
+    """The spec with what its query log teaches, and the questions of the log, those of most queries first."""
+    if spec.workload.query_log is None:
+        return spec, ()
+    stage("Reading the query log")
+    with nullcontext() if isinstance(engine, InMemory) else without_row_numbers():
+        return with_query_log(spec, schema.columns, raw_rows(engine, schema))
 
 
-def _persons_left_out(schema: Schema, before: pl.DataFrame, after: pl.DataFrame) -> int:
-    """Persons of whom fewer rows are left: what is told of rows that were left out covers so many."""
-    import polars as pl
+def _anonymized(
+    engine: Engine, spec: Spec, schema: Schema, threads: int | None, stage: Stage, stopping: Stopping
+) -> tuple[Spec, Anonymized, Mapping[str, Any] | None]:
+    """The recoding of an engine's rows, by the algorithm that a spec asks for; where several ways were explored, the
+    spec that asks for the chosen one, and the record of all.
+    """
+    divided = {column.name for column in schema.quasi_identifiers}
+    kept = [name for name in released_names(schema) if name not in divided]
+    workload = workload_of(spec)
+    asked: dict[str, Any] = {
+        "demands": demands_of(spec),
+        "workload": workload,
+        "cut_points": spec.method.cut_points,
+        "kept": kept,
+        "threads": threads,
+        "stage": stage,
+    }
+    refining, tree = refining_of(spec), tree_of(spec)
+    if tree is not None:
+        return spec, anonymize_by_tree(engine, schema, tree, kept=kept, stage=stage), None
+    if refining is not None:
+        refining = replace(refining, start=start_recoding(spec))
+        return spec, anonymize_top_down(engine, schema, refining=refining, stopping=stopping, **asked), None
+    asked["hand_over"] = spec.engine.hand_over or ENGINES[engine.name].hand_over
+    asked["sample"] = spec.engine.sample
+    if not spec.method.objective.explores:
+        return spec, anonymize(engine, schema, **asked), None
+    assert isinstance(engine, InMemory)
+    from anonfit.release.explore import explored
 
-    if len(before) == len(after):
-        return 0
-    entity = next((column.name for column in schema.of_role(Role.ENTITY)), None)
-    count = next((column.name for column in schema.of_role(Role.COUNT)), None)
-    if count is not None:
-        sums = [
-            int(frame[count].cast(pl.Int64, strict=False).fill_null(0).to_numpy().sum()) for frame in (before, after)
-        ]
-        return sums[0] - sums[1]
-    if entity is None:
-        return len(before) - len(after)
-    left = before[entity].value_counts().join(after[entity].value_counts(), on=entity, how="left", suffix="_after")
-    return int((left["count"] > left["count_after"].fill_null(0)).sum())
+    def way(candidate: Workload) -> Anonymized:
+        return anonymize(engine, schema, **asked | {"workload": candidate, "stage": silent})
+
+    names = [column.name for column in schema.quasi_identifiers]
+    persons = persons_in(schema, engine.frame)
+    return explored(spec, engine.frame, persons, way, workload=workload, names=names, stage=stage)
+
+
+def _written(
+    engine: Engine, result: Anonymized, spec: Spec, schema: Schema, folder: Path, threads: int | None
+) -> pl.DataFrame | Written:
+    """The released table: a frame where the rows are in memory, else a file."""
+    if isinstance(engine, InMemory):
+        return _table(spec, schema, result, engine.frame, threads)
+    placing, columns = placing_of(result, released_names(schema), spec.output.values)
+    path = folder / f"data.{spec.output.format}"
+    return out_of_core(engine).write(placing, columns, path, spec.output.format)
 
 
 def _table(spec: Spec, schema: Schema, result: Anonymized, frame: pl.DataFrame, threads: int | None) -> pl.DataFrame:
@@ -144,91 +228,39 @@ def _table(spec: Spec, schema: Schema, result: Anonymized, frame: pl.DataFrame, 
     )
 
 
-def make(
-    spec: Spec,
-    *,
-    source: Any = None,
-    threads: int | None = None,
-    stage: Stage = silent,
-    stopping: Stopping = unstoppable,
-) -> Made:
-    """Anonymize the spec's table, or another source in its place; `stopping` says whether refining is to stop."""
-    refuse_output(spec)
-    source = source if source is not None else source_of(spec)
-    engine, reason = engine_for(spec, source)
-    if engine != "memory":
-        return make_outside(spec, source, engine=engine, reason=reason, threads=threads, stage=stage, stopping=stopping)
-    from anonfit.release.warmup import prepare
-
-    refines = spec.method.algorithm == "tdr"
-    prepare(stage, models=spec.privacy.has_models, refining=refines, ahead=isinstance(source, str | Path))
-    stage("Reading")
-    schema, read = read_source(spec, source)
-    if len(read) == 0:
-        raise DataError("the table has no rows; there is nothing to release.")
-    frame = without_missing(spec, schema, read)
-    _check_raw(spec, schema, frame)
-    check_bounds(spec, schema)
-    persons = persons_in(schema, frame)
-    if spec.workload.query_log is not None:
-        stage("Reading the query log")
-    spec, asked_by_log = with_query_log(spec, schema.columns, rows_of_frame(frame, persons.of_groups))
-    workload = workload_of(spec)
-    asked: dict[str, Any] = {
-        "persons": persons,
-        "demands": demands_of(spec),
-        "workload": workload,
-        "cut_points": spec.method.cut_points,
-        "threads": threads,
-        "stage": stage,
-    }
-    refining, tree, exploration = refining_of(spec), tree_of(spec), None
-    if tree is not None:
-        result = anonymize_by_tree(schema, frame, tree, stage=stage)
-    elif spec.method.criterion == "explore":
-        from anonfit.release.explore import explored
-
-        def way(one: Workload) -> Anonymized:
-            return anonymize(schema, frame, **asked | {"workload": one, "stage": silent})
-
-        names = [column.name for column in schema.quasi_identifiers]
-        spec, result, exploration = explored(spec, frame, persons, way, workload=workload, names=names, stage=stage)
-    elif refining is None:
-        result = anonymize(schema, frame, **asked)
-    else:
-        refining = replace(refining, start=start_recoding(spec))
-        result = anonymize_top_down(schema, frame, refining=refining, stopping=stopping, **asked)
-    stage("Writing labels")
-    table = _table(spec, schema, result, frame, threads)
-    dropped = _persons_left_out(schema, read, frame)
-    rows = within_limit(spec, RowCounts(len(read), len(read) - len(frame), 0, dropped_persons=dropped))
-    answers = result.answers
-    if answers is None and workload.selections:
-        answers = answer_selections(workload.selections, schema, frame, result, persons=persons, k=spec.privacy.k)
-    nodes = _nodes(result, len(frame))
-    return Made(
-        spec,
-        schema,
-        table,
-        result.recoding,
-        rows,
-        frame,
-        answers,
-        nodes,
-        steered=result.steered,
-        refinements=result.refinements,
-        asked=asked_by_log,
-        learned=result.learned,
-        exploration=exploration,
-        engine_reason=reason,
-    )
-
-
 def _nodes(result: Anonymized, rows: int) -> NDArray[np.int32]:
     """The node of each row, -1 for those that are not released."""
-    found = np.full(rows, -1, np.int32)
-    found[result.numbers] = result.nodes
-    return found
+    nodes = np.full(rows, -1, np.int32)
+    nodes[result.numbers] = result.nodes
+    return nodes
+
+
+def _answers(result: Anonymized, spec: Spec, engine: InMemory, schema: Schema) -> SelectionAnswers | None:
+    """How well the selections can be answered, also those that steered nothing."""
+    selections = workload_of(spec).selections
+    if result.answers is not None or not selections:
+        return result.answers
+    return answer_selections(selections, schema, engine.frame, result, k=spec.privacy.k)
+
+
+def _stored(made: Made, written: Written, source: Any, scan: pl.LazyFrame) -> Made:
+    """A release that is stored in a file, and whose raw rows are read when they are asked for."""
+    raw: Lazy[pl.DataFrame] = Lazy(lambda: rows_here(made.spec, made.schema, source, scan))
+
+    def nodes() -> NDArray[np.int32]:
+        return made.recoding.nodes(made.recoding.cells(raw.get()))
+
+    return replace(made, held_source=raw, held_nodes=Lazy(nodes), stored=written, scan=scan)
+
+
+def _answered_in_batches(made: Made, asked: AskedSelections) -> SelectionAnswers:
+    """How well the selections can be answered; rows are read some at a time."""
+    batches = ((frame, made.recoding.nodes(made.recoding.cells(frame))) for frame in raw_batches(made))
+    return answer_batches(asked, made.recoding, batches, made.schema.name_of(Role.COUNT))
+
+
+def _left_out(schema: Schema, before: pl.DataFrame, after: pl.DataFrame) -> int:
+    return persons_left_out(before, after, schema.name_of(Role.COUNT), schema.name_of(Role.ENTITY))
 
 
 def _asked(spec: Spec) -> str:
@@ -255,7 +287,8 @@ def _allowed(
         kept = frame[rows]
         persons = persons_in(schema, kept)
         asked = spec.privacy.has_models
-        guarded = guard(demands, schema, kept, counts=persons.counts, entities=persons.entities) if asked else []
+        values = partial(_values, kept, persons)
+        guarded = guard(demands, schema, values) if asked else []
         fine = np.ones(len(rows), np.bool_)
         for k, groups in groupings:
             fine &= _fine(persons, guarded, groups[rows], k)[groups[rows]]
@@ -263,6 +296,10 @@ def _allowed(
             return rows
         rows = rows[fine]
     return rows
+
+
+def _values(frame: pl.DataFrame, persons: Persons, name: str) -> KnownValues:
+    return KnownValues(frame.select(name), None, persons)
 
 
 def _fine(persons: Persons, guarded: Sequence[Guarded], groups: NDArray[np.int64], k: int) -> NDArray[np.bool_]:
@@ -308,7 +345,7 @@ def extend(
     stage("Reading")
     schema, read = read_source(spec, source)
     frame = without_missing(spec, schema, read)
-    _check_raw(spec, schema, frame)
+    check_raw(MemoryEngine(frame), spec, schema)
     for column in schema.of_role(Role.SAMPLE_WEIGHT):
         masses_of(frame[column.name], None)  # refuses weights that are none
     stage("Routing rows")
@@ -318,7 +355,7 @@ def extend(
     known = np.flatnonzero(~unknown)
     kept = known[_allowed(spec, schema, frame[known], _groupings(spec, recoding, nodes[known]))]
     if len(kept) == 0:
-        strangers = _persons_left_out(schema, frame, frame[known])
+        strangers = _left_out(schema, frame, frame[known])
         unseen_rows = Disclosure(spec.privacy.least).rows(len(frame) - len(known), strangers)
         told = f" {unseen_rows} row(s) have a value that the recoding does not know." if unseen_rows else ""
         raise Infeasible(
@@ -330,8 +367,8 @@ def extend(
         dropped=len(read) - len(frame),
         withheld=len(frame) - len(kept),
         unknown=len(frame) - len(known),
-        dropped_persons=_persons_left_out(schema, read, frame),
-        withheld_persons=_persons_left_out(schema, frame, frame[kept]),
+        dropped_persons=_left_out(schema, read, frame),
+        withheld_persons=_left_out(schema, frame, frame[kept]),
     )
     within_limit(spec, rows)
     stage("Writing labels")

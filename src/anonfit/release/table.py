@@ -5,14 +5,20 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.algorithms.mondrian import Anonymized
+from anonfit.algorithms.result import Anonymized
+from anonfit.engines.contract import Placing
+from anonfit.engines.levels.placing import RankedRegions
+from anonfit.engines.levels.shape import code_name
+from anonfit.recoding.boxes import Grid
+from anonfit.recoding.building import cells_of_codes
 from anonfit.recoding.values import Values, region_values
 from anonfit.release.observed import observed_labels
 from anonfit.release.sorting import sort_keys
@@ -22,7 +28,7 @@ from anonfit.tables.frames import rebuilt
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["region_ranks", "released_table"]
+__all__ = ["placing_of", "region_ranks", "released_table"]
 
 
 def _used(nodes: NDArray[np.int32], count: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -124,3 +130,44 @@ def released_table(
         for column in ([regions[part.name] for part in written[name]] if name in written else [raw[name]])
     ]
     return rebuilt(pl.DataFrame(columns))
+
+
+@dataclass(frozen=True, slots=True)
+class RankedGrid:
+    """The parts of codes, and the rank of each combination of parts that rows have."""
+
+    grid: Grid
+    cells: tuple[NDArray[np.int32], ...]
+    rank_of_node: NDArray[np.int64]  # (node,)
+    regions: pl.DataFrame
+
+    @property
+    def fields(self) -> Sequence[str]:
+        """The fields that ranks are found from."""
+        return [code_name(column) for column in range(len(self.cells))]
+
+    def ranks(self, codes: Mapping[str, NDArray[Any]]) -> NDArray[np.uint32]:
+        """The rank of each row, from its codes."""
+        nodes = self.grid.nodes([cells[codes[name]] for cells, name in zip(self.cells, self.fields, strict=True)])
+        found: NDArray[np.uint32] = self.rank_of_node[nodes].astype(np.uint32)
+        return found
+
+
+def placing_of(result: Anonymized, names: Sequence[str], values: Values) -> tuple[Placing, tuple[str, ...]]:
+    """The ranks of regions by what they say, and the names of the released table's columns in the order of `names`."""
+    import polars as pl
+
+    from anonfit.engines.memory.routing import make_routes
+
+    recoding, used = result.recoding, result.used
+    written = region_values(recoding, used, values)
+    regions = pl.DataFrame([part for name in names for part in written.get(name, [])])
+    rank, of_rank = region_ranks(regions)
+    rank_of_node = np.full(recoding.node_count, -1, np.int64)
+    rank_of_node[used] = rank
+    cells = cells_of_codes(recoding, result.domains)
+    final = [part for name in names for part in ([one.name for one in written[name]] if name in written else [name])]
+    if isinstance(recoding.shape, Grid):
+        return RankedGrid(recoding.shape, tuple(cells), rank_of_node, regions[of_rank]), tuple(final)
+    routes = make_routes(recoding.tree, cells, [column.size for column in recoding.columns])
+    return RankedRegions(result.columns, routes, rank_of_node, regions[of_rank]), tuple(final)

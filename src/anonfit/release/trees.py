@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from dataclasses import replace as replaced
 from datetime import UTC, datetime
@@ -13,17 +14,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonfit.algorithms.trees.classes import Classes, classes_of_target
-from anonfit.algorithms.trees.making import TreeRequest, make_tree, target_column, tested_columns
+from anonfit.algorithms.trees.making import make_tree, target_column, tested_columns
 from anonfit.algorithms.trees.released import ReleasedTree, release_tree
 from anonfit.algorithms.trees.storage import read_model
+from anonfit.engines.contract import Engine, InMemory
+from anonfit.engines.spilling import spill_folder
 from anonfit.errors import AnonfitError, AuditFailed, DataError, ReleaseError, SpecError
+from anonfit.privacy.disclosure import Disclosure
+from anonfit.release.bind import complete_names, reading_of, source_of, tree_of
+from anonfit.release.engine import engine_for, opened, refuse_unsupported, spill_place
 from anonfit.release.folder import RECORD, VERSION, check_free, publish, read_manifest
 from anonfit.release.publish import package_versions, source_hash
+from anonfit.release.result import RowCounts
 from anonfit.release.retelling import retold_tree
-from anonfit.release.run import RowCounts, read_source, source_of, tree_of, without_missing
-from anonfit.release.run_outside import engine_for
-from anonfit.release.tree_outside import NOTHING_LEFT, grow_outside
-from anonfit.report.disclosure import Disclosure
 from anonfit.report.tree_picture import drawn_svg
 from anonfit.report.tree_text import drawn_text
 from anonfit.report.trees import TreeFacts, asked_of_tree, tree_content
@@ -33,13 +36,13 @@ from anonfit.runtime.strict_json import Damaged, Part, parse_json, read_text
 from anonfit.spec.columns import diversity_table
 from anonfit.spec.model import PrivacySpec, Spec
 from anonfit.spec.write import public_tables, spec_tables
-from anonfit.tables.cuts import CutPoints
+from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import Schema
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from anonfit.auditing import TreeAudit
+    from anonfit.auditing.tree_result import TreeAudit
 
 __all__ = ["FORMAT", "MODEL", "MadeTree", "load_tree_folder", "make_tree_of", "publish_tree"]
 
@@ -70,26 +73,33 @@ def make_tree_of(spec: Spec, *, source: Any = None, stage: Stage = silent) -> Ma
         raise SpecError([f"method.algorithm = '{spec.method.algorithm}' makes a table; for a tree use 'tree'."])
     _refuse_of_tables(spec)
     source = source if source is not None else source_of(spec)
-    engine, _ = engine_for(spec, source)
-    if engine != "memory":
-        return _made_outside(spec, source, asked, engine, stage)
-    stage("Reading")
-    schema, read = read_source(spec, source)
-    if len(read) == 0:
-        raise DataError("the table has no rows; there is nothing to learn from.")
-    frame = without_missing(spec, schema, read)
-    if len(frame) == 0:
-        raise DataError(NOTHING_LEFT)
-    built, classes = make_tree(schema, frame, asked, stage=stage)
+    name, _ = engine_for(spec, source)
+    refuse_unsupported(spec, name)
+    schema, options = reading_of(spec, source)
+    with ExitStack() as stack:
+        folder = Path() if name == "memory" else stack.enter_context(spill_folder(spill_place(spec)))
+        stage("Reading")
+        engine = stack.enter_context(opened(name, spec, schema, source, options, folder, purpose="learn from"))
+        if engine.rows == 0:
+            raise DataError("every row has a missing value, and data.missing_policy is 'drop'; nothing is left.")
+        built, _, _ = make_tree(engine, schema, asked, stage=stage)
+        frame, times = _different_rows(engine, complete_names(spec, schema))
+        dropped = engine.read - engine.rows
+        rows = RowCounts(engine.read, dropped, 0, dropped_persons=engine.persons_left_out)
     released = release_tree(built.tree, spec.output.populations)
-    dropped = len(read) - len(frame)
-    return MadeTree(
-        spec,
-        schema,
-        released,
-        RowCounts(len(read), dropped, 0, dropped_persons=dropped),
-        _with_classes(frame, released.target, classes),
-    )
+    column = target_column(schema, asked)
+    classes = classes_of_target(asked.target, column, frame[column.name])
+    return MadeTree(spec, schema, released, rows, _with_classes(frame, released.target, classes), times, name)
+
+
+def _different_rows(engine: Engine, names: list[str]) -> tuple[pl.DataFrame, str | None]:
+    """The rows that the audit compares with: all, or the different ones of some columns, and the column that says how
+    often each is there. They are counted without the engine.
+    """
+    if isinstance(engine, InMemory):
+        return engine.frame, None
+    times = "times" + max(names, key=len)  # longer than any name that is there
+    return engine.scan.group_by(names).len(times).collect(engine="streaming"), times
 
 
 def _refuse_of_tables(spec: Spec) -> None:
@@ -109,16 +119,6 @@ def _refuse_of_tables(spec: Spec) -> None:
         raise SpecError(faults)
 
 
-def _made_outside(spec: Spec, source: Any, asked: TreeRequest, engine: str, stage: Stage) -> MadeTree:
-    """The same by an engine that does not hold the rows in memory."""
-    grown = grow_outside(spec, source, engine=engine, stage=stage)
-    released = release_tree(grown.tree, spec.output.populations)
-    column = target_column(grown.schema, asked)
-    classes = classes_of_target(asked.target, column, grown.source[column.name])
-    rows = _with_classes(grown.source, released.target, classes)
-    return MadeTree(spec, grown.schema, released, grown.rows, rows, grown.times, engine)
-
-
 def _with_classes(frame: pl.DataFrame, target: str, classes: Classes) -> pl.DataFrame:
     import polars as pl
 
@@ -127,7 +127,7 @@ def _with_classes(frame: pl.DataFrame, target: str, classes: Classes) -> pl.Data
 
 def audit_made_tree(made: MadeTree, model: Path) -> TreeAudit:
     """Audit the written model against what was asked and the rows it was made from."""
-    from anonfit.auditing import audit_tree
+    from anonfit.auditing.trees import audit_tree
 
     spec, target = made.spec, made.tree.target
     public = [column.name for column in made.schema.quasi_identifiers]

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from anonfit.criteria.targets import ClassTarget, NumberTarget
 from anonfit.tables.schema import Role, Schema
-from anonfit.workload.request import Workload
-from anonfit.workload.targets import code_target
+from anonfit.workload.targets import Workload, code_target
 
 if TYPE_CHECKING:
     import polars as pl
@@ -47,7 +46,7 @@ def coded_targets(workload: Workload, schema: Schema, frame: pl.DataFrame) -> tu
     for request in workload.targets:
         column, values = declared[request.column], frame[request.column]
         generalized = column.role == Role.QUASI_IDENTIFIER
-        coded = code_target(request, column, values, masses=masses, own=-1, criterion=workload.criterion)
+        coded = code_target(request, column, values, masses=masses, own=-1, objective=workload.objective)
         if isinstance(coded, ClassTarget):
             known = np.ones(len(frame), np.bool_)
             found.append(CodedTarget(request.column, coded.classes, coded.width, known, generalized))

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from anonfit.criteria.objectives import TargetKind
 from anonfit.errors import listed
 from anonfit.privacy.catalogue import MODELS
-from anonfit.tables.scanned import RawColumns
+from anonfit.tables.ingesting import RawColumns
 from anonfit.tables.schema import Role, Schema
-from anonfit.workload.features import feature_weights
-from anonfit.workload.request import TargetRequest, Workload
-from anonfit.workload.targets import is_numeric
+from anonfit.workload.objectives import feature_weights
+from anonfit.workload.targets import TargetRequest, Workload, is_numeric
 
 __all__ = ["GIVEN_MODEL", "Aim", "Asked", "aims_of", "asked_content", "method_name", "nothing_asked"]
 
@@ -76,8 +76,9 @@ def aims_of(
     found = []
     for request in workload.targets:
         column = declared[request.column]
-        number = is_numeric(request, column, frame[request.column], workload.criterion)
-        fits = {"infogain": not number, "lsd": number}.get(workload.criterion, True)
+        number = is_numeric(request, column, frame[request.column], workload.objective)
+        kind = TargetKind.NUMBERS if number else TargetKind.CLASSES
+        fits = workload.objective.serves in (None, kind)
         used = fits and request in workload.used_targets if steered is None else request.column in steered
         found.append(
             Aim(
@@ -91,7 +92,7 @@ def aims_of(
 
 
 def _has_weights(workload: Workload) -> bool:
-    return bool(workload.weights) and not workload.is_blind and workload.criterion != "clustering"
+    return bool(workload.weights) and (workload.objective.uses_weights or workload.objective.explores)
 
 
 def _weights(asked: Asked) -> str:
@@ -111,10 +112,11 @@ def method_name(workload: Workload, aims: Iterable[Aim]) -> str:
     Returns:
         Such as `Median Mondrian`, `InfoGain Mondrian`, or `Selection then LSD Mondrian, weighted`.
     """
-    if workload.criterion == "clustering":
-        return "Clustering Mondrian"
-    kinds = {aim.is_number for aim in aims if aim.is_used}
-    name = {(): "Median", (False,): "InfoGain", (True,): "LSD"}.get(tuple(kinds), "InfoGain and LSD")
+    name = workload.objective.title_for(
+        {TargetKind.NUMBERS if aim.is_number else TargetKind.CLASSES for aim in aims if aim.is_used}
+    )
+    if workload.objective.clusters:
+        return f"{name} Mondrian"
     if workload.used_selections:
         name = f"Selection then {name}"
     return f"{name} Mondrian" + (", weighted" if _has_weights(workload) else "")
@@ -231,7 +233,7 @@ def _purpose(asked: Asked) -> list[str]:
             f"Made to answer {number} selection(s); their texts are not public, but cuts may lie where they begin and "
             "end."
         )
-    if workload.criterion == "clustering":
+    if workload.objective.clusters:
         found.append(_clustering(asked))
     if _has_weights(workload):
         learned = ", found from how well each column alone predicts" if workload.weights_from else ""
@@ -241,7 +243,7 @@ def _purpose(asked: Asked) -> list[str]:
         found.append("No purpose was stated: every column counts the same.")
     if workload.split_on:
         found.append(f"Only {_and(workload.split_on)} may be split.")
-    if workload.min_gain > 0 and (aims or workload.criterion == "clustering"):
+    if workload.min_gain > 0 and (aims or workload.objective.clusters):
         found.append(f"A split that gains less than {workload.min_gain:g} is not made.")
     if asked.grown_by is not None:
         found.append(

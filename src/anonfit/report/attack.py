@@ -17,15 +17,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.algorithms.mondrian import Persons
 from anonfit.metrics.attack import Attack, attack, draw_persons, link
 from anonfit.metrics.guessing import Guesses, Records, Secret
 from anonfit.metrics.learning import SURE, Learned
+from anonfit.privacy.disclosure import Disclosure
 from anonfit.recoding.recoding import Recoding
-from anonfit.report.disclosure import Disclosure
+from anonfit.tables.persons import Persons
 from anonfit.tables.schema import Column, Role, Schema
-from anonfit.workload.request import TargetRequest
-from anonfit.workload.targets import classes_of, is_numeric
+from anonfit.workload.targets import TargetRequest, classes_of, is_numeric
 
 if TYPE_CHECKING:
     import polars as pl

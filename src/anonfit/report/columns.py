@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.algorithms.mondrian import Anonymized
+from anonfit.algorithms.result import Anonymized
 from anonfit.metrics.clusters import ClusterFigures
 from anonfit.metrics.discernibility import Discernibility, disagreements, weighted_discernibility
 from anonfit.metrics.extents import Extents, common_extents, unnamed_values
 from anonfit.metrics.losses import Losses, losses
+from anonfit.privacy.disclosure import Disclosure
 from anonfit.recoding.recoding import Recoding
-from anonfit.report.disclosure import Disclosure
-from anonfit.workload.features import feature_weights
-from anonfit.workload.request import Workload
+from anonfit.workload.objectives import feature_weights
+from anonfit.workload.targets import Workload
 
 __all__ = [
     "ColumnFigures",
@@ -88,7 +88,7 @@ def columns_compared(
     names, weights = purpose.recoding.quasi_identifiers, workload.weights
     if purpose.learned is not None:
         weights = purpose.learned.weights
-    elif workload.criterion == "clustering":
+    elif workload.objective.clusters:
         weights = dict.fromkeys(names, 0.0) | feature_weights(workload, list(names))
     if not weights:
         return None

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.algorithms.mondrian import Anonymized, SelectionAnswers
+from anonfit.algorithms.result import Anonymized, SelectionAnswers
 from anonfit.metrics.held_out import Gain, paired_gain
+from anonfit.privacy.disclosure import Disclosure
 from anonfit.report.columns import ColumnFigures, columns_compared, columns_compared_content
-from anonfit.report.disclosure import Disclosure
 from anonfit.report.selections import told_together
 from anonfit.report.trial import Judged, Trial
-from anonfit.workload.request import Workload
+from anonfit.workload.targets import Workload
 
 __all__ = ["Comparison", "Contest", "compare", "comparison_content", "has_purpose", "judged_content"]
 
@@ -56,7 +56,7 @@ def has_purpose(workload: Workload) -> bool:
 
 def _some_matter(workload: Workload) -> bool:
     """Whether some columns matter more than others."""
-    return bool(workload.weights or workload.weights_from) or workload.criterion == "clustering"
+    return bool(workload.weights or workload.weights_from) or workload.objective.clusters
 
 
 def compare(trial: Trial | None) -> Comparison | None:

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from anonfit.errors import listed
+from anonfit.privacy.disclosure import Disclosed
 from anonfit.recoding.columns import RecodedColumn
 from anonfit.recoding.recoding import Recoding
 from anonfit.report.asking import nothing_asked
 from anonfit.report.attack import attack_sentences
 from anonfit.report.board import board_content
-from anonfit.report.disclosure import Disclosed
 from anonfit.report.diversity import diversity_content
 from anonfit.report.wording import joined, share_text
 from anonfit.tables.schema import Role, Schema

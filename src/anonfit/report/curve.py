@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.algorithms.mondrian import SelectionAnswers
+from anonfit.algorithms.result import SelectionAnswers
 from anonfit.errors import RequestError
 from anonfit.metrics.detail import details
+from anonfit.privacy.disclosure import Disclosure
 from anonfit.report.comparison import judged_content
-from anonfit.report.disclosure import Disclosure
 from anonfit.report.selections import told_together
 from anonfit.report.trial import Judged, Trial
 

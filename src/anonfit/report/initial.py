@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.report.disclosure import Disclosure
+from anonfit.privacy.disclosure import Disclosure
 
 if TYPE_CHECKING:
     import polars as pl

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from anonfit.engines.tree import LEAF
 from anonfit.metrics.held_out import depths
+from anonfit.recoding.boxes import Grid
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells
-from anonfit.recoding.grid import Grid
 from anonfit.recoding.recoding import Recoding
 from anonfit.tables.scales import cut_text
 

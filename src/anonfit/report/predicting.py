@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.metrics.leaving_out import Predicted, predicted_classes, predicted_numbers
+from anonfit.privacy.disclosure import Disclosure
 from anonfit.report.aiming import CodedTarget
-from anonfit.report.disclosure import Disclosure
 
 __all__ = ["TargetFigures", "predictions", "predictions_content", "told_classes"]
 

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from anonfit.metrics.queries import Measure, QueryAnswer
-from anonfit.report.disclosure import Disclosure
+from anonfit.privacy.disclosure import Disclosure
 from anonfit.workload.logs.tallies import Ask
-from anonfit.workload.wording import predicate_text
+from anonfit.workload.parsing import predicate_text
 
 __all__ = ["internal_queries", "mean_error", "public_queries", "query_figures"]
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from anonfit.metrics.rules import Rule
-from anonfit.report.disclosure import Disclosure
+from anonfit.privacy.disclosure import Disclosure
 
 __all__ = ["rules_content"]
 

@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.algorithms.mondrian import SelectionAnswers
-from anonfit.report.disclosure import Disclosure
+from anonfit.algorithms.result import SelectionAnswers
+from anonfit.privacy.disclosure import Disclosure
 from anonfit.workload.selections import SelectionRequest
 
 __all__ = ["internal_selections", "public_selections", "told_together"]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from anonfit.algorithms.trees.released import Populations, ReleasedTree
+from anonfit.privacy.disclosure import Disclosed
 from anonfit.report.content import CONSENTED, SEVERAL_RELEASES, read_content
-from anonfit.report.disclosure import Disclosed
 
 __all__ = ["TreeFacts", "asked_of_tree", "tree_content"]
 

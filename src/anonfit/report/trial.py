@@ -15,16 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.algorithms.demands import Demands
-from anonfit.algorithms.mondrian import Anonymized, Persons, SelectionAnswers, anonymize, answer_selections
+from anonfit.algorithms.mondrian import anonymize
+from anonfit.algorithms.result import Anonymized, SelectionAnswers
+from anonfit.algorithms.selections import answer_selections
 from anonfit.algorithms.top_down import Refining, anonymize_top_down
 from anonfit.algorithms.trees.making import TreeRequest, anonymize_by_tree
+from anonfit.engines.memory.engine import MemoryEngine
 from anonfit.errors import AnonfitError
 from anonfit.metrics.held_out import leaned
 from anonfit.recoding.recoding import Unseen
 from anonfit.report.aiming import CodedTarget, coded_targets
-from anonfit.tables.cuts import CutPoints
+from anonfit.tables.persons import Persons
+from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import Role, Schema
-from anonfit.workload.request import Workload
+from anonfit.workload.targets import Workload
 
 if TYPE_CHECKING:
     import polars as pl
@@ -92,9 +96,8 @@ class Trial:
 
     def regions(self, workload: Workload, k: int | None = None) -> Anonymized | None:
         """The regions of the known rows; None where these are too few for what was asked."""
-        setting = self.setting
+        setting, engine = self.setting, MemoryEngine(self.known)
         asked: dict[str, Any] = {
-            "persons": setting.persons(self.known),
             "demands": setting.demands if k is None else replace(setting.demands, k=k),
             "workload": workload,
             "cut_points": setting.cut_points,
@@ -103,10 +106,10 @@ class Trial:
             if setting.tree is not None and not workload.is_blind:
                 demand = setting.tree.demand
                 tree = setting.tree if k is None else replace(setting.tree, demand=replace(demand, k=k))
-                return anonymize_by_tree(setting.schema, self.known, tree)
+                return anonymize_by_tree(engine, setting.schema, tree)
             if setting.refining is None or workload.is_blind:
-                return anonymize(setting.schema, self.known, **asked)
-            return anonymize_top_down(setting.schema, self.known, refining=setting.refining, **asked)
+                return anonymize(engine, setting.schema, **asked)
+            return anonymize_top_down(engine, setting.schema, refining=setting.refining, **asked)
         except AnonfitError:  # too few rows for the demands, or none with a value of a target
             return None
 
@@ -120,7 +123,6 @@ class Trial:
             setting.schema,
             self.known,
             made,
-            persons=setting.persons(self.known),
             k=k or setting.demands.k,
         )
 

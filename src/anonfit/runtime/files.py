@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from anonfit.errors import ReleaseError
-from anonfit.runtime.interrupting import ending
+from anonfit.runtime.progress import ending
 
 __all__ = [
     "file_hash",

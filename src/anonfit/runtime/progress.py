@@ -1,14 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long work says where it is: a callable that is told each stage. Nothing is shown unless a door (CLI, page) asks
-for it.
+"""Long work: the callback that is called with each stage, and requests to stop.
+
+Nothing is shown of stages unless a door (CLI, page) asks for it. Some work is of use half-way: the first interrupt
+asks it to stop, the second ends it. And work that has rows on the disk removes them when it is asked to end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from threading import current_thread, main_thread
+from types import FrameType
 from typing import TypeAlias
 
-__all__ = ["Stage", "silent"]
+__all__ = ["Stage", "Stopping", "ending", "silent", "stoppable", "unstoppable"]
 
 Stage: TypeAlias = Callable[[str], None]
 """Told the name of each stage as it begins."""
@@ -16,3 +23,58 @@ Stage: TypeAlias = Callable[[str], None]
 
 def silent(_: str) -> None:
     """Say nothing."""
+
+
+Stopping: TypeAlias = Callable[[], AbstractContextManager[Callable[[], bool]]]
+"""Gives, while work is under way, a function that says whether it is to stop."""
+ENDED = 128 + signal.SIGTERM
+"""The exit status after a request to end."""
+_at_work: list[object] = []
+
+
+@contextmanager
+def ending() -> Iterator[None]:
+    """Have a request to end (SIGTERM) that nobody else answers leave by all `finally`, with the usual status, in place
+    of ending the process on the spot. Only the main thread can answer.
+    """
+
+    def answer(_number: int, _frame: FrameType | None) -> None:
+        sys.exit(ENDED)
+
+    if current_thread() is main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, answer)
+    work = object()
+    _at_work.append(work)
+    try:
+        yield
+    finally:
+        _at_work.remove(work)
+        ours = getattr(signal.getsignal(signal.SIGTERM), "__qualname__", "") == answer.__qualname__
+        if not _at_work and ours and current_thread() is main_thread():
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+@contextmanager
+def unstoppable() -> Iterator[Callable[[], bool]]:
+    """An interrupt ends the work as it ends any other: half of it would be of no use."""
+    yield lambda: False
+
+
+@contextmanager
+def stoppable() -> Iterator[Callable[[], bool]]:
+    """Gives a function that says whether an interrupt (Ctrl-C) came. Only the main thread hears of interrupts."""
+    is_heard = False
+
+    def heard(_number: int, _frame: FrameType | None) -> None:
+        nonlocal is_heard
+        is_heard = True
+        signal.signal(signal.SIGINT, before)
+
+    if current_thread() is not main_thread() or not callable(before := signal.getsignal(signal.SIGINT)):
+        yield lambda: False
+        return
+    signal.signal(signal.SIGINT, heard)
+    try:
+        yield lambda: is_heard
+    finally:
+        signal.signal(signal.SIGINT, before)

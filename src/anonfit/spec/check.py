@@ -7,20 +7,17 @@ from collections import Counter
 from collections.abc import Iterable
 
 from anonfit.algorithms.demands import not_capped
+from anonfit.criteria.objectives import TargetKind
 from anonfit.errors import did_you_mean, listed
 from anonfit.spec.columns import without_role
 from anonfit.spec.kinds import Faults, Setting
 from anonfit.spec.model import MethodSpec, QueryLogSpec, Spec, TargetSpec, WorkloadSpec
 from anonfit.spec.settings import METHOD, SECTIONS
 from anonfit.tables.schema import ColumnType, Role, Split
-from anonfit.workload.guarded import why_guarded
+from anonfit.workload.selections import why_guarded
 from anonfit.workload.targets import not_scaled
 
 __all__ = ["check_algorithm", "check_application", "check_workload"]
-
-UNGUIDED = ("median", "weighted", "clustering", "explore")
-"""Criteria that leave targets out."""
-
 
 # --- the workload -----------------------------------------------------------------------------------------------
 
@@ -50,7 +47,7 @@ def _check_target(target: TargetSpec, spec: Spec, faults: Faults) -> None:
         if name not in faults.unread:
             faults.add(f"workload.targets names {without_role(name, Role.TARGET, spec)}")
         return
-    if column.role == Role.SENSITIVE and spec.method.algorithm != "tree":
+    if column.role == Role.SENSITIVE and not spec.method.capabilities.grows_tree:
         faults.add(
             f"workload.targets: '{name}' is sensitive: a column cannot be both protected and predicted, since what "
             "predicts it well tells it of persons; give it the role 'target', or leave it out of the targets."
@@ -60,7 +57,7 @@ def _check_target(target: TargetSpec, spec: Spec, faults: Faults) -> None:
             f"workload.targets: the role of '{name}' is '{column.role}'; a target's role is 'target' (released as it "
             "is) or 'quasi-identifier' (released generalized)."
         )
-    by_classes = spec.method.criterion == "infogain" or spec.method.algorithm != "mondrian"
+    by_classes = spec.method.objective.serves == TargetKind.CLASSES or not spec.method.capabilities.splits
     is_class = target.classes or target.equal_width or column.type in (ColumnType.NOMINAL, ColumnType.ORDINAL)
     if not target.scale and (by_classes or is_class):
         faults.add(not_scaled(name))
@@ -95,25 +92,26 @@ def _check_method(spec: Spec, faults: Faults) -> None:
     """What the method and the demands need of a workload; nothing is asked in vain."""
     method, workload = spec.method, spec.workload
     some_target = "give a column the role 'target', or list one in workload.targets."
-    if method.criterion in ("infogain", "lsd") and not spec.targets:
+    objective = method.objective
+    if objective.needs == "targets" and not spec.targets:
         faults.add(f"method.criterion = '{method.criterion}' needs a target: {some_target}")
     learns = workload.query_log is not None and workload.query_log.learn
     if (
-        method.criterion == "selection"
+        objective.needs == "selections"
         and not any(selection.weight for selection in workload.selections)
         and not learns
     ):
         faults.add(
-            "method.criterion = 'selection' needs selections with a weight above 0: write them as "
+            f"method.criterion = '{method.criterion}' needs selections with a weight above 0: write them as "
             "[[workload.selections]]."
         )
     if workload.weights and not any(workload.weights.get(name, 1.0) for name in spec.of_role(Role.QUASI_IDENTIFIER)):
         faults.add("workload.weights are 0 for every quasi-identifier, so none matters; raise one, or remove them.")
     has_weights = bool(spec.weights or workload.weights_from or learns)
-    if method.criterion == "weighted" and not has_weights:
-        faults.add("method.criterion = 'weighted' needs weights: write them in [workload.weights].")
-    is_steered = spec.targets and method.criterion not in ("median", "weighted")
-    if method.min_gain > 0 and not is_steered and method.criterion not in ("clustering", "explore"):
+    if objective.needs == "weights" and not has_weights:
+        faults.add(f"method.criterion = '{method.criterion}' needs weights: write them in [workload.weights].")
+    is_steered = spec.targets and (objective.uses_targets or objective.uses_features)
+    if method.min_gain > 0 and not is_steered and not objective.uses_features:
         leaves_out = (
             f"criterion = '{method.criterion}' leaves targets out; remove min_gain, or choose another criterion."
         )
@@ -121,16 +119,20 @@ def _check_method(spec: Spec, faults: Faults) -> None:
         faults.add(f"method.min_gain is a gain in what regions tell of targets, and none steers the splits: {steers}")
     if workload.denoise and not spec.targets:
         faults.add(f"workload.denoise has no target to work on: {some_target}")
-    elif workload.denoise and method.criterion in ("median", "weighted", "clustering"):
+    elif workload.denoise and not objective.uses_targets and not objective.explores:
         faults.add(
             f"workload.denoise does not go with criterion = '{method.criterion}', which uses no targets; remove it."
         )
-    is_mondrian = method.algorithm == "mondrian" and method.criterion not in ("clustering", "explore")
-    if method.candidates != MethodSpec().candidates and is_mondrian and (not is_steered or method.criterion == "lsd"):
+    is_mondrian = method.capabilities.splits and not objective.uses_features
+    if (
+        method.candidates != MethodSpec().candidates
+        and is_mondrian
+        and (not is_steered or objective.serves == TargetKind.NUMBERS)
+    ):
         faults.add(
             "method.candidates is where cuts for the classes of targets are looked for, and none steers; remove it."
         )
-    if spec.privacy.max_confidence < 1 and method.algorithm != "tree":
+    if spec.privacy.max_confidence < 1 and not method.capabilities.grows_tree:
         _check_capped(spec, some_target, faults)
     if method.weight_rule not in (None, "first") and not has_weights:
         faults.add(f"method.weight_rule = '{method.weight_rule}' needs weights: write them in [workload.weights].")
@@ -170,19 +172,19 @@ def _check_query_log(spec: Spec, faults: Faults) -> None:
         return
     if log.minterms and log.selections != default.selections:
         faults.add("workload.query_log.minterms stand in place of selections; remove selections, or minterms.")
-    if spec.method.criterion == "median":
+    if spec.method.objective.is_blind:
         faults.add("workload.query_log teaches what criterion = 'median' does not use; write learn = false, or 'auto'.")
     if spec.workload.weights_from is not None:
         faults.add(
             "workload.query_log teaches weights, and workload.weights_from finds them; remove it, or write "
             "learn = false."
         )
-    if spec.method.criterion == "explore":
+    if spec.method.objective.explores:
         faults.add(
             "workload.query_log teaches weights, and criterion = 'explore' tries its own; write learn = false, or "
             "'auto'."
         )
-    if spec.method.algorithm != "mondrian":
+    if not spec.method.capabilities.splits:
         faults.add(
             f"workload.query_log teaches selections and weights, which algorithm = '{spec.method.algorithm}' does not "
             "use; write learn = false to have the release judged by its queries only, or use 'mondrian'."
@@ -199,11 +201,11 @@ def check_application(spec: Spec, faults: Faults) -> None:
         return
     _check_weights(spec, faults)
     _check_named(spec, faults)
-    if spec.method.criterion == "clustering":
+    if spec.method.objective.clusters:
         _check_clustering(spec, faults)
-    if spec.method.criterion == "explore":
+    if spec.method.objective.explores:
         _check_exploring(spec, faults)
-    elif spec.method.algorithm != "tdr" and spec.method.time_budget is not None:
+    elif not spec.method.capabilities.refines and spec.method.time_budget is not None:
         faults.add("method.time_budget is for algorithm = 'tdr' or criterion = 'explore' only; remove it.")
 
 
@@ -232,9 +234,9 @@ def _check_weights(spec: Spec, faults: Faults) -> None:
                 "workload.weights_from = 'accuracy' needs a target: give a column the role 'target', or list one in "
                 "workload.targets."
             )
-        if method.criterion in ("clustering", "explore"):
+        if method.objective.uses_features:
             faults.add(f"workload.weights_from does not go with criterion = '{method.criterion}'; remove it.")
-    if method.criterion == "median":
+    if method.objective.is_blind:
         for name in ("weights", "weights_from", "features", "selected_by"):
             if getattr(workload, name):
                 faults.add(
@@ -245,7 +247,7 @@ def _check_weights(spec: Spec, faults: Faults) -> None:
     for name in ("beta", "gamma"):
         if getattr(method, name) != getattr(default, name) and method.weight_rule != "combined":
             faults.add(f"method.{name} is for weight_rule = 'combined' only; write that, or remove {name}.")
-    if method.weight_rule == "combined" and (not spec.targets or method.criterion in UNGUIDED):
+    if method.weight_rule == "combined" and (not spec.targets or not method.objective.uses_targets):
         faults.add(
             "method.weight_rule = 'combined' weighs what is gained for targets, and none steers the splits: name a "
             "target and a criterion that uses it, or use another rule."
@@ -255,9 +257,9 @@ def _check_weights(spec: Spec, faults: Faults) -> None:
 def _check_named(spec: Spec, faults: Faults) -> None:
     """Columns that recipients learn from or select by say which quasi-identifiers matter, unless weights do."""
     method, workload, known = spec.method, spec.workload, set(spec.of_role(Role.QUASI_IDENTIFIER))
-    if method.criterion == "clustering" and workload.selected_by:
+    if method.objective.clusters and workload.selected_by:
         faults.add("workload.selected_by does not go with criterion = 'clustering', which selects nothing; remove it.")
-    if method.criterion not in ("clustering", "explore", "median"):
+    if not method.objective.is_blind and not method.objective.uses_features:
         for name in ("features", "selected_by"):
             for other in ("weights", "weights_from"):
                 if getattr(workload, name) and getattr(workload, other):
@@ -265,7 +267,7 @@ def _check_named(spec: Spec, faults: Faults) -> None:
             named = set(getattr(workload, name))
             if named and not named & known and spec.data.default_role is None:
                 faults.add(f"workload.{name} names no quasi-identifier, so it steers nothing; name one, or remove it.")
-    if workload.clusters != WorkloadSpec().clusters and method.criterion != "clustering" and not workload.features:
+    if workload.clusters != WorkloadSpec().clusters and not method.objective.clusters and not workload.features:
         faults.add(
             "workload.clusters is for criterion = 'clustering', or for features; write one of them, or remove it."
         )
@@ -312,9 +314,9 @@ def check_algorithm(spec: Spec, faults: Faults) -> None:
                 getattr(spec, name), setting.name
             ):
                 _refuse_setting(name, setting, spec.method.algorithm, faults)
-    if spec.method.algorithm == "tdr":
+    if spec.method.capabilities.refines:
         _check_refining(spec, faults)
-    if spec.method.algorithm == "tree":
+    if spec.method.capabilities.grows_tree:
         _check_tree(spec, faults)
 
 
@@ -336,7 +338,7 @@ def _refuse_setting(section: str, setting: Setting, algorithm: str, faults: Faul
 
 def _check_refining(spec: Spec, faults: Faults) -> None:
     """What top-down refinement cannot do."""
-    is_lossy = len(spec.privacy.quasi_identifiers) > 1 and spec.method.criterion != "infogain"
+    is_lossy = len(spec.privacy.quasi_identifiers) > 1 and spec.method.objective.against_loss
     if METHOD.is_changed(spec.method, "average") and not is_lossy:
         faults.add(
             "method.average is of the anonymity that several quasi-identifiers lose by criterion = 'score'; remove it."

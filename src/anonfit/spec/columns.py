@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from anonfit.errors import RequestError, listed
-from anonfit.privacy.catalogue import MODELS, parameter_faults
-from anonfit.privacy.parameters import Kind
+from anonfit.privacy.catalogue import MODELS, Kind, parameter_faults
 from anonfit.spec.kinds import (
     SWITCH,
     TEXTS,

@@ -14,9 +14,9 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar, get_args
 
+from anonfit.criteria.objectives import ALGORITHMS
 from anonfit.errors import RecodingError, did_you_mean
 from anonfit.recoding.recoding import Recoding
-from anonfit.spec.model import ALGORITHMS
 from anonfit.tables.taxonomy import Taxonomy
 
 __all__ = [
@@ -355,7 +355,7 @@ class Setting:
     doc: str
     default: str | None = None
     """What the reference says of the default, where it is not the model's value."""
-    algorithms: tuple[str, ...] = ALGORITHMS
+    algorithms: tuple[str, ...] = tuple(ALGORITHMS)
     """The algorithms that use it; with others it is refused."""
     needs: tuple[str, tuple[str, ...]] | None = None
     """Another setting of the section, and those of its words that this one is for."""
@@ -370,7 +370,7 @@ class Setting:
     @property
     def meaning(self) -> str:
         """What it means, and of which algorithm it is, where that is another than the usual one."""
-        is_special = len(self.algorithms) == 1 and self.algorithms[0] != ALGORITHMS[0]
+        is_special = len(self.algorithms) == 1 and not ALGORITHMS[self.algorithms[0]].splits
         return f"of `{self.algorithms[0]}`: {self.doc}" if is_special and not self.doc.startswith("of `") else self.doc
 
 

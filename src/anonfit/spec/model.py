@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
+from anonfit.criteria.objectives import ALGORITHMS, OBJECTIVES, Algorithm, Objective
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Values
-from anonfit.tables.cuts import CutPoints
+from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import ColumnType, Role, Split
 from anonfit.tables.taxonomy import Taxonomy
 
@@ -21,9 +22,8 @@ if TYPE_CHECKING:
     from anonfit.tables.profile import Proposal
 
 __all__ = [
-    "ALGORITHMS",
     "VERSION",
-    "Algorithm",
+    "AlgorithmName",
     "Average",
     "Candidates",
     "Column",
@@ -59,10 +59,10 @@ __all__ = [
 
 VERSION = 1
 
-Algorithm = Literal["mondrian", "tdr", "tree"]
+AlgorithmName = Literal["mondrian", "tdr", "tree"]
 Average = Literal["containing", "all"]
 Candidates = Literal["boundary", "all"]
-Criterion = Literal["auto", "median", "infogain", "lsd", "selection", "weighted", "clustering", "explore", "score"]
+Criterion = Literal["auto", "score", "median", "infogain", "lsd", "selection", "weighted", "clustering", "explore"]
 EngineName = Literal["auto", "memory", "duckdb", "spark"]
 FileFormat = Literal["csv", "parquet", "arrow"]
 MissingPolicy = Literal["category", "drop", "error"]
@@ -73,8 +73,6 @@ SuppressionRule = Literal["all", "best_gain"]
 VariantName = Literal["c45", "id3"]
 WeightRule = Literal["first", "product", "blend", "naive", "probabilistic", "combined"]
 WeightsFrom = Literal["accuracy"]
-
-ALGORITHMS: tuple[Algorithm, ...] = ("mondrian", "tdr", "tree")
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +222,7 @@ class WorkloadSpec:
 class MethodSpec:
     """How the regions are found."""
 
-    algorithm: Algorithm = "mondrian"
+    algorithm: AlgorithmName = "mondrian"
     criterion: Criterion = "auto"
     cut_points: CutPoints = CutPoints.SIMPLEST
     seed: int = 0
@@ -250,6 +248,16 @@ class MethodSpec:
     max_spans: int = 1_000_000
     start: Any = field(default=None, repr=False, compare=False)
     """The recoding that refining begins with: a path, or from Python a `Recoding`; None: every column is one part."""
+
+    @property
+    def objective(self) -> Objective:
+        """What the criterion stands for."""
+        return OBJECTIVES[self.criterion]
+
+    @property
+    def capabilities(self) -> Algorithm:
+        """What the algorithm can do."""
+        return ALGORITHMS[self.algorithm]
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,7 +383,7 @@ class RecodingSettings(TypedDict, total=False):
     features: Sequence[str] | None
     selected_by: Sequence[str] | None
     weights_from: WeightsFrom | None
-    algorithm: Algorithm
+    algorithm: AlgorithmName
     criterion: Criterion
     candidates: Candidates
     split_on: Sequence[str] | None

@@ -150,7 +150,7 @@ def _check_diversity(spec: Spec, faults: Faults) -> None:
             _check_closeness(demand, column, faults)
         elif demand.column not in faults.unread and not _is_class(demand, spec):
             faults.add(_not_sensitive(demand, column, spec))
-    if not faults.within("privacy.diversity") and spec.method.algorithm != "tree":
+    if not faults.within("privacy.diversity") and not spec.method.capabilities.grows_tree:
         for name in spec.of_role(Role.SENSITIVE):
             _check_used(name, spec, faults)
         for name, fault in unasked(spec).items():
@@ -187,7 +187,7 @@ def unasked(spec: Spec) -> dict[str, str]:
 
 def _is_class(demand: DiversitySpec, spec: Spec) -> bool:
     """Whether a demand is of the class that a tree tells."""
-    return spec.method.algorithm == "tree" and demand.column in {target.column for target in spec.targets}
+    return spec.method.capabilities.grows_tree and demand.column in {target.column for target in spec.targets}
 
 
 def _not_sensitive(demand: DiversitySpec, column: ColumnSpec | None, spec: Spec) -> str:

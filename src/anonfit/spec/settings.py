@@ -8,8 +8,7 @@ uses it.
 
 from __future__ import annotations
 
-from typing import get_args
-
+from anonfit.criteria.objectives import ALGORITHMS, OBJECTIVES
 from anonfit.recoding.values import Values
 from anonfit.spec import model
 from anonfit.spec.columns import COLUMN, DIVERSITY, QUASI_IDENTIFIER, QUASI_IDENTIFIERS
@@ -35,7 +34,7 @@ from anonfit.spec.kinds import (
     whole,
 )
 from anonfit.spec.workload import QUERY_LOG, SELECTION, TARGET, WORKLOAD
-from anonfit.tables.cuts import CutPoints
+from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import Role
 
 __all__ = ["ALL", "DATA", "ENGINE", "METHOD", "OUTPUT", "PRIVACY", "SECTIONS", "WORKLOAD"]
@@ -87,23 +86,17 @@ def _read_limit(given: Given) -> float:
     return 0.0
 
 
-REFINING_CRITERIA = ("auto", "score", "infogain")
-SPLITTING_CRITERIA = tuple(word for word in get_args(model.Criterion) if word != "score")
-
-
 def _read_criterion(given: Given) -> str:
     """The criterion: each algorithm has its own."""
-    algorithm = given.table.get("algorithm")
-    known = {"tdr": REFINING_CRITERIA, "tree": ("auto",)}.get(str(algorithm), SPLITTING_CRITERIA)
-    why = {"score": "for algorithm = 'tdr' only"}
-    others = "for algorithm = 'mondrian' only" if algorithm == "tdr" else "not for algorithm = 'tree'"
-    why |= dict.fromkeys(set(SPLITTING_CRITERIA) - set(REFINING_CRITERIA), others)
-    if algorithm == "tree":
-        why["infogain"] = others
-    if isinstance(given.value, str) and given.value in set(why) - set(known):
-        given.faults.add(f"{given.place} = '{given.value}' is {why[given.value]}; use {' or '.join(known)}.")
-        return "auto"
-    found: str = given.faults.choice(given.table, given.key, given.where, known, "auto")
+    algorithm = ALGORITHMS.get(str(given.table.get("algorithm")), ALGORITHMS["mondrian"])
+    named = OBJECTIVES.get(given.value) if isinstance(given.value, str) else None
+    if named is not None and algorithm.name not in named.algorithms:
+        owner = named.algorithms[0]
+        is_far = algorithm.grows_tree and ALGORITHMS[owner].splits
+        why = f"not for algorithm = '{algorithm.name}'" if is_far else f"for algorithm = '{owner}' only"
+        given.faults.add(f"{given.place} = '{given.value}' is {why}; use {' or '.join(algorithm.criteria)}.")
+        return str(given.default)
+    found: str = given.faults.choice(given.table, given.key, given.where, algorithm.criteria, given.default)
     return found
 
 
@@ -212,14 +205,14 @@ METHOD = Section(
     (
         Setting(
             "algorithm",
-            choice(model.Algorithm),
+            choice(ALGORITHMS),
             "`mondrian`; `tdr`: every column is refined by itself ([tdr.md](tdr.md)); `tree`: a k-anonymous decision "
             "tree, or the table that it stands for ([trees.md](trees.md))",
             public=ALWAYS,
         ),
         Setting(
             "criterion",
-            ValueKind(_read_criterion, choices=get_args(model.Criterion)),
+            ValueKind(_read_criterion, choices=tuple(OBJECTIVES)),
             "which split is best (below)",
             public=ALWAYS,
             public_with=NO_TREE,

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from datetime import date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from anonfit.errors import RequestError
 from anonfit.privacy.catalogue import MODELS
@@ -24,13 +24,11 @@ from anonfit.spec.parse import parse_toml, spec_of
 from anonfit.spec.settings import SECTIONS
 from anonfit.spec.workload import target_table
 from anonfit.tables.databases import is_database, shown_address
-from anonfit.tables.profile_text import proposal_toml
+from anonfit.tables.profile import Proposal, proposal_toml
+from anonfit.tables.profile import propose as propose_roles
 from anonfit.tables.reading import ReadOptions, read_table
 from anonfit.tables.schema import Column, ColumnType, Schema
 from anonfit.tables.taxonomy_builders import masked
-
-if TYPE_CHECKING:
-    from anonfit.tables.profile import Proposal
 
 __all__ = ["propose", "public_tables", "spec_tables", "to_toml", "toml_value", "write_spec"]
 
@@ -239,8 +237,6 @@ def propose(data: Any, *, k: int = 10, accept: bool = False, stage: Stage = sile
         >>> spec.of_role("quasi-identifier"), sorted(spec.questions)
         (('age', 'sex'), ['privacy', 'workload'])
     """
-    from anonfit.tables.profile import propose as propose_roles
-
     stage("Reading")
     frame = read_table(Path(data) if isinstance(data, str) else data, ReadOptions())
     stage("Looking at the columns")

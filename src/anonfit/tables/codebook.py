@@ -12,28 +12,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.errors import DataError, TaxonomyError
-from anonfit.tables.coded import Codes, code_dtype
-from anonfit.tables.domains import (
+from anonfit.tables.frames import categorized
+from anonfit.tables.scales import Scale, on_axis, parse_cut, scale_of, thresholds
+from anonfit.tables.schema import (
     OTHER,
+    Codes,
+    Column,
+    ColumnType,
     Domain,
     NominalDomain,
     OrderedDomain,
     OrdinalDomain,
+    Split,
+    code_dtype,
     name_positions,
     refuse_complex,
     require_known,
     texts_of,
 )
-from anonfit.tables.frames import categorized
-from anonfit.tables.scales import Scale, on_axis, parse_cut, scale_of, thresholds
-from anonfit.tables.schema import Column, ColumnType, Split
 from anonfit.tables.taxonomy import ROOT, Taxonomy
 from anonfit.tables.taxonomy_leaves import leaf_positions
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["CodedValues", "PersonCounter", "code_column", "column_type", "typed"]
+__all__ = ["CodedValues", "code_column", "column_type", "typed"]
 
 PersonCounter = Callable[[NDArray[np.int64], int], NDArray[np.int64]]
 """Given a group number for each row and the number of groups: how many persons each group has."""

@@ -5,20 +5,23 @@ address may hold a password, so it is shown nowhere: not in errors, not in logs,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
-from anonfit.errors import DataError, SpecError, refuse_patterns
+from anonfit.errors import DataError, MissingPackage, ReleaseError, SpecError, refuse_patterns
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["DatabaseSource", "database_source", "is_database", "shown_address"]
+__all__ = ["DatabaseSource", "database_source", "is_database", "shown_address", "write_to_database"]
 
 KINDS = ("duckdb", "sqlite", "postgresql")
+SQLITE_TYPES = ("integer", "real", "text", "blob")
 BATCH = 1 << 17
 """Rows of a batch."""
 
@@ -91,14 +94,9 @@ def quoted(name: str) -> str:
 
 def _reader(source: DatabaseSource) -> Reader:
     if source.kind == "postgresql":
-        from anonfit.tables.database_postgresql import PostgreSQLReader
-
         return PostgreSQLReader()
     if source.kind == "sqlite":
-        from anonfit.tables.database_sqlite import SQLiteReader
-
         return SQLiteReader()
-    from anonfit.tables.database_duckdb import DuckDBReader
 
     return DuckDBReader()
 
@@ -119,3 +117,301 @@ def database_source(source: str, *, table: str | None, query: str | None, folder
     if not path.is_file():
         raise DataError(f"{path.name}: there is no such {kind} file.")
     return DatabaseSource(kind, str(path), table, query)
+
+
+class DuckDBReader:
+    """Reads a DuckDB file, which is not changed."""
+
+    def schema(self, source: DatabaseSource) -> dict[str, pl.DataType]:
+        """The columns and their types, as a few rows show them."""
+        import polars as pl
+
+        with _duckdb(source) as connection:
+            found = pl.from_arrow(connection.sql(f"SELECT * FROM ({source.select}) LIMIT 0").to_arrow_table())  # noqa: S608
+            assert isinstance(found, pl.DataFrame)
+            return dict(found.schema)
+
+    def frames(self, source: DatabaseSource, schema: Mapping[str, pl.DataType], rows: int) -> Iterator[pl.DataFrame]:
+        """Batches of Arrow."""
+        import polars as pl
+
+        names = ", ".join(quoted(name) for name in schema)
+        yield pl.DataFrame(schema=schema)
+        with _duckdb(source) as connection:
+            for batch in connection.sql(f"SELECT {names} FROM ({source.select})").to_arrow_reader(rows):  # noqa: S608
+                found = pl.from_arrow(batch)
+                assert isinstance(found, pl.DataFrame)
+                yield found.cast(pl.Schema(schema))
+
+
+@contextmanager
+def _duckdb(source: DatabaseSource) -> Iterator[Any]:
+    try:
+        import duckdb
+        import pyarrow as pa  # noqa: F401 - rows come as Arrow
+    except ModuleNotFoundError as error:
+        raise MissingPackage(str(error.name), "duckdb", "A DuckDB file") from None
+    try:
+        with duckdb.connect(source.address, read_only=True) as connection:
+            connection.execute("SET autoinstall_known_extensions = false")
+            # A query is of this file: one that names others (read_csv, read_text, glob, ATTACH) is refused.
+            connection.execute("SET enable_external_access = false")
+            connection.execute("SET enable_progress_bar = false")  # it would go to standard output
+            yield connection
+    except duckdb.Error as error:
+        # What DuckDB says may hold values.
+        raise DataError(
+            f"{source.name} cannot be read ({type(error).__name__}); look at its name and at the query."
+        ) from None
+
+
+def _types() -> dict[str, pl.DataType]:
+    """The types of a server, and what their values become; those of other types become texts."""
+    import polars as pl
+
+    return {
+        "bool": pl.Boolean(),
+        "int2": pl.Int64(),
+        "int4": pl.Int64(),
+        "int8": pl.Int64(),
+        "float4": pl.Float64(),
+        "float8": pl.Float64(),
+        "numeric": pl.Float64(),
+        "date": pl.Date(),
+        "timestamp": pl.Datetime("us"),
+        "timestamptz": pl.Datetime("us", "UTC"),
+    }
+
+
+class PostgreSQLReader:
+    """Reads in one transaction that cannot write."""
+
+    def schema(self, source: DatabaseSource) -> dict[str, pl.DataType]:
+        """The columns and their types."""
+        import polars as pl
+
+        with _postgresql(source) as connection, connection.cursor() as cursor:
+            cursor.execute(f"SELECT * FROM ({source.select}) AS rows LIMIT 0")  # noqa: S608 - the user's own query
+            known = _types()
+            registry = connection.adapters.types
+            found = {}
+            for column in cursor.description:
+                info = registry.get(column.type_code)
+                found[column.name] = known.get(info.name if info else "", pl.String())
+            return found
+
+    def frames(self, source: DatabaseSource, schema: Mapping[str, pl.DataType], rows: int) -> Iterator[pl.DataFrame]:
+        """Batches of a cursor that the server keeps."""
+        import polars as pl
+
+        casts = {pl.String(): "text", pl.Float64(): "float8", pl.Int64(): "int8"}
+        chosen = ", ".join(
+            f"{quoted(name)}::{casts[dtype]}" if dtype in casts else quoted(name) for name, dtype in schema.items()
+        )
+        yield pl.DataFrame(schema=schema)
+        with _postgresql(source) as connection, connection.cursor(name="anonfit") as cursor:
+            cursor.execute(f"SELECT {chosen} FROM ({source.select}) AS rows")  # noqa: S608
+            while batch := cursor.fetchmany(rows):
+                columns = zip(*batch, strict=True)
+                yield pl.DataFrame(
+                    [
+                        pl.Series(name, values, dtype=dtype)
+                        for (name, dtype), values in zip(schema.items(), columns, strict=True)
+                    ]
+                )
+
+
+@contextmanager
+def _postgresql(source: DatabaseSource) -> Iterator[Any]:
+    try:
+        import psycopg
+    except ModuleNotFoundError:
+        raise MissingPackage("psycopg", "postgresql", "A PostgreSQL server") from None
+    try:
+        with psycopg.connect(source.address, autocommit=False) as connection:
+            connection.read_only = True
+            connection.execute("SET TIME ZONE 'UTC'")
+            yield connection
+    except psycopg.OperationalError as error:
+        raise DataError(
+            f"{source.name} cannot be read ({type(error).__name__}): the server cannot be reached, or does not know "
+            "the user or the database."
+        ) from None
+    except psycopg.Error as error:
+        raise DataError(
+            f"{source.name} cannot be read ({type(error).__name__}); look at its name and at the query."
+        ) from None
+
+
+class SQLiteReader:
+    """Reads a SQLite file, which is not changed."""
+
+    def schema(self, source: DatabaseSource) -> dict[str, pl.DataType]:
+        """The columns: whole numbers, numbers or texts, whatever all known values of a column are."""
+        import polars as pl
+
+        found: dict[str, pl.DataType] = {}
+        with _sqlite(source) as connection:
+            cursor = connection.execute(f"SELECT * FROM ({source.select}) LIMIT 0")  # noqa: S608 - the user's own query
+            names = [entry[0] for entry in cursor.description]
+            if not names:
+                return found
+            kinds = ", ".join(f"max(typeof({quoted(name)}) = '{kind}')" for name in names for kind in SQLITE_TYPES)
+            flags = connection.execute(f"SELECT {kinds} FROM ({source.select})").fetchone()  # noqa: S608
+        for place, name in enumerate(names):
+            held = {kind for kind, flag in zip(SQLITE_TYPES, flags[len(SQLITE_TYPES) * place :], strict=False) if flag}
+            if "blob" in held:
+                raise DataError(f"{source.name}: the column '{name}' has binary values; leave it out by a query.")
+            if "text" in held or not held:
+                found[name] = pl.String()
+            else:
+                found[name] = pl.Float64() if "real" in held else pl.Int64()
+        return found
+
+    def frames(self, source: DatabaseSource, schema: Mapping[str, pl.DataType], rows: int) -> Iterator[pl.DataFrame]:
+        """Batches of rows."""
+        import polars as pl
+
+        texts = [name for name, dtype in schema.items() if dtype == pl.String]
+        chosen = ", ".join(
+            f"CAST({quoted(name)} AS TEXT) AS {quoted(name)}" if name in texts else quoted(name) for name in schema
+        )
+        yield pl.DataFrame(schema=schema)
+        with _sqlite(source) as connection:
+            cursor = connection.execute(f"SELECT {chosen} FROM ({source.select})")  # noqa: S608
+            while batch := cursor.fetchmany(rows):
+                columns = zip(*batch, strict=True)
+                yield pl.DataFrame(
+                    [
+                        pl.Series(name, values, dtype=dtype, strict=False)
+                        for (name, dtype), values in zip(schema.items(), columns, strict=True)
+                    ]
+                )
+
+
+@contextmanager
+def _sqlite(source: DatabaseSource) -> Iterator[sqlite3.Connection]:
+    connection = sqlite3.connect(f"{Path(source.address).absolute().as_uri()}?mode=ro", uri=True)
+    try:
+        yield connection
+    except sqlite3.Error as error:
+        raise DataError(
+            f"{source.name} cannot be read ({type(error).__name__}); look at its name and at the query."
+        ) from None
+    finally:
+        connection.close()
+
+
+def _sql_type(dtype: pl.DataType) -> str:
+    """The type of a column in any of the databases."""
+    import polars as pl
+
+    if dtype == pl.Boolean:
+        return "BOOLEAN"
+    if dtype.is_integer():
+        return "BIGINT"
+    if isinstance(dtype, pl.Decimal):
+        return f"DECIMAL({dtype.precision or 38}, {dtype.scale})"
+    if dtype.is_float():
+        return "DOUBLE PRECISION"
+    if dtype == pl.Date:
+        return "DATE"
+    if isinstance(dtype, pl.Datetime):
+        return "TIMESTAMP WITH TIME ZONE" if dtype.time_zone else "TIMESTAMP"
+    return "TEXT"
+
+
+def _plain(frame: pl.DataFrame, *, as_text: bool) -> pl.DataFrame:
+    """A frame of values that a driver knows; SQLite has texts for all but numbers."""
+    import polars as pl
+
+    texts = [
+        name
+        for name, dtype in frame.schema.items()
+        if _sql_type(dtype) == "TEXT" or (as_text and (dtype.is_temporal() or isinstance(dtype, pl.Decimal)))
+    ]
+    return frame.with_columns(pl.col(texts).cast(pl.String))
+
+
+def write_to_database(
+    address: str, table: str, frames: Iterable[pl.DataFrame], schema: Mapping[str, pl.DataType], *, replace: bool
+) -> None:
+    """Write frames of one schema to a new table, in their order.
+
+    Args:
+        address: Such as `sqlite:release.db`, `duckdb:release.duckdb` or `postgresql://user@host/name`.
+        table: The table's name.
+        frames: Its rows.
+        schema: Its columns.
+        replace: Whether a table that is there may be replaced.
+    """
+    if not is_database(address):
+        raise ReleaseError(f"a table is written to a database; its address begins with one of {', '.join(KINDS)}.")
+    kind, _, rest = address.partition(":")
+    name = ".".join(quoted(part) for part in table.split("."))
+    columns = ", ".join(f"{quoted(column)} {_sql_type(dtype)}" for column, dtype in schema.items())
+    statements = [f"DROP TABLE IF EXISTS {name}"] if replace else []
+    statements.append(f"CREATE TABLE {name} ({columns})")
+    try:
+        if kind == "sqlite":
+            _to_sqlite(Path(rest.removeprefix("//")), statements, name, frames, len(schema))
+        elif kind == "duckdb":
+            _to_duckdb(rest.removeprefix("//"), statements, name, frames)
+        else:
+            _to_postgresql(address, statements, name, frames)
+    except ReleaseError:
+        raise
+    except Exception as error:
+        if isinstance(error, OverflowError):
+            raise ReleaseError(f"{kind} has no whole numbers as large as some of '{table}'; write texts.") from None
+        if type(error).__module__.lstrip("_").partition(".")[0] not in ("sqlite3", "duckdb", "psycopg"):
+            raise
+        raise ReleaseError(
+            f"the {kind} table '{table}' could not be written ({type(error).__name__}): is it there already "
+            "(replace=True), and may it be written?"
+        ) from None
+
+
+def _to_sqlite(path: Path, statements: list[str], name: str, frames: Iterable[pl.DataFrame], width: int) -> None:
+    connection = sqlite3.connect(path, isolation_level=None)
+    try:
+        connection.execute("BEGIN")
+        for statement in statements:
+            connection.execute(statement)
+        for frame in frames:
+            query = f"INSERT INTO {name} VALUES ({', '.join('?' * width)})"  # noqa: S608 - the name is quoted
+            connection.executemany(query, _plain(frame, as_text=True).rows())
+        connection.execute("COMMIT")
+    finally:
+        connection.close()
+
+
+def _to_duckdb(path: str, statements: list[str], name: str, frames: Iterable[pl.DataFrame]) -> None:
+    try:
+        import duckdb
+    except ModuleNotFoundError:
+        raise MissingPackage("duckdb", "duckdb", "A DuckDB file") from None
+    with duckdb.connect(path) as connection:
+        connection.execute("SET enable_progress_bar = false")  # it would go to standard output
+        connection.execute("BEGIN")
+        for statement in statements:
+            connection.execute(statement)
+        for frame in frames:
+            connection.register("frame_to_write", _plain(frame, as_text=False).to_arrow())
+            connection.execute(f"INSERT INTO {name} SELECT * FROM frame_to_write")  # noqa: S608 - the name is quoted
+            connection.unregister("frame_to_write")
+        connection.execute("COMMIT")
+
+
+def _to_postgresql(address: str, statements: list[str], name: str, frames: Iterable[pl.DataFrame]) -> None:
+    try:
+        import psycopg
+    except ModuleNotFoundError:
+        raise MissingPackage("psycopg", "postgresql", "A PostgreSQL server") from None
+    with psycopg.connect(address) as connection, connection.cursor() as cursor:
+        for statement in statements:
+            cursor.execute(statement.encode())
+        for frame in frames:
+            with cursor.copy(f"COPY {name} FROM STDIN".encode()) as copy:
+                for row in _plain(frame, as_text=False).iter_rows():
+                    copy.write_row(row)

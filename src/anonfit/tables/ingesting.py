@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A source as Parquet files, for engines that do not read it as a whole: rows pass through a few at a time. The columns
-get the types that they have when a source is read into memory.
+"""A source as Parquet files, for engines that do not read it as a whole: rows pass through a few at a time. And the
+columns of rows that do not fit in memory: of each, values that show what all of them are.
+
+The columns get the types that they have when a source is read into memory.
 """
 
 from __future__ import annotations
@@ -8,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from anonfit.errors import DataError, EngineError, refuse_fork
 from anonfit.tables.databases import DatabaseSource
@@ -32,7 +34,51 @@ from anonfit.tables.sniffing import UNPACKED, CsvShape, has_even_lines
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Ingested", "ingest", "scan_of"]
+__all__ = ["RawColumns", "ScannedColumns", "ingest", "scan_of"]
+
+HEAD = 1 << 20
+"""Rows that show whether a column has many different values."""
+MANY = 1 << 12
+"""Different values that are many."""
+
+
+class RawColumns(Protocol):
+    """Columns by their names: those of a frame, or of rows that are elsewhere."""
+
+    @property
+    def schema(self) -> Mapping[str, pl.DataType]:
+        """The type of every column."""
+
+    def __getitem__(self, name: str, /) -> pl.Series:
+        """The values of a column; what holds of these holds of all."""
+
+
+class ScannedColumns:
+    """The columns of a lazy frame. Of one with few different values all are given; of others, those of many rows, and a
+    number that is not whole, if there is one.
+    """
+
+    def __init__(self, rows: pl.LazyFrame) -> None:
+        self.rows = rows
+        self.schema: Mapping[str, pl.DataType] = rows.collect_schema()
+        self._found: dict[str, pl.Series] = {}
+
+    def __getitem__(self, name: str, /) -> pl.Series:
+        """The different values of a column, or many of them."""
+        if name not in self._found:
+            self._found[name] = self._values(name)
+        return self._found[name]
+
+    def _values(self, name: str) -> pl.Series:
+        import polars as pl
+
+        head = self.rows.select(name).head(HEAD).collect().to_series().unique()
+        if len(head) <= MANY:
+            return self.rows.select(pl.col(name).unique()).collect(engine="streaming").to_series()
+        if not self.schema[name].is_float():
+            return head
+        parts = self.rows.select(name).filter(pl.col(name) % 1 != 0).head(1).collect().to_series()
+        return head.append(parts)
 
 
 @dataclass(frozen=True, slots=True)

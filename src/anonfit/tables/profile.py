@@ -1,20 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `anonfit init` needs: a table's profile, a role for every column with its reason, and a spec to edit.
+"""What `anonfit init` needs: a table's profile, a role for every column with its reason, and a spec.toml to read, edit
+and run.
 
-`profile_values` measures, `profile_names` reads names, `profile_roles` decides, `profile_text` writes.
+Reasons are comments of the spec; no value of a record is written, only names, roles, types and date formats.
+`profile_values` measures, `profile_names` reads names, `profile_roles` decides.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.errors import DataError
+from anonfit.errors import DataError, listed
+from anonfit.tables.profile_names import meaning_of
 from anonfit.tables.profile_roles import (
+    RAW_LIMIT,
     ColumnProposal,
     Proposal,
     as_entity,
@@ -24,13 +30,179 @@ from anonfit.tables.profile_roles import (
     percent,
     propose_column,
 )
-from anonfit.tables.profile_text import proposal_toml
-from anonfit.tables.profile_values import ColumnProfile, profile_column, separation_of
+from anonfit.tables.profile_values import MISSING_TEXTS, ColumnProfile, profile_column, separation_of
 
 if TYPE_CHECKING:
     import polars as pl
 
 __all__ = ["ColumnProfile", "ColumnProposal", "Proposal", "profile", "proposal_toml", "propose"]
+
+_WIDTH = 108
+_DIVERSITY = (3.0, 2.0, 1.5, 1.2, 1.1)
+_USUAL_MISSING = ("", "?", "NA")
+_LEFT_OUT = ("identifier", "entity")
+_UNTYPED = (*_LEFT_OUT, "count", "sample-weight")  # roles whose column has no type to declare
+
+
+def proposal_toml(proposal: Proposal, *, source: str, taxonomies: Mapping[str, str], accepted: bool = False) -> str:
+    """The proposal as the text of a spec, version 1.
+
+    Args:
+        proposal: What `propose` made of the table.
+        source: The data file as the spec is to name it, relative to the spec.
+        taxonomies: Taxonomy files by column, relative to the spec; the other columns have none.
+        accepted: Whether the proposal is taken as it is, without its questions; the spec then says so.
+
+    Returns:
+        TOML with a comment above each column that says why it has its role. What is left to decide stands under the
+        key `decide`: no release is made of a spec that has one.
+    """
+    unknown = set(taxonomies) - {column.name for column in proposal.columns}
+    if unknown:
+        raise DataError(f"There are taxonomies for columns that the table has not: {listed(sorted(unknown))}.")
+    lines = [*_opening(proposal, accepted=accepted), *_data(proposal, source)]
+    for column in proposal.columns:
+        lines += ["", *_column(column, taxonomies.get(column.name))]
+    lines += ["", *_privacy(proposal), "", *_workload(proposal), "", *_rest()]
+    return "\n".join(line for line in lines if not (accepted and line.startswith("decide = "))) + "\n"
+
+
+def _opening(proposal: Proposal, *, accepted: bool) -> Iterator[str]:
+    yield from _comment(
+        "Proposed by anonfit init. Nobody has checked it: read the reason above each column, mend its role "
+        "and type, and settle every question under decide: nothing is released until these lines are removed. "
+        "No column is proposed insensitive; only you can know that."
+    )
+    for note in proposal.notes:
+        yield from _comment(note)
+    yield "version = 1"
+    if accepted:
+        yield 'decisions = "accepted"  # the proposals were taken unseen; a release tells that'
+
+
+def _decide(question: str) -> str:
+    return f"decide = {_string(question)}"
+
+
+def _data(proposal: Proposal, source: str) -> Iterator[str]:
+    found = {text for column in proposal.columns for text in column.profile.missing_texts}
+    texts = [text for text in MISSING_TEXTS if text in found or text in _USUAL_MISSING]
+    yield ""
+    yield "[data]"
+    yield f"source = {_string(source)}"
+    yield f"missing = [{', '.join(map(_string, texts))}]  # texts read as missing"
+    yield 'missing_policy = "category"  # category | drop | error'
+
+
+def _column(column: ColumnProposal, taxonomy: str | None) -> Iterator[str]:
+    yield from _comment(column.reason)
+    yield f"[columns.{_key(column.name)}]"
+    questions = [column.decision] if column.decision else []
+    if taxonomy is not None and column.role == "quasi-identifier":
+        questions.append("Should its codes be grouped by their first signs? See the taxonomy below.")
+    if questions:
+        yield _decide(" ".join(questions))
+    yield f"role = {_string(column.role)}"
+    if column.role not in _UNTYPED:
+        yield f"type = {_string(column.type)}"
+    if column.role not in _UNTYPED and column.date_format:
+        yield f"date_format = {_string(column.date_format)}"
+    if column.role == "quasi-identifier":
+        yield from _generalization(column, taxonomy)
+    elif column.role not in _UNTYPED and column.profile.distinct_share > RAW_LIMIT:
+        yield "# release = true  # nearly all its values differ; whoever knows one finds the row"
+
+
+def _generalization(column: ColumnProposal, taxonomy: str | None) -> Iterator[str]:
+    if taxonomy is not None:
+        yield f"# taxonomy = {_string(taxonomy)}"
+        yield from _comment(
+            "The taxonomy groups codes by their first signs. It is published with the release, and it lists the "
+            "table's own codes: let it list all codes there are, then use it."
+        )
+    elif column.taxonomy == "mask":
+        yield '# taxonomy = "…"  # recommended: codes masked from the right, one digit a level'
+    elif column.type == "nominal":
+        yield '# taxonomy = "…"  # a file of groups of its values; without it, values are joined freely'
+    elif column.type == "continuous" and (meaning := meaning_of(column.name)) and meaning.says == "an age":
+        yield "# domain = [0, 120]  # closes the end intervals: put in what is possible, not what occurs"
+    elif column.type in ("continuous", "date"):
+        yield "# A domain, such as [lowest possible, highest possible], closes the end intervals."
+
+
+def _privacy(proposal: Proposal) -> Iterator[str]:
+    yield "[privacy]"
+    yield _decide(f"Is k = {proposal.k} enough for who will get the release? Is what is asked of sensitive columns?")
+    yield f"k = {proposal.k}  # every released group has at least so many persons"
+    yield "suppression_limit = 0.0  # fraction of the records that may be withheld"
+    for column in proposal.columns:
+        if column.role == "sensitive":
+            yield from _demand(column)
+
+
+def _demand(column: ColumnProposal) -> Iterator[str]:
+    """What is asked of a sensitive column: names half as mixed as in the whole table, numbers not far from it."""
+    yield ""
+    yield from _comment(f"Without this a group may all have the same {_plain(column.name)}.")
+    yield "[[privacy.diversity]]"
+    yield f"column = {_string(column.name)}"
+    if column.type == "nominal":
+        half = (column.profile.effective + 1) / 2
+        mixed = next((level for level in _DIVERSITY if level <= half), None)
+        yield 'model = "distinct-l"' if mixed is None else 'model = "entropy-l"'
+        yield f"l = {2 if mixed is None else mixed}"
+    else:
+        yield 'model = "t-closeness"'
+        yield "t = 0.3"
+
+
+def _workload(proposal: Proposal) -> Iterator[str]:
+    targets = [_string(column.name) for column in proposal.columns if column.role == "target"]
+    yield "[workload]"
+    if not targets:
+        yield _decide(
+            "What is the release for? Without a column of role target every quasi-identifier counts the same."
+        )
+        return
+    yield _decide("What is the release for? It is made to predict these columns.")
+    yield f"targets = [{', '.join(targets)}]"
+
+
+def _rest() -> Iterator[str]:
+    yield "[method]"
+    yield 'algorithm = "mondrian"'
+    yield ""
+    yield "[output]"
+    yield 'format = "parquet"  # csv | parquet | arrow'
+    yield 'values = "labels"  # labels | bounds | representative'
+
+
+def _comment(text: str) -> Iterator[str]:
+    for line in wrap(_plain(text), _WIDTH, break_long_words=False, break_on_hyphens=False):
+        yield f"# {line}"
+
+
+def _plain(text: str) -> str:
+    """Control characters would end a comment or make it invalid, so they are written as escapes."""
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii") for sign in text)
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _string(name)
+
+
+def _string(text: str) -> str:
+    """A TOML basic string; everything that is not plainly printable is escaped."""
+    return '"' + "".join(_escaped(sign) for sign in text) + '"'
+
+
+def _escaped(sign: str) -> str:
+    if sign in '"\\':
+        return "\\" + sign
+    if sign.isprintable():
+        return sign
+    return f"\\u{ord(sign):04X}" if ord(sign) <= 0xFFFF else f"\\U{ord(sign):08X}"
+
 
 _SAMPLED_ROWS = 200_000  # enough to rank the columns; uniqueness itself is counted on all rows
 

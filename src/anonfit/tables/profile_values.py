@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["MANY_WORDS", "MISSING_TEXTS", "ColumnProfile", "evenly", "profile_column", "separation_of"]
+__all__ = ["MISSING_TEXTS", "ColumnProfile", "profile_column", "separation_of"]
 
 MISSING_TEXTS = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "-", ".", "#N/A")
 _SAMPLE = 2000

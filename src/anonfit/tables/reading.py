@@ -17,9 +17,8 @@ from anonfit.errors import DataError, listed, refuse_fork, refuse_patterns
 from anonfit.runtime.strict_json import refuse_endless
 from anonfit.runtime.threads import available_memory
 from anonfit.tables.databases import DatabaseSource
-from anonfit.tables.frames import categorized, from_frame
+from anonfit.tables.frames import categorized, from_frame, is_spark, spark_names
 from anonfit.tables.sniffing import CsvShape, sniff, uneven_line, unpacked_size, without_empty_lines
-from anonfit.tables.spark_frames import is_spark, spark_names
 
 if TYPE_CHECKING:
     import polars as pl

@@ -1,14 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each column of a table is: its role, its type, and what is declared of its values."""
+"""What each column of a table is: its role and type, the domain that its codes stand for, and the table in codes.
+
+An ordered domain has observed values, the others declared names. The codebook makes coded tables, engines grow and
+route them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
+from enum import IntEnum, StrEnum
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.errors import DataError, TaxonomyError
+from anonfit.tables.scales import Axis
 from anonfit.tables.taxonomy import Taxonomy
 
-__all__ = ["Column", "ColumnType", "Role", "Schema", "Split"]
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = [
+    "MISSING",
+    "CodedColumn",
+    "CodedTable",
+    "Codes",
+    "Column",
+    "ColumnType",
+    "Domain",
+    "NominalDomain",
+    "OrderedDomain",
+    "OrdinalDomain",
+    "Role",
+    "Schema",
+    "Split",
+    "SplitMode",
+    "code_dtype",
+    "name_positions",
+    "refuse_complex",
+    "texts_of",
+]
 
 
 class Role(StrEnum):
@@ -71,6 +104,10 @@ class Schema:
         """The columns that have one of the roles."""
         return tuple(column for column in self.columns if column.role in roles)
 
+    def name_of(self, role: Role) -> str | None:
+        """The name of the first column of a role, if there is one."""
+        return next((column.name for column in self.columns if column.role == role), None)
+
     @property
     def quasi_identifiers(self) -> tuple[Column, ...]:
         """The columns that are generalized."""
@@ -80,3 +117,182 @@ class Schema:
     def released_raw(self) -> tuple[Column, ...]:
         """The columns whose values are released as they are."""
         return tuple(column for column in self.columns if column.role.is_released_raw)
+
+
+Codes: TypeAlias = NDArray[np.unsignedinteger[Any]]
+
+MISSING = 0
+"""The code of a missing value in a column that has missing values."""
+
+
+class SplitMode(IntEnum):
+    """How the codes of a column may be divided."""
+
+    ORDERED = 0
+    SUBSET = 1
+    BINARY = 2
+    MULTIWAY = 3
+
+
+@dataclass(frozen=True, slots=True)
+class CodedColumn:
+    """What growing must know of a column: nothing but its codes.
+
+    Code 0 is the missing value if `has_missing`; the other codes follow the order of the values, or of the taxonomy's
+    leaves.
+    `positions` says where each code's value stands on its scale (ordered columns; the entry of a missing code is not
+    used).
+    """
+
+    name: str
+    size: int
+    mode: SplitMode
+    has_missing: bool
+    positions: NDArray[np.float64]
+    taxonomy: Taxonomy | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CodedTable:
+    """The columns, their codes (one array per column), and who the rows stand for.
+
+    `counts` is the number of persons of each row, `entities` the person a row belongs to; at most one of them is given.
+    """
+
+    columns: tuple[CodedColumn, ...]
+    codes: tuple[Codes, ...]
+    rows: int
+    counts: NDArray[np.uint32] | None = None
+    entities: NDArray[np.uint32] | None = None
+
+
+def code_dtype(size: int) -> np.dtype[Any]:
+    """The narrowest unsigned type that holds `size` codes."""
+    if size <= 1 << 8:
+        return np.dtype(np.uint8)
+    if size <= 1 << 16:
+        return np.dtype(np.uint16)
+    return np.dtype(np.uint32)
+
+
+OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class OrderedDomain:
+    """Numbers, dates or times: the distinct values of the table, ascending, on the axis of the column's type.
+
+    The values are observed, so they never leave the run: a recoding keeps only the cuts between them.
+    """
+
+    name: str
+    type: ColumnType
+    dtype: pl.DataType
+    values: Axis
+    has_missing: bool
+    declared: tuple[object, ...] = ()
+    date_format: str | None = None
+
+    def coded(self) -> CodedColumn:
+        """What growing must know of the column."""
+        values = self.values.astype(np.float64)
+        if len(values) and np.abs(values).max() > np.finfo(np.float64).max / 2:
+            values = values / 4  # so that a range never overflows; only ratios of ranges count
+        positions = np.concatenate([np.zeros(int(self.has_missing)), values])
+        return CodedColumn(self.name, len(positions), SplitMode.ORDERED, self.has_missing, positions)
+
+
+@dataclass(frozen=True, slots=True)
+class OrdinalDomain:
+    """Words in a declared order."""
+
+    name: str
+    order: tuple[str, ...]
+    has_missing: bool
+
+    def coded(self) -> CodedColumn:
+        """What growing must know of the column: ranks, evenly spaced."""
+        positions = np.concatenate([np.zeros(int(self.has_missing)), np.arange(len(self.order), dtype=np.float64)])
+        return CodedColumn(self.name, len(positions), SplitMode.ORDERED, self.has_missing, positions)
+
+
+@dataclass(frozen=True, slots=True)
+class NominalDomain:
+    """The leaves of a taxonomy; `other` names the leaf of values too rare to be named, if there is one.
+
+    In a column of numbers or dates (`type`) leaves are matched by value, in others by name.
+    """
+
+    name: str
+    taxonomy: Taxonomy
+    split: Split
+    has_missing: bool
+    other: str | None = None
+    type: ColumnType = ColumnType.NOMINAL
+    date_format: str | None = None
+
+    def coded(self) -> CodedColumn:
+        """What growing must know of the column."""
+        size = len(self.taxonomy.leaves) + int(self.has_missing)
+        mode = SplitMode[self.split.name]
+        return CodedColumn(self.name, size, mode, self.has_missing, np.zeros(size), self.taxonomy)
+
+
+Domain: TypeAlias = OrderedDomain | OrdinalDomain | NominalDomain
+
+
+def texts_of(values: pl.Series) -> pl.Series:
+    """Values of any plain type as the texts that name them: whole numbers without a fraction, dates in ISO form."""
+    import polars as pl
+
+    dtype = values.dtype
+    if isinstance(dtype, pl.String | pl.Categorical | pl.Enum):
+        return values.cast(pl.String)
+    if dtype.is_float():
+        whole = values.cast(pl.Int64, strict=False)
+        exact = (whole.cast(dtype) == values).fill_null(value=False)
+        texts = values.cast(pl.String)
+        return texts.set(exact, None).fill_null(whole.cast(pl.String)) if exact.any() else texts
+    return values.cast(pl.String)
+
+
+def refuse_complex(values: pl.Series) -> None:
+    """Refuse a column whose values cannot be compared or named."""
+    import polars as pl
+
+    dtype = values.dtype
+    if dtype.is_nested() or dtype in (pl.Binary, pl.Object, pl.Duration):
+        raise DataError(f"column '{values.name}' is of type {dtype}; a quasi-identifier needs plain values.")
+
+
+def name_positions(names: Sequence[str], values: pl.Series) -> NDArray[np.int32]:
+    """The position of each text among the names, -1 where it is none of them."""
+    position = {name: index for index, name in enumerate(names)}
+    return np.array([position.get(text, -1) for text in texts_of(values).to_list()], dtype=np.int32)
+
+
+def require_known(
+    positions: NDArray[np.int32],
+    values: pl.Series,
+    rows: NDArray[np.integer],
+    *,
+    where: str,
+    error: type[DataError | TaxonomyError],
+) -> None:
+    """Refuse values that a declared domain does not hold. They are records' values, so they are counted and their rows
+    told, not named.
+
+    Args:
+        positions: (value,) the place of each distinct value in the domain, -1 for none.
+        values: (value,) the distinct values.
+        rows: (row,) the place of each row's value; missing rows have the place after the last.
+        where: What does not hold them, in words.
+        error: The kind of error.
+    """
+    unknown = int(np.count_nonzero(positions < 0))
+    if unknown:
+        first = np.flatnonzero(np.append(positions < 0, False)[rows])[:3] + 1
+        raise error(
+            f"column '{values.name}': {unknown} of its {len(values)} distinct value(s) are not in {where} (first in "
+            f"row {', '.join(map(str, first.tolist()))}); add them there or mend the data."
+        )

@@ -17,10 +17,18 @@ from numpy.typing import NDArray
 
 from anonfit.errors import MissingPackage
 from anonfit.runtime.threads import thread_count
-from anonfit.tables.coded import CodedColumn, Codes
-from anonfit.workload.denoising_features import Features, make_features
-from anonfit.workload.denoising_folds import Folds, divide, first_of_runs
-from anonfit.workload.denoising_models import Model, Training, learn_classes, learn_numbers
+from anonfit.tables.schema import CodedColumn, Codes
+from anonfit.workload.denoising_models import (
+    Features,
+    Folds,
+    Model,
+    Training,
+    divide,
+    first_of_runs,
+    learn_classes,
+    learn_numbers,
+    make_features,
+)
 
 __all__ = ["cross_fitted_numbers", "cross_fitted_shares", "fixed_shares"]
 

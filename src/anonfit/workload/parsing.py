@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the text of a WHERE condition to a predicate. What it cannot say is refused, with the words at fault."""
+"""From the text of a WHERE condition to a predicate, and back. What a predicate cannot say is refused, with the words
+at fault.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from anonfit.errors import MissingPackage, SpecError, did_you_mean
 from anonfit.tables.schema import ColumnType
-from anonfit.workload.literals import Form, Literal, values_of
+from anonfit.workload.literals import Form, Literal, values_of, written
 from anonfit.workload.predicates import (
+    And,
     ColumnKind,
     Condition,
     Holding,
@@ -24,8 +27,10 @@ from anonfit.workload.predicates import (
 
 if TYPE_CHECKING:
     from sqlglot import exp
+    from sqlglot.dialects.dialect import Dialect
 
-__all__ = ["parse_predicate"]
+__all__ = ["parse_predicate", "predicate_text", "quoted_name"]
+
 
 POSSIBLE = (
     "a selection compares columns with values (=, <>, <, <=, >, >=, BETWEEN, IN, IS NULL), joined by AND, OR and NOT"
@@ -34,6 +39,19 @@ LONGEST = 1_000_000
 """Characters of a predicate."""
 SHOWN = 80
 """Characters of a predicate that a message quotes."""
+
+
+@cache
+def _dialect() -> type[Dialect]:
+    """Standard SQL, in which a name may also stand in backticks or square brackets."""
+    from sqlglot import tokens
+    from sqlglot.dialects.dialect import Dialect
+
+    class SelectionSql(Dialect):
+        class Tokenizer(tokens.Tokenizer):
+            IDENTIFIERS: ClassVar = ['"', "`", ("[", "]")]
+
+    return SelectionSql
 
 
 class _Fault(Exception):
@@ -74,7 +92,6 @@ def _parsed(text: str, names: Iterable[str]) -> exp.Expr:
     try:
         import sqlglot
 
-        from anonfit.workload.dialect import SelectionSql
     except ModuleNotFoundError:
         raise MissingPackage("sqlglot", "sql", "A selection by a predicate") from None
     if not text.strip():
@@ -86,7 +103,7 @@ def _parsed(text: str, names: Iterable[str]) -> exp.Expr:
     except sqlglot.errors.ParseError as error:
         found = error.errors[0] if error.errors else {}
         near = found.get("highlight") or text
-        words = SelectionSql.Tokenizer.KEYWORDS
+        words = _dialect().tokenizer_class.KEYWORDS
         odd = (name for name in names if not name.isidentifier() or name.upper() in words)
         bare = next((name for name in odd if _stands_bare(name, text)), None)
         says = POSSIBLE if bare is None else f'write the name of the column in double quotes, as "{bare}"'
@@ -103,9 +120,7 @@ def _syntax_tree(text: str) -> exp.Expr:
     import sqlglot
     from sqlglot import exp
 
-    from anonfit.workload.dialect import SelectionSql
-
-    return sqlglot.parse_one(text, into=exp.Condition, dialect=SelectionSql)
+    return sqlglot.parse_one(text, into=exp.Condition, dialect=_dialect())
 
 
 def _stands_bare(name: str, text: str) -> bool:
@@ -308,3 +323,40 @@ def _sql(node: exp.Expr) -> str:
     if isinstance(node, exp.Literal):  # as sqlglot writes it, which takes long where there are very many
         return "'" + str(node.this).replace("'", "''") + "'" if node.is_string else str(node.this)
     return str(node.sql())
+
+
+PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def quoted_name(name: str) -> str:
+    """A name as SQL reads it whatever it is."""
+
+    is_plain = PLAIN_NAME.fullmatch(name) and name.upper() not in _dialect().tokenizer_class.KEYWORDS
+    return name if is_plain else '"' + name.replace('"', '""') + '"'
+
+
+def predicate_text(predicate: Predicate) -> str:
+    """A predicate in words.
+
+    Args:
+        predicate: With at least one part in every AND and OR.
+    """
+    if isinstance(predicate, Condition):
+        return _condition(predicate)
+    word = " and " if isinstance(predicate, And) else " or "
+    return word.join(_inner(part) for part in predicate.parts)
+
+
+def _inner(part: Predicate) -> str:
+    return _condition(part) if isinstance(part, Condition) else f"({predicate_text(part)})"
+
+
+def _condition(condition: Condition) -> str:
+    name, values = quoted_name(condition.column), [written(value) for value in condition.values]
+    if condition.relation in (Relation.MISSING, Relation.NOT_MISSING):
+        return f"{name} {condition.relation}"
+    if condition.relation in (Relation.IN, Relation.NOT_IN):
+        if len(values) == 1:
+            return f"{name} {'=' if condition.relation == Relation.IN else '<>'} {values[0]}"
+        return f"{name} {condition.relation} ({', '.join(values)})"
+    return f"{name} {condition.relation} {values[0]}"

@@ -1,23 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The selections of a workload, coded: from requests to rectangles of codes and the rows they count for."""
+"""The selections of a workload: from requests, also of one selection per value of a column, to rectangles of codes and
+the rows they count for. Columns that a release guards are not selected by.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from datetime import UTC, date, datetime
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Protocol
 
-from anonfit.criteria.selections import CodedSelections
+import numpy as np
+
+from anonfit.criteria.targets import CodedSelections
 from anonfit.errors import SpecError, did_you_mean
-from anonfit.tables.domains import Domain
-from anonfit.tables.schema import Column, ColumnType
-from anonfit.workload.each import selections_of_each
+from anonfit.tables.scales import on_axis
+from anonfit.tables.schema import Column, ColumnType, Domain, NominalDomain, Role, name_positions
+from anonfit.tables.taxonomy_leaves import leaf_positions
+from anonfit.workload.coding import Selection, SelectionCoder
 from anonfit.workload.literals import written
 from anonfit.workload.parsing import parse_predicate
-from anonfit.workload.predicates import ColumnKind, Condition, Holding, Predicate, Relation, conditions_of, kinds_of
+from anonfit.workload.predicates import (
+    ColumnKind,
+    Condition,
+    Holding,
+    Predicate,
+    Relation,
+    Value,
+    conditions_of,
+    kinds_of,
+)
 from anonfit.workload.rectangles import LIMIT
-from anonfit.workload.selection_coding import Selection, SelectionCoder
-from anonfit.workload.truth import Rows, Values
+from anonfit.workload.truth import ColumnValues, Rows, Values
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,7 +46,76 @@ __all__ = [
     "code_predicates",
     "code_selections",
     "predicates_of",
+    "refuse_guarded",
+    "why_guarded",
 ]
+
+
+def selections_of_each(column: ColumnValues, domain: Domain | None) -> list[tuple[str, Condition]]:
+    """A condition per value that rows have, missing first, each with the text that says it.
+
+    Args:
+        column: The values of the column.
+        domain: What its codes stand for, if it is a quasi-identifier: its leaves are its values.
+    """
+    kind = column.kind
+    name = kind.declared.name
+    shown = name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else '"' + name.replace('"', '""') + '"'
+    found = []
+    if column.missing_rows:
+        found.append((f"{shown} IS NULL", Condition(name, Relation.MISSING, kind=kind)))
+    if isinstance(domain, NominalDomain):
+        found += _of_leaves(shown, column, domain)
+    elif kind.type == ColumnType.ORDINAL:
+        words = [kind.declared.order[rank] for rank in sorted(set(column.ranks.tolist()))]
+        found += [(f"{shown} = {written(word)}", _equal(kind, word)) for word in words]
+    elif kind.holding in (Holding.TEXTS, Holding.TRUTHS):
+        found += [(f"{shown} = {written(word)}", _equal(kind, word)) for word in sorted(column.names)]
+    else:
+        on_axis(column.distinct)  # refuses numbers that are infinite
+        values = [_value(value) for value in column.distinct.to_list()]
+        found += [(f"{shown} = {written(value)}", _equal(kind, value)) for value in values]
+    if len(found) > LIMIT:
+        raise SpecError(
+            [f"column '{name}' has {len(found):,} values; one selection each would be more than {LIMIT:,}."]
+        )
+    return found
+
+
+def _equal(kind: ColumnKind, value: Value) -> Condition:
+    return Condition(kind.declared.name, Relation.IN, (value,), kind=kind)
+
+
+def _of_leaves(shown: str, column: ColumnValues, domain: NominalDomain) -> list[tuple[str, Condition]]:
+    """A condition per leaf that rows have; values too rare to be named are one."""
+    kind, leaves = column.kind, domain.taxonomy.leaves
+    if kind.declared.taxonomy is not None:
+        truths = kind.holding == Holding.TRUTHS
+        present = leaf_positions(domain.taxonomy, column.distinct == "true" if truths else column.distinct)
+    else:
+        present = name_positions(leaves, column.distinct)
+        if domain.other is not None:  # a value that happens to be written as that leaf is itself not named
+            present[present == domain.taxonomy.leaf_position[domain.other]] = -1
+    found = [
+        (f"{shown} = {written(leaves[position])}", _equal(kind, _name(leaves[position], kind)))
+        for position in np.unique(present[present >= 0]).tolist()
+    ]
+    if domain.other is not None and (present < 0).any():
+        others = tuple(_name(leaf, kind) for leaf in leaves if leaf != domain.other)
+        rare = Condition(kind.declared.name, Relation.NOT_IN, others, kind=kind)
+        found.append((f"{shown} is none of its frequent values", rare))
+    return found
+
+
+def _name(leaf: str, kind: ColumnKind) -> str:
+    return leaf.lower() if kind.holding == Holding.TRUTHS else leaf
+
+
+def _value(value: Any) -> Value:
+    """A value of a frame as a condition compares it."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
+    return datetime(value.year, value.month, value.day) if isinstance(value, date) else Fraction(value)
 
 
 class SelectionRequest(Protocol):
@@ -73,7 +158,7 @@ class AskedSelections:
 def predicates_of(
     requests: Sequence[SelectionRequest], columns: Sequence[Column], frame: pl.DataFrame
 ) -> tuple[Predicate, ...]:
-    """The predicates of the requests that have one, for `faces`; all faults are reported together.
+    """The predicates of the requests that have one, for `selection_boundaries`; all faults are reported together.
 
     Args:
         requests: The selections of a workload.
@@ -92,7 +177,8 @@ def code_selections(
     Args:
         requests: The selections.
         columns: All columns of the table.
-        domains: What the codes of each quasi-identifier stand for, with the faces of the predicates (`with_faces`).
+        domains: What the codes of each quasi-identifier stand for, with the boundaries of
+            the predicates (`with_boundaries`).
         frame: The raw rows.
 
     Returns:
@@ -181,3 +267,48 @@ def _unmet(asked: Selection, values: Values) -> Iterator[str]:
             wanted = Condition(condition.column, Relation.IN, (value,), kind=condition.kind)
             if not column.truth(wanted).any():
                 yield f"{asked.place}: no row has {condition.column} = {written(value)}; a slip?"
+
+
+def refuse_guarded(
+    requests: Sequence[SelectionRequest], columns: Sequence[Column], frame: pl.DataFrame, *, is_capped: bool
+) -> None:
+    """Refuse selections by columns that the release guards; all faults are reported together.
+
+    Args:
+        requests: The selections of a workload.
+        columns: All columns of the table.
+        frame: Its raw rows.
+        is_capped: Whether what groups tell of targets is capped.
+    """
+    predicates_of(requests, columns, frame)  # refuses those that cannot be read
+    kinds = kinds_of(columns, frame)
+    faults = [
+        f"workload.selections[{number}]: {why}"
+        for number, request in enumerate(requests)
+        for name in _names(request, kinds)
+        if (why := why_guarded(name, kinds[name].declared.role, is_capped=is_capped))
+    ]
+    if faults:
+        raise SpecError(faults)
+
+
+def _names(request: SelectionRequest, kinds: Mapping[str, ColumnKind]) -> Iterable[str]:
+    """The columns that a selection names, each once."""
+    if request.where is None:
+        return () if request.each is None else (request.each,)
+    return dict.fromkeys(condition.column for condition in conditions_of(parse_predicate(request.where, kinds)))
+
+
+def why_guarded(name: str, role: Role, *, is_capped: bool) -> str | None:
+    """Why nothing may be selected by a column; None if it may."""
+    if role == Role.SENSITIVE:
+        return (
+            f"'{name}' is sensitive: regions made for its values, and a report of how well they are answered, would "
+            "tell them of persons; select by other columns."
+        )
+    if role == Role.TARGET and is_capped:
+        return (
+            f"'{name}' is a target that privacy.max_confidence caps: a report of how well its values are answered "
+            "would tell more of persons; select by other columns, or remove max_confidence."
+        )
+    return None

@@ -1,28 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a target column to what a criterion sums: its classes, its numbers, or what a model predicts of them."""
+"""What a release is for, as it was asked: the plain form that a spec, keywords and estimators are turned into; and
+targets, from a column to the classes or numbers that criteria sum.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.counts.fixed_point import LARGEST_NUMBER, fixed_point
-from anonfit.criteria.targets import SHARE_BITS, ClassTarget, NumberTarget, ShareTarget, Target
+from anonfit.criteria.objectives import AUTO, OBJECTIVES, Objective, TargetKind
+from anonfit.criteria.targets import SHARE_BITS, ClassTarget, Impurity, NumberTarget, ShareTarget, Target
 from anonfit.errors import DataError, RequestError, SpecError, listed
 from anonfit.privacy.coding import sensitive_column
 from anonfit.tables.codebook import column_type, typed
+from anonfit.tables.measures import LARGEST_NUMBER, fixed_point
 from anonfit.tables.schema import Column, ColumnType
-from anonfit.workload.request import TargetRequest
+from anonfit.workload.selections import SelectionRequest
 
 if TYPE_CHECKING:
     import polars as pl
 
 __all__ = [
+    "NOTHING",
+    "TargetRequest",
+    "Workload",
     "can_predict",
     "classes_of",
     "code_target",
@@ -34,6 +41,69 @@ __all__ = [
     "share_target",
 ]
 
+
+@dataclass(frozen=True, slots=True)
+class TargetRequest:
+    """A column to be predicted: as it is, in classes that thresholds part, or in classes of equal width.
+
+    With a fitted `model` its predictions steer the splits in place of the column's values.
+    """
+
+    column: str
+    classes: tuple[float, ...] = ()
+    equal_width: int | None = None
+    weight: float = 1.0
+    scale: bool = True
+    model: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Targets, selections and weights, and how they steer the splits."""
+
+    targets: tuple[TargetRequest, ...] = ()
+    denoise: bool = False
+    selections: tuple[SelectionRequest, ...] = ()
+    weights: Mapping[str, float] = field(default_factory=dict)
+    weights_from: str | None = None
+    features: tuple[str, ...] = ()
+    criterion: str = "auto"
+    candidates: str = "boundary"
+    split_on: tuple[str, ...] = ()
+    weight_rule: str = "first"
+    alpha: float = 0.5
+    beta: float = 0.25
+    gamma: float = 0.25
+    min_gain: float = 0.0
+    seed: int = 0
+    sample_weight: str | None = None
+
+    @property
+    def objective(self) -> Objective:
+        """What the criterion stands for."""
+        return OBJECTIVES[self.criterion]
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether targets, selections and weights are left out of account."""
+        return self.objective.is_blind
+
+    @property
+    def used_targets(self) -> tuple[TargetRequest, ...]:
+        """The targets that steer splits."""
+        objective = self.objective
+        return self.targets if objective.uses_targets or objective.explores else ()
+
+    @property
+    def used_selections(self) -> tuple[SelectionRequest, ...]:
+        """The selections that steer splits."""
+        return self.selections if self.objective.uses_selections else ()
+
+
+NOTHING = Workload()
+"""No use is known."""
+
+
 FEW = 2
 FEW_WHOLE = 20
 """Numbers with at most so many different values, or whole numbers, are classes unless the column is declared to be
@@ -41,7 +111,7 @@ continuous.
 """
 
 
-def is_numeric(request: TargetRequest, column: Column, values: pl.Series, criterion: str = "auto") -> bool:
+def is_numeric(request: TargetRequest, column: Column, values: pl.Series, objective: Objective = AUTO) -> bool:
     """Whether a target is a number to be estimated, not a class to be told: what is declared, what the criterion
     needs, or what it looks like.
     """
@@ -55,8 +125,8 @@ def is_numeric(request: TargetRequest, column: Column, values: pl.Series, criter
     if column.type is None and values.dtype.is_numeric():
         known = values.drop_nulls()
         is_whole = known.dtype.is_integer() or bool((known.cast(pl.Float64) % 1 == 0).all())
-        if criterion in ("infogain", "lsd"):
-            return criterion == "lsd" or not is_whole
+        if objective.serves is not None:
+            return objective.serves == TargetKind.NUMBERS or not is_whole
         most = FEW_WHOLE if is_whole else FEW
         # A few rows nearly always tell; all of them take long to look at.
         return bool(known.head(1000).n_unique() > most or known.n_unique() > most)
@@ -125,18 +195,18 @@ def code_target(
     *,
     masses: NDArray[np.int64],
     own: int,
-    criterion: str = "auto",
+    objective: Objective = AUTO,
     times: NDArray[np.int64] | None = None,
 ) -> Target:
     """A target's own values. `own` is its number among the quasi-identifiers, or -1; `times` says how often each row
     stands in the table, if not once.
     """
-    if is_numeric(request, column, values, criterion):
+    if is_numeric(request, column, values, objective):
         return number_target(request, _numbers(column, values), masses=masses, own=own, times=times)
     if not request.scale:
         raise SpecError([not_scaled(request.column)])
     classes, width = classes_of(request, column, values)
-    return ClassTarget(request.column, classes, width, request.weight, own)
+    return ClassTarget(request.column, classes, width, request.weight, own, objective.impurity)
 
 
 def number_target(
@@ -170,11 +240,13 @@ def rounded_sum(numbers: NDArray[np.float64], times: NDArray[np.int64]) -> float
     )
 
 
-def share_target(request: TargetRequest, shares: NDArray[np.float64], *, own: int) -> ShareTarget:
+def share_target(
+    request: TargetRequest, shares: NDArray[np.float64], *, own: int, measured_by: Impurity = Impurity.ENTROPY
+) -> ShareTarget:
     """Shares of classes in fixed point."""
     from anonfit.workload.denoising import fixed_shares
 
-    return ShareTarget(request.column, fixed_shares(shares, bits=SHARE_BITS), request.weight, own)
+    return ShareTarget(request.column, fixed_shares(shares, bits=SHARE_BITS), request.weight, own, measured_by)
 
 
 def _are_classes(predicted: NDArray[Any]) -> bool:
@@ -196,6 +268,7 @@ def predicted_target(
     *,
     masses: NDArray[np.int64],
     own: int,
+    measured_by: Impurity = Impurity.ENTROPY,
 ) -> Target:
     """What a fitted model predicts of each row: shares of classes if it gives probabilities, else its predictions."""
     names = list(getattr(request.model, "feature_names_in_", quasi_identifiers))
@@ -214,7 +287,7 @@ def predicted_target(
                 f"workload.targets: predict_proba of the model of '{request.column}' must give every row a share of "
                 "each class, none negative or missing; use a model of one target that does."
             )
-        return share_target(request, shares.astype(np.float64), own=own)
+        return share_target(request, shares.astype(np.float64), own=own, measured_by=measured_by)
     predicted = _predictions(request, "predict", rows, names)
     if predicted.ndim != 1:
         raise RequestError(
@@ -225,7 +298,7 @@ def predicted_target(
     if predicted.dtype.kind in "fiu" and not _are_classes(predicted):
         return number_target(request, predicted.astype(np.float64), masses=masses, own=own)
     values, classes = np.unique(predicted.astype(str), return_inverse=True)
-    return ClassTarget(request.column, classes.astype(np.int64), len(values), request.weight, own)
+    return ClassTarget(request.column, classes.astype(np.int64), len(values), request.weight, own, measured_by)
 
 
 def _predictions(request: TargetRequest, word: str, rows: Any, names: Sequence[str]) -> NDArray[Any]:

@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 
 from anonfit.errors import DataError
 from anonfit.tables.codebook import typed
-from anonfit.tables.domains import name_positions, require_known, texts_of
 from anonfit.tables.frames import categorized
 from anonfit.tables.scales import Axis, on_axis
-from anonfit.tables.schema import ColumnType
+from anonfit.tables.schema import ColumnType, name_positions, require_known, texts_of
 from anonfit.tables.taxonomy_leaves import leaf_positions
-from anonfit.workload.comparing import compared
+from anonfit.workload.literals import compared
 from anonfit.workload.predicates import And, ColumnKind, Condition, Holding, Predicate, Relation, conditions_of
 
 if TYPE_CHECKING:

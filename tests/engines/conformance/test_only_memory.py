@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 import anonfit as af
-from anonfit.algorithms.support import ONLY_MEMORY
+from anonfit.engines.catalogue import CAPABILITIES
 from anonfit.errors import SpecError
-from anonfit.release import run_outside as pipeline_outside
+from anonfit.release import engine as release_engine
 from anonfit.release.run import make
 from anonfit.spec.keywords import spec_of_keywords
 from anonfit.spec.model import Spec
@@ -43,22 +43,22 @@ def _spec(name: str, engine: str) -> Spec:
 
 
 def test_all_are_tried():
-    assert list(ASKED) == [choice.name for choice in ONLY_MEMORY]
+    assert list(ASKED) == [choice.name for choice in CAPABILITIES]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("choice", ONLY_MEMORY, ids=lambda choice: choice.name)
+@pytest.mark.parametrize("choice", CAPABILITIES, ids=lambda choice: choice.name)
 def test_refused(engine, choice):
     with pytest.raises(SpecError) as found:
         make(_spec(choice.name, engine))
     assert str(found.value) == f"engine.name = '{engine}': {choice.asked} needs the engine 'memory'."
 
 
-@pytest.mark.parametrize("choice", ONLY_MEMORY, ids=lambda choice: choice.name)
+@pytest.mark.parametrize("choice", CAPABILITIES, ids=lambda choice: choice.name)
 def test_auto_takes_memory_where_only_that_can(choice, tmp_path, monkeypatch):
-    monkeypatch.setattr(pipeline_outside, "available_memory", lambda: 300)
+    monkeypatch.setattr(release_engine, "available_memory", lambda: 300)
     _table().write_parquet(tmp_path / "table.parquet")
-    named, reason = pipeline_outside.engine_for(_spec(choice.name, "auto"), tmp_path / "table.parquet")
+    named, reason = release_engine.engine_for(_spec(choice.name, "auto"), tmp_path / "table.parquet")
     assert named == "memory"
     assert reason == f"the table may not fit in memory, but {choice.asked} needs the engine 'memory'"
 
@@ -71,8 +71,8 @@ def test_auto_takes_memory_where_the_table_fits(tmp_path):
 
 
 def test_auto_takes_duckdb_where_it_does_not(tmp_path, monkeypatch):
-    monkeypatch.setattr(pipeline_outside, "available_memory", lambda: 300)
-    monkeypatch.setattr(pipeline_outside, "LEAST_MEMORY", 64 * 2**20)
+    monkeypatch.setattr(release_engine, "available_memory", lambda: 300)
+    monkeypatch.setattr("anonfit.engines.duckdb.sources.LEAST_MEMORY", 64 * 2**20)
     _table().write_parquet(tmp_path / "table.parquet")
     words = {"quasi_identifiers": ["age"], "targets": ["ill"], "identifiers": ["who"], "k": 2}
     release = af.anonymize(str(tmp_path / "table.parquet"), **words)

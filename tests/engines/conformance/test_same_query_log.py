@@ -16,9 +16,9 @@ from test_same_release import _answered, _made
 
 from anonfit.auditing import batch_audit
 from anonfit.errors import DataError
+from anonfit.release import engine as release_engine
 from anonfit.release import large_tables
 from anonfit.release import result as made
-from anonfit.release import run_outside as pipeline_outside
 from anonfit.release.evidence import audit_made, both_reports
 from anonfit.release.result import Made
 from anonfit.spec.keywords import spec_of_keywords
@@ -161,9 +161,9 @@ def test_wrong_counts_are_told_of_all_rows(tmp_path: Path) -> None:
 
 
 def test_auto_reads_a_log_outside_of_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline_outside, "available_memory", lambda: 300)
+    monkeypatch.setattr(release_engine, "available_memory", lambda: 300)
     spec = _spec(tmp_path, 0)
-    assert pipeline_outside.engine_for(spec, tmp_path / "people.parquet")[0] == "duckdb"
+    assert release_engine.engine_for(spec, tmp_path / "people.parquet")[0] == "duckdb"
 
 
 @pytest.mark.spark

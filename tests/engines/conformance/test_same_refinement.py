@@ -16,12 +16,12 @@ import pytest
 from polars.testing import assert_frame_equal
 from random_requests import FACTORS, random_request
 
-from anonfit.algorithms import outside
+from anonfit.algorithms import top_down
 from anonfit.engines.duckdb import engine as duckdb_engine
 from anonfit.engines.duckdb.engine import DuckDBEngine
 from anonfit.errors import AnonfitError, TooManyGroups
 from anonfit.release.run import make
-from anonfit.runtime.interrupting import Stopping
+from anonfit.runtime.progress import Stopping
 from anonfit.spec.keywords import spec_of_keywords
 from engines import ENGINES, FAST_ENGINES
 
@@ -74,7 +74,7 @@ def _with_start(spec: Any, seed: int) -> tuple[Any, int | None]:
     return spec, 2 if seed % 5 == 0 else None
 
 
-def _refuse(*_: Any) -> Any:
+def _refuse(*_: Any, **__: Any) -> Any:
     raise TooManyGroups("all rows differ")
 
 
@@ -82,7 +82,7 @@ def _refuse(*_: Any) -> Any:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_random_requests(engine, groups, monkeypatch):
     if groups == "too many":
-        monkeypatch.setattr(outside, "_groups", _refuse)
+        monkeypatch.setattr(top_down, "_groups", _refuse)
     released = begun = 0
     first = int(os.environ.get("FIRST_SEED", "0"))
     seeds = int(os.environ.get("SEEDS", "60")) if engine in FAST_ENGINES else 6

@@ -18,8 +18,7 @@ import anonfit as af
 from anonfit.engines.spark import session, sources, writing
 from anonfit.errors import DataError, EngineError, SpecError
 from anonfit.release import result as made
-from anonfit.release import run_outside as pipeline_outside
-from anonfit.tables.spark_frames import spark_types
+from anonfit.tables.frames import spark_types
 from spark_sessions import spark_frame, spark_session
 
 pytestmark = pytest.mark.spark
@@ -74,7 +73,7 @@ def test_a_large_frame_is_never_here_as_a_whole(tmp_path, monkeypatch):
     def refused(*_: Any) -> None:
         raise AssertionError("all rows at once")
 
-    monkeypatch.setattr(pipeline_outside, "rows_here", refused)
+    monkeypatch.setattr("anonfit.release.run.rows_here", refused)
     found = af.anonymize(spark_frame(frame), **words)
     found.save(tmp_path / "release")
     assert found.report["measured_on"]["of"] == ROWS

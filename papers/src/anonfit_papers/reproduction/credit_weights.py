@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anonfit.workload.accuracy import RANGES, guessed
+from anonfit.workload.objectives import RANGES, guessed
 from anonfit_papers.datasets import CRX
 from anonfit_papers.datasets_credit import CREDIT_CLASS, CREDIT_NUMBERS, complete_credit
 from anonfit_papers.datasets_tables import fingerprint

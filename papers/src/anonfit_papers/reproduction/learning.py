@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.algorithms.demands import Demands
-from anonfit.algorithms.mondrian import anonymize, persons_of
+from anonfit.algorithms.mondrian import anonymize
 from anonfit.algorithms.top_down import Refining, anonymize_top_down
+from anonfit.engines.memory.engine import MemoryEngine
 from anonfit.evaluation.learners import Model, learner
 from anonfit.recoding.applying import recoded_columns
 from anonfit.recoding.recoding import Recoding
@@ -200,15 +201,14 @@ def recode(holdout: Holdout, method: str, k: int, targets: Sequence[str] | None 
     how = {"algorithm": "tdr"} if method == TDS else {"criterion": words.pop("criterion", None) or _CRITERIA[method]}
     spec = spec_of_keywords(None, {"quasi_identifiers": names, "targets": asked, "k": k, **how, **words})
     given: dict[str, Any] = {
-        "persons": persons_of(len(frame), None, None),
         "demands": Demands(k),
         "workload": workload_of(spec),
         "cut_points": spec.method.cut_points,
         "threads": 1,
     }
     if method == TDS:
-        return anonymize_top_down(schema, frame, refining=Refining(), **given).recoding
-    return anonymize(schema, frame, **given).recoding
+        return anonymize_top_down(MemoryEngine(frame), schema, refining=Refining(), **given).recoding
+    return anonymize(MemoryEngine(frame), schema, **given).recoding
 
 
 def folds(

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anonfit.algorithms.mondrian import persons_of
 from anonfit.algorithms.top_down import anonymize_top_down
+from anonfit.engines.memory.engine import MemoryEngine
 from anonfit.evaluation.learners import learner
 from anonfit.recoding.applying import recoded_columns
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Values
 from anonfit.release.run import demands_of, refining_of, schema_of, workload_of
-from anonfit.runtime.interrupting import unstoppable
+from anonfit.runtime.progress import unstoppable
 from anonfit.spec.keywords import spec_of_keywords
 from anonfit.spec.model import Spec
 from anonfit_papers.datasets_divided import Divided
@@ -118,9 +118,8 @@ def mask(
     refining = refining_of(spec)
     assert refining is not None
     found = anonymize_top_down(
+        MemoryEngine(table.frame),
         schema_of(spec, table.frame.columns),
-        table.frame,
-        persons=persons_of(len(table.frame), None, None),
         demands=demands_of(spec),
         workload=workload_of(spec),
         refining=refining,

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anonfit.algorithms.mondrian import persons_of
 from anonfit.evaluation.learners import learner
 from anonfit.evaluation.selecting import Learned, imprecision
 from anonfit.spec.model import SelectionSpec
+from anonfit.tables.persons import persons_of
 from anonfit_papers.datasets import ADULT, CRX, Source, is_there
 from anonfit_papers.datasets_adult import ADULT_TAXONOMIES, complete_adult
 from anonfit_papers.datasets_credit import CREDIT_CLASS, CREDIT_NUMBERS, complete_credit

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.algorithms.demands import Demands
-from anonfit.algorithms.mondrian import anonymize, persons_of
+from anonfit.algorithms.mondrian import anonymize
+from anonfit.engines.memory.engine import MemoryEngine
 from anonfit.evaluation.learners import learner
 from anonfit.metrics.discernibility import Discernibility, weighted_discernibility
 from anonfit.metrics.extents import observed_extents
@@ -96,9 +97,8 @@ def released(frame: pl.DataFrame, quasi_identifiers: Sequence[str], k: int, **wo
     spec = spec_of_keywords(None, {"quasi_identifiers": list(quasi_identifiers), "k": k, "domains": domains, **words})
     schema = schema_of(spec, rows.columns)
     made = anonymize(
+        MemoryEngine(rows),
         schema,
-        rows,
-        persons=persons_of(len(rows), None, None),
         demands=Demands(k),
         workload=workload_of(spec),
         cut_points=spec.method.cut_points,

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.tables.coded import Codes
-from anonfit.tables.domains import Domain, NominalDomain
+from anonfit.tables.schema import Codes, Domain, NominalDomain
 from anonfit.tables.taxonomy import Taxonomy
 
 __all__ = ["Attributes", "attributes_of", "breaks_of"]

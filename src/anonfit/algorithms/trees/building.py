@@ -22,10 +22,8 @@ from anonfit.algorithms.trees.tree import ClassName, DecisionTree
 from anonfit.errors import AuditFailed, DataError, RequestError, listed
 from anonfit.recoding.building import build_recoding, cells_of_codes
 from anonfit.tables.codebook import code_column, column_type
-from anonfit.tables.coded import Codes
-from anonfit.tables.cuts import CutPoints
-from anonfit.tables.domains import Domain, OrderedDomain
-from anonfit.tables.schema import Column, ColumnType
+from anonfit.tables.scales import CutPoints
+from anonfit.tables.schema import Codes, Column, ColumnType, Domain, OrderedDomain
 
 if TYPE_CHECKING:
     import polars as pl
@@ -60,11 +58,12 @@ class Training:
 
 @dataclass(frozen=True, slots=True)
 class BuiltTree:
-    """A tree, the span of each training row, and for each column the cell of each."""
+    """A tree, the span of each training row, for each column the cell of each, and what its codes stand for."""
 
     tree: DecisionTree
     span_of_row: NDArray[np.int32]
     cells: Sequence[NDArray[np.int32]]
+    domains: Sequence[Domain] = ()
 
 
 def build_tree(
@@ -157,7 +156,7 @@ def build_coded(
     _require_held(grown, found, demand)
     names = tuple(name for name, known in zip(tiling.quasi_identifiers, is_public, strict=True) if known)
     tree = DecisionTree(tiling, names, target, tuple(classes), class_is_public, grown.counts, found.spans)
-    return BuiltTree(tree, found.of_row, cells)
+    return BuiltTree(tree, found.of_row, cells, domains)
 
 
 def require_complete(domain: Domain, codes: Codes, times: NDArray[np.int64] | None = None) -> None:

@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from anonfit.algorithms.trees.tallies import tallied
 from anonfit.algorithms.trees.tree import ClassName
 from anonfit.errors import DataError, SpecError
-from anonfit.recoding.labels import interval_label
+from anonfit.recoding.columns import interval_label
 from anonfit.tables.codebook import typed
 from anonfit.tables.schema import Column
-from anonfit.workload.request import TargetRequest
-from anonfit.workload.targets import is_numeric
+from anonfit.workload.targets import TargetRequest, is_numeric
 
 if TYPE_CHECKING:
     import polars as pl

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.errors import Infeasible, RequestError
-from anonfit.privacy.bounds import at_least, at_most, plain
+from anonfit.privacy.models import at_least, at_most, plain
 
 __all__ = ["TIE", "Demand", "demand_of", "require_demand"]
 

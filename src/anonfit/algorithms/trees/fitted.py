@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.errors import DataError, RequestError
 from anonfit.tables.codebook import code_column
-from anonfit.tables.domains import OrderedDomain
-from anonfit.tables.schema import Column, ColumnType, Role
+from anonfit.tables.schema import Column, ColumnType, OrderedDomain, Role
 
 if TYPE_CHECKING:
     import polars as pl

@@ -28,11 +28,11 @@ from anonfit.algorithms.trees.tree import DecisionTree
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.errors import AuditFailed, DataError, RequestError, did_you_mean, listed
 from anonfit.recoding.building import build_recoding, cells_of_codes
-from anonfit.tables.cuts import CutPoints
 from anonfit.tables.frames import from_frame
 from anonfit.tables.reading import ReadOptions, read_table
+from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import Column, ColumnType, Role
-from anonfit.workload.request import TargetRequest
+from anonfit.workload.targets import TargetRequest
 
 __all__ = ["nearest_safe_tree", "safe_tests"]
 

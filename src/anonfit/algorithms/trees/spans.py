@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from anonfit.algorithms.trees.tallies import tallied
 from anonfit.engines.tree import LEAF, Tree
-from anonfit.tables.coded import CodedColumn, CodedTable, SplitMode, code_dtype
+from anonfit.tables.schema import CodedColumn, CodedTable, SplitMode, code_dtype
 
 __all__ = ["ANY_CLASS", "FoundSpans", "Spans", "find_spans"]
 

@@ -57,12 +57,16 @@ class DuckDBEngine:
         *,
         missing_texts: Mapping[str, Sequence[str]] | None = None,
         without_missing: Sequence[str] = (),
+        count: str | None = None,
+        scan: pl.LazyFrame | None = None,
     ) -> None:
-        """Rows of files with these columns. In columns of `missing_texts` some texts mean a missing value; rows that
-        have no value of a column of `without_missing` are left out.
+        """Rows of files with these columns, which `scan` reads, too. In columns of `missing_texts` some texts mean a
+        missing value; rows that have no value of a column of `without_missing` are left out; `count` is the column of
+        how many persons a row stands for.
         """
         self.known_by = list(without_missing)
         self.connection = connection
+        self.lazy = scan
         self.schema = {name: plain(dtype) for name, dtype in schema.items()}
         self.released = {name: released(dtype) for name, dtype in schema.items()}
         # Columns are named by their places: for DuckDB names that differ in case only are the same.
@@ -79,10 +83,17 @@ class DuckDBEngine:
         connection.run(f"CREATE VIEW all_rows AS {source}")
         connection.run(f"CREATE VIEW source_rows AS SELECT * FROM all_rows{where}")  # noqa: S608
         self.rows = int(connection.value("SELECT count(*) FROM source_rows")) if known else self.read
+        self.persons_left_out = self._left_out(count)
         self.columns: list[str] = []
         self.dictionaries: dict[str, pl.Series] = {}
         self.kept: list[str] = []
         self.active = {0: self.rows}
+
+    @property
+    def scan(self) -> pl.LazyFrame:
+        """The rows, some at a time."""
+        assert self.lazy is not None
+        return self.lazy
 
     def missing(self, names: Sequence[str]) -> dict[str, int]:
         """How many values are missing in columns that have missing values."""
@@ -92,8 +103,8 @@ class DuckDBEngine:
         found = self.connection.row(f"SELECT {counts} FROM source_rows")  # noqa: S608
         return {name: int(count) for name, count in zip(names, found, strict=True) if count}
 
-    def left_out(self, count: str | None) -> int:
-        """Persons of the rows that were left out; `count` is the column of how many a row stands for."""
+    def _left_out(self, count: str | None) -> int:
+        """Persons of the rows that were left out."""
         if not self.known_by:
             return 0
         if count is None:
@@ -102,8 +113,11 @@ class DuckDBEngine:
         some = " OR ".join(f"{self.held[name]} IS NULL" for name in self.known_by)
         return int(self.connection.value(f"SELECT {persons} FROM all_rows WHERE {some}"))  # noqa: S608
 
-    def distinct_share(self, name: str) -> float:
-        """The share of different values among a column's known ones, 0 where it is far from 1."""
+    def distinct_shares(self, names: Sequence[str]) -> dict[str, float]:
+        """The share of different values among each column's known ones, 0 where it is far from 1."""
+        return {name: self._distinct_share(name) for name in names}
+
+    def _distinct_share(self, name: str) -> float:
         column = self.held[name]
         query = f"SELECT count({column}), approx_count_distinct({column}) FROM source_rows"  # noqa: S608
         known, roughly = self.connection.row(query)

@@ -1,18 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns of Parquet files as DuckDB reads them."""
+"""A source as DuckDB reads it: Parquet files, into which rows of other kinds are written first."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from anonfit.engines.contract import Opening
 from anonfit.engines.duckdb.sql import text
+from anonfit.runtime.threads import available_memory, thread_count
+from anonfit.tables.ingesting import ingest, scan_of
+from anonfit.tables.reading import ReadOptions
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["clean", "file_rows"]
+    from anonfit.engines.duckdb.engine import DuckDBEngine
+
+__all__ = ["clean", "file_rows", "opened"]
+
+LEAST_MEMORY = 256 * 2**20
+"""What DuckDB is given at least, if nothing is said."""
+
+
+@contextmanager
+def opened(source: Any, options: ReadOptions, asked: Opening, folder: Path) -> Iterator[DuckDBEngine]:
+    """The source's rows in a database of our own."""
+    from anonfit.engines.duckdb.connection import connect
+    from anonfit.engines.duckdb.engine import DuckDBEngine
+
+    memory = asked.memory or max(available_memory() // 2, LEAST_MEMORY)
+    with connect(folder / "duckdb", memory=memory, threads=thread_count(asked.threads)) as connection:
+        files = ingest(source, options, folder)
+        texts = {} if files.cleaned else dict.fromkeys(options.clean, options.missing)
+        yield DuckDBEngine(
+            connection,
+            files.files,
+            files.schema,
+            missing_texts=texts,
+            without_missing=asked.dropping,
+            count=asked.count,
+            scan=scan_of(files, missing_texts=texts, without_missing=asked.dropping),
+        )
 
 
 def file_rows(files: Sequence[Path]) -> tuple[dict[str, str], str]:

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.counts.measures import Sums
-from anonfit.criteria.targets import ClassTarget, NameTarget
+from anonfit.criteria.targets import ClassTarget
 from anonfit.engines.contract import Counting, CountRequest
 from anonfit.engines.levels.shape import Layout, Shape, code_name, target_name
 from anonfit.engines.memory.guide import LEAN, SLOT, SLOTS, Whole
 from anonfit.engines.memory.layout import BIN
+from anonfit.tables.measures import Sums
 
 __all__ = ["Histograms", "count_nodes", "whole_table"]
 
@@ -27,7 +27,7 @@ def whole_table(counting: Counting, shape: Shape) -> Whole:
     requests = [CountRequest((0,), (), (shape.mass,))]
     for index, target in enumerate(targets):
         name = target_name(index)
-        if isinstance(target, ClassTarget | NameTarget):
+        if isinstance(target, ClassTarget):
             requests.append(CountRequest((0,), (name,), (shape.mass,)))
         else:
             requests.append(CountRequest((0,), (), ((*shape.mass, name), (*shape.mass, name, name))))
@@ -35,7 +35,7 @@ def whole_table(counting: Counting, shape: Shape) -> Whole:
     mass = int(first.sums[0].sum())
     sums: list[Sums] = []
     for target, counted in zip(targets, others, strict=True):
-        if isinstance(target, ClassTarget | NameTarget):
+        if isinstance(target, ClassTarget):
             found = np.zeros(target.width, np.int64)
             found[counted.by[0]] = counted.sums[0]
             sums.append(found)
@@ -100,7 +100,7 @@ def _asked(layout: Layout, nodes: tuple[int, ...]) -> list[_Asked]:
     classes = []
     for index, target in enumerate(shape.purpose.targets):
         name, slot = target_name(index), int(guide.targets[SLOT, index])
-        if isinstance(target, ClassTarget | NameTarget):
+        if isinstance(target, ClassTarget):
             classes.append((name, slot))
         else:
             sums += [(*shape.mass, name), (*shape.mass, name, name)]

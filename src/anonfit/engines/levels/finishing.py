@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from anonfit.engines.levels.shape import Layout
 from anonfit.engines.memory import growing
 from anonfit.engines.memory.counting import count_rows
-from anonfit.engines.memory.engine import Grower, signed_key
+from anonfit.engines.memory.grower import Grower, signed_key
 from anonfit.engines.memory.guide import SLOTS
 from anonfit.engines.memory.layout import Rows, rows_of
 from anonfit.engines.memory.scratch import make_scratch

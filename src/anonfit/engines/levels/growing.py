@@ -13,11 +13,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.engines.contract import Engine, Finishing
+from anonfit.engines.contract import Finishing, OutOfCore
 from anonfit.engines.levels.finishing import Finisher, Small, Subtrees
 from anonfit.engines.levels.shape import Layout, Shape
 from anonfit.engines.levels.splitting import LevelSplitter, Node
-from anonfit.engines.memory.engine import join_subtrees
+from anonfit.engines.memory.grower import join_subtrees
 from anonfit.engines.memory.trees import breadth_first, region_sizes
 from anonfit.engines.tree import Tree
 from anonfit.runtime.threads import thread_count
@@ -42,22 +42,22 @@ class Grown:
 class LevelGrower(LevelSplitter):
     """Grows one tree over an engine."""
 
-    def __init__(self, engine: Engine, shape: Shape, k: int, hand_over: int, threads: int) -> None:
+    def __init__(self, engine: OutOfCore, shape: Shape, k: int, hand_over: int, threads: int) -> None:
         super().__init__(engine, shape, k, hand_over)
         self.engine, self.threads = engine, threads
         self.finisher = Finisher(Layout.make(shape, self.whole, counted=False), k)
         self.small: list[Node] = []
         self.levels = 0
 
-    def grow(self, told: Callable[[int, int], None] | None = None, start: Start | None = None) -> Grown:
-        """The tree of all nodes; `told` hears the level and how many nodes are counted in it."""
+    def grow(self, on_level: Callable[[int, int], None] | None = None, start: Start | None = None) -> Grown:
+        """The tree of all nodes; `on_level` hears the level and how many nodes are counted in it."""
         waiting, finished = self._sorted_out([self.root()])
         if waiting and start is not None:
             waiting, finished = self._sorted_out(start(self, waiting[0]))
         while waiting:
             self.levels += 1
-            if told is not None:
-                told(self.levels, len(waiting))
+            if on_level is not None:
+                on_level(self.levels, len(waiting))
             moves, children, regions = self.split_level(waiting)
             sizes = self.engine.route(moves, [*finished, *regions])
             for child in children:
@@ -110,13 +110,13 @@ def _few_ahead(items: Iterator[Any], count: int) -> Iterator[Any]:
 
 
 def grow_by_levels(
-    engine: Engine,
+    engine: OutOfCore,
     shape: Shape,
     k: int,
     *,
     hand_over: int = HAND_OVER,
     threads: int | None = None,
-    told: Callable[[int, int], None] | None = None,
+    on_level: Callable[[int, int], None] | None = None,
     start: Start | None = None,
 ) -> Grown:
     """Grow a Mondrian tree over the rows of an engine: the same tree that they give in memory.
@@ -127,14 +127,14 @@ def grow_by_levels(
         k: How many persons every region must have.
         hand_over: Nodes of at most so many rows are finished in memory.
         threads: How many of them at once.
-        told: Hears each level that is counted, and how many nodes it has.
+        on_level: Hears each level that is counted, and how many nodes it has.
         start: Splits a root that is not handed over in another way than by counting it; what counting finds is then not
             the same tree as in memory.
 
     Returns:
         The tree.
     """
-    return LevelGrower(engine, shape, k, hand_over, thread_count(threads)).grow(told, start)
+    return LevelGrower(engine, shape, k, hand_over, thread_count(threads)).grow(on_level, start)
 
 
 Start: TypeAlias = Callable[[LevelGrower, Node], list[Node]]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from anonfit.engines.levels.shape import code_name
 from anonfit.engines.memory.layout import Packing, add_fields, describe, pack
 from anonfit.engines.memory.routing import Routes, route_packed
-from anonfit.tables.coded import CodedColumn, CodedTable
+from anonfit.tables.schema import CodedColumn, CodedTable
 
 if TYPE_CHECKING:
     import polars as pl

@@ -10,15 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.criteria.purpose import Purpose
-from anonfit.criteria.selections import Signatures
-from anonfit.criteria.targets import ClassTarget, NameTarget, NumberTarget, Target
+from anonfit.criteria.splitting import SplitObjective
+from anonfit.criteria.targets import ClassTarget, NumberTarget, Signatures, Target
 from anonfit.engines.memory import guard, guide, layout
-from anonfit.engines.memory.engine import tiled_modes
+from anonfit.engines.memory.grower import tiled_modes
 from anonfit.engines.memory.guard import Guard, Guarded
 from anonfit.engines.memory.guide import Guide, GuideFields, Whole
 from anonfit.engines.memory.layout import Columns, Packing, Rows, TableFields, pack
-from anonfit.tables.coded import CodedColumn, CodedTable, code_dtype
+from anonfit.tables.schema import CodedColumn, CodedTable, code_dtype
 
 __all__ = ["MASS", "PERSONS", "Layout", "Shape", "code_name", "sensitive_name", "signature_name", "target_name"]
 
@@ -55,7 +54,7 @@ class Shape:
     """
 
     columns: tuple[CodedColumn, ...]
-    purpose: Purpose
+    purpose: SplitObjective
     guarded: tuple[Guarded, ...]
     has_counts: bool
     signatures: Signatures = NO_SIGNATURES
@@ -92,7 +91,7 @@ class Shape:
 
     def with_rows(
         self, values: Mapping[str, NDArray[Any]], rows: int, *, has_counts: bool
-    ) -> tuple[CodedTable, Purpose, list[Guarded]]:
+    ) -> tuple[CodedTable, SplitObjective, list[Guarded]]:
         """The table, the purpose and the guarded columns with some rows, but no selections; fields that are not given
         are 0.
         """
@@ -115,8 +114,6 @@ def _with_rows(target: Target, values: NDArray[Any]) -> Target:
     """A target of some rows."""
     if isinstance(target, ClassTarget):
         return replace(target, classes=values)
-    if isinstance(target, NameTarget):
-        return replace(target, names=values)
     assert isinstance(target, NumberTarget)
     return replace(target, multiples=values)
 

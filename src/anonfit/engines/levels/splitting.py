@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.criteria.chance import child_key, root_key
+from anonfit.criteria.splitting import child_key, root_key
 from anonfit.engines.contract import Counting, CountRequest, Move
 from anonfit.engines.levels.counts import Histograms, count_nodes, whole_table
 from anonfit.engines.levels.shape import PERSONS, Layout, Shape, code_name, sensitive_name
 from anonfit.engines.levels.tallies import count_tallies
 from anonfit.engines.memory import growing
-from anonfit.engines.memory.engine import draw_by_key, root_span
+from anonfit.engines.memory.grower import draw_by_key, root_span
 from anonfit.engines.memory.guard import ABSENT
 from anonfit.engines.memory.layout import SIZE, Rows, rows_of
 from anonfit.engines.memory.scratch import PARTS, SIZES, make_scratch

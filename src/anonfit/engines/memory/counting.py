@@ -11,11 +11,11 @@ import numpy as np
 
 from anonfit.engines.memory.guide import BIT as TARGET_BIT
 from anonfit.engines.memory.guide import (
+    CLASS,
     CLASSES,
     KIND,
     LEAN,
     MASS,
-    NAME,
     NUMBER,
     SLOT,
     SLOTS,
@@ -96,7 +96,7 @@ def _add_row(
                 sums[at(places[index] + 1)] += mass
     for target in range(targets.shape[1]):
         kind, slot, bit = targets[KIND, target], targets[SLOT, target], targets[TARGET_BIT, target]
-        if kind <= NAME:
+        if kind == CLASS:
             slot += read(words, bit, targets[TARGET_MASK, target], row)
             for index in range(width):
                 sums[at(places[index] + slot)] += mass

@@ -18,6 +18,7 @@ from anonfit.engines.memory.guide import (
     FACTOR,
     ITSELF,
     KIND,
+    MEASURED,
     SLOT,
     SLOTS,
     UNIT,
@@ -38,9 +39,9 @@ from anonfit.engines.memory.scratch import (
     WAY,
     Scratch,
 )
-from anonfit.engines.memory.weighing import cost_of, is_boundary, x_log_x
+from anonfit.engines.memory.weighing import ENTROPY, cost_of, is_boundary, x_log_x
 from anonfit.runtime.compiling import inner
-from anonfit.tables.coded import SplitMode
+from anonfit.tables.schema import SplitMode
 
 __all__ = ["HOPED", "TIE", "sum_whole", "together_after", "weigh_multiway", "weigh_two_way"]
 
@@ -149,7 +150,8 @@ def _best_cut(
     is a candidate; or -1.
     """
     settings, targets, factors, logs = guide.settings, guide.targets, guide.factors, guide.logs
-    if targets.shape[1] == 1 and targets[CLASSES, 0] == 2 and targets[KIND, 0] == CLASS and targets[ITSELF, 0] != own:
+    has_two = targets.shape[1] == 1 and targets[CLASSES, 0] == 2 and targets[KIND, 0] == CLASS
+    if has_two and targets[MEASURED, 0] == ENTROPY and targets[ITSELF, 0] != own:
         return _best_of_two(guide, elements, base, size, least, every, scratch)
     lists, sums, below, above = scratch.lists, scratch.sums, scratch.below, scratch.above
     slots, zero = settings[SLOTS], np.int64(0)

@@ -35,7 +35,7 @@ from anonfit.engines.memory.layout import (
 )
 from anonfit.engines.memory.scratch import CODES, ENDS, OWN, PERSONS, STARTS, Scratch
 from anonfit.runtime.compiling import inner, kernel
-from anonfit.tables.coded import SplitMode
+from anonfit.tables.schema import SplitMode
 
 __all__ = ["find_elements", "inner_range", "spread_of", "tighten"]
 

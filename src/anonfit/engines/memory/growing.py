@@ -30,7 +30,7 @@ from anonfit.engines.memory.scratch import PARTS, Scratch
 from anonfit.engines.memory.spans import child_span, child_tile
 from anonfit.engines.memory.splitting import BY_CHANCE, choose_split
 from anonfit.runtime.compiling import inner, kernel
-from anonfit.tables.coded import SplitMode
+from anonfit.tables.schema import SplitMode
 
 __all__ = ["attach", "finish", "grow_subtree", "new_nodes"]
 

@@ -13,14 +13,10 @@ from numpy.typing import NDArray
 
 from anonfit.engines.memory.guide import x_log_x
 from anonfit.engines.memory.layout import Packing
-from anonfit.privacy.confidence import AlphaK
-from anonfit.privacy.l_diversity import DistinctL, EntropyL, RecursiveCL
-from anonfit.privacy.likeness import BetaLikeness, DeltaDisclosure
-from anonfit.privacy.models import DiversityModel
-from anonfit.privacy.numeric_diversity import SquaredError, Variance, least_variance
-from anonfit.privacy.sensitive import TIE, SensitiveColumn
-from anonfit.privacy.t_closeness import TCloseness
-from anonfit.tables.coded import code_dtype
+from anonfit.privacy.diversity import DistinctL, EntropyL, RecursiveCL, SquaredError, Variance, least_variance
+from anonfit.privacy.likeness import AlphaK, BetaLikeness, DeltaDisclosure, TCloseness
+from anonfit.privacy.models import TIE, DiversityModel, SensitiveColumn
+from anonfit.tables.schema import code_dtype
 
 __all__ = ["ABSENT", "OWN", "Guard", "Guarded", "add_fields", "make_guard"]
 

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.counts.measures import Sums
-from anonfit.criteria.purpose import Purpose, WeightRule
-from anonfit.criteria.targets import SHARE_BITS, ClassTarget, NameTarget, NumberTarget, ShareTarget, Target
+from anonfit.criteria.splitting import SplitObjective, WeightRule
+from anonfit.criteria.targets import SHARE_BITS, ClassTarget, Impurity, NumberTarget, ShareTarget, Target, by_entropy
 from anonfit.engines.memory.layout import Packing
-from anonfit.tables.coded import CodedTable, code_dtype
+from anonfit.tables.measures import Sums
+from anonfit.tables.schema import CodedTable, code_dtype
 
 __all__ = ["Guide", "GuideFields", "Whole", "add_fields", "make_guide", "whole_of"]
 
@@ -30,7 +30,8 @@ CLASSES = 2  # how many classes it has
 BIT = 3  # where it begins in the row
 MASK = 4
 ITSELF = 5  # the quasi-identifier it is, or -1
-CLASS, NAME, SHARE, NUMBER = 0, 1, 2, 3
+MEASURED = 6  # the Impurity of its classes
+CLASS, SHARE, NUMBER = 0, 1, 2
 
 # Rows of Guide.factors.
 FACTOR, UNIT = 0, 1
@@ -64,8 +65,6 @@ def _target_fields(target: Target, packing: Packing) -> int:
     """Add a target's fields; the first one's number."""
     if isinstance(target, ClassTarget):
         return packing.add(target.classes, code_dtype(target.width).itemsize)
-    if isinstance(target, NameTarget):
-        return packing.add(target.names, code_dtype(target.width).itemsize)
     if isinstance(target, NumberTarget):
         return packing.add(target.multiples.astype(np.int32).view(np.uint32), 4)
     assert isinstance(target, ShareTarget)
@@ -73,13 +72,13 @@ def _target_fields(target: Target, packing: Packing) -> int:
     return fields[0]
 
 
-def add_fields(purpose: Purpose, packing: Packing) -> GuideFields:
+def add_fields(purpose: SplitObjective, packing: Packing) -> GuideFields:
     """Add what a purpose knows of rows to a packing."""
     mass = -1 if purpose.masses is None else packing.add(purpose.masses, 4)
     return GuideFields(mass, tuple(_target_fields(target, packing) for target in purpose.targets))
 
 
-def _masses(purpose: Purpose, table: CodedTable) -> NDArray[np.int64]:
+def _masses(purpose: SplitObjective, table: CodedTable) -> NDArray[np.int64]:
     if purpose.masses is not None:
         return purpose.masses.astype(np.int64)
     return np.ones(table.rows, np.int64) if table.counts is None else table.counts.astype(np.int64)
@@ -87,10 +86,8 @@ def _masses(purpose: Purpose, table: CodedTable) -> NDArray[np.int64]:
 
 def _whole(target: Target, masses: NDArray[np.int64]) -> Sums:
     """The sums of a target over the table."""
-    if isinstance(target, ClassTarget | NameTarget):
-        codes = target.classes if isinstance(target, ClassTarget) else target.names
-        weighted = np.bincount(codes, weights=masses, minlength=target.width)
-        return weighted.astype(np.int64)
+    if isinstance(target, ClassTarget):
+        return np.bincount(target.classes, weights=masses, minlength=target.width).astype(np.int64)
     if isinstance(target, ShareTarget):
         return masses @ target.shares
     assert isinstance(target, NumberTarget)
@@ -107,24 +104,25 @@ class Whole(NamedTuple):
     sums: tuple[Sums, ...]
 
 
-def whole_of(purpose: Purpose, table: CodedTable) -> Whole:
+def whole_of(purpose: SplitObjective, table: CodedTable) -> Whole:
     """What a purpose is told of a table."""
     masses = _masses(purpose, table) if purpose.targets else np.zeros(0, np.int64)
     sums = tuple(_whole(target, masses) for target in purpose.targets)
     return Whole(len(table.columns), table.rows, int(masses.sum()), sums)
 
 
-def make_guide(purpose: Purpose, whole: Whole, packing: Packing, fields: GuideFields) -> Guide:
+def make_guide(purpose: SplitObjective, whole: Whole, packing: Packing, fields: GuideFields) -> Guide:
     """The kernels' form of a purpose, once the packing is settled."""
     targets = purpose.targets
-    lean = bool(targets) and isinstance(targets[0], ClassTarget) and purpose.masses is None
+    lean = purpose.masses is None and bool(targets) and by_entropy(targets[0])
     slots = 0 if lean else 1 + (purpose.masses is not None)
-    facts = np.zeros((6, len(targets)), np.int64)
+    facts = np.zeros((7, len(targets)), np.int64)
     units = np.zeros(len(targets))
     for index, target in enumerate(targets):
         field = fields.targets[index]
         facts[BIT, index], facts[MASK, index] = packing.bit(field), packing.mask(field)
         facts[SLOT, index], facts[ITSELF, index] = slots, target.column
+        facts[MEASURED, index] = getattr(target, "measured_by", Impurity.ENTROPY)
         facts[KIND, index], facts[CLASSES, index], units[index] = _shape(target, purpose.unit)
         slots += facts[CLASSES, index] if facts[KIND, index] != NUMBER else 2
     weights = np.ones(whole.columns)
@@ -153,8 +151,6 @@ def _shape(target: Target, unit: float) -> tuple[int, int, float]:
     """A target's kind, its classes, and what its sums are multiplied by."""
     if isinstance(target, ClassTarget):
         return CLASS, target.width, unit
-    if isinstance(target, NameTarget):
-        return NAME, target.width, unit
     if isinstance(target, ShareTarget):
         return SHARE, target.shares.shape[1], unit / (1 << SHARE_BITS)
     assert isinstance(target, NumberTarget)

@@ -17,7 +17,7 @@ from anonfit.engines.memory.layout import MODE, Columns, Int, Rows
 from anonfit.engines.memory.scratch import LEFT, LEGAL, ORDER, OWN, RANK, RIGHT, SPARE, Scratch
 from anonfit.engines.memory.weighing import mean_of
 from anonfit.runtime.compiling import inner
-from anonfit.tables.coded import SplitMode
+from anonfit.tables.schema import SplitMode
 
 __all__ = ["mark_legal", "next_way", "put_in_order"]
 

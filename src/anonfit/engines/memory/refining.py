@@ -22,7 +22,7 @@ from anonfit.engines.memory import refining_kernels as kernels
 from anonfit.engines.memory.grouping import Division, Grouping, Refinement, Table
 from anonfit.engines.memory.guard import Guarded
 from anonfit.runtime.threads import thread_count
-from anonfit.tables.coded import CodedColumn, CodedTable, Codes
+from anonfit.tables.schema import CodedColumn, CodedTable, Codes
 
 __all__ = ["NOBODY", "Groups", "Refinement", "RowsToRefine", "count_by_class"]
 

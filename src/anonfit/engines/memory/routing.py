@@ -18,7 +18,7 @@ from anonfit.engines.memory.structs import shared
 from anonfit.engines.tree import Tree
 from anonfit.runtime.compiling import kernel
 from anonfit.runtime.threads import thread_count
-from anonfit.tables.coded import CodedTable
+from anonfit.tables.schema import CodedTable
 
 __all__ = ["Routes", "make_routes", "route_packed", "route_regions", "route_table"]
 

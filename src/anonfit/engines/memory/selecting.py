@@ -15,15 +15,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.criteria.purpose import Purpose
-from anonfit.criteria.selections import CodedSelections
+from anonfit.criteria.splitting import SplitObjective
+from anonfit.criteria.targets import CodedSelections
 from anonfit.engines.memory.elements import inner_range, spread_of, tighten
 from anonfit.engines.memory.guard import Guarded
 from anonfit.engines.memory.guide import Guide
 from anonfit.engines.memory.layout import AFTER, BIT, FIRST, FROM, GAP, LAST, MASK, PLACE, TILE, TO, Columns, Rows
 from anonfit.engines.memory.scratch import PARTS, SIZES, Scratch
 from anonfit.engines.memory.tallies import Placed, SensitiveTally, Tally, cuts_legal, parts_legal
-from anonfit.tables.coded import MISSING, CodedColumn, CodedTable, SplitMode
+from anonfit.tables.schema import MISSING, CodedColumn, CodedTable, SplitMode
 
 __all__ = ["RowSelector", "Selector", "Split", "View"]
 
@@ -80,7 +80,7 @@ class Selector:
         self.selection = asked.selection[order]
         self.firsts = np.flatnonzero(np.append(True, np.diff(self.selection) > 0)) if len(order) else order
         self.weights = asked.weights[self.selection[self.firsts]] if len(order) else np.zeros(0)
-        self.faces = asked.faces
+        self.boundaries = asked.boundaries
 
     def spreads(self, node: View) -> dict[int, float]:
         """The columns of a node that can be split, and the normalized range of each."""
@@ -192,8 +192,8 @@ class Selector:
         if mode != SplitMode.ORDERED:
             return _Found(column, least, spread, parts, sizes, by_set=True)
         start = int(parts[1][0])
-        is_face = bool(self.faces[int(self.columns.facts[PLACE, column]) + start])
-        before = start if is_face else int(told.codes[~side].max())
+        at_boundary = bool(self.boundaries[int(self.columns.facts[PLACE, column]) + start])
+        before = start if at_boundary else int(told.codes[~side].max())
         return _Found(column, least, spread, parts, sizes, before)
 
     def _elements(self, node: View, column: int) -> list[NDArray[np.int64]]:
@@ -212,7 +212,9 @@ class Selector:
         keys = []
         for codes in pieces:
             touching = np.flatnonzero(self.rectangles[:, first + codes].any(axis=1))
-            keys.append(int(self.selection[touching].min()) if len(touching) else len(self.faces) + len(self.selection))
+            keys.append(
+                int(self.selection[touching].min()) if len(touching) else len(self.boundaries) + len(self.selection)
+            )
         return [pieces[index] for index in np.argsort(keys, kind="stable")]
 
     def _children(self, node: View, column: int, tile: NDArray[np.bool_]) -> list[NDArray[np.int64]]:
@@ -278,7 +280,9 @@ def _all(truth: NDArray[np.bool_]) -> NDArray[np.bool_]:
 class RowSelector:
     """Chooses splits of nodes whose rows are in memory."""
 
-    def __init__(self, selector: Selector, table: CodedTable, purpose: Purpose, guarded: Sequence[Guarded]) -> None:
+    def __init__(
+        self, selector: Selector, table: CodedTable, purpose: SplitObjective, guarded: Sequence[Guarded]
+    ) -> None:
         assert purpose.selections is not None
         self.selector, self.table, self.guarded = selector, table, guarded
         self.signatures, self.masses = purpose.selections.signatures, purpose.masses

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.criteria.purpose import BLIND
+from anonfit.criteria.splitting import MEDIAN
 from anonfit.engines.memory.cutting import weigh_multiway, weigh_two_way
 from anonfit.engines.memory.elements import find_elements, spread_of, tighten
-from anonfit.engines.memory.engine import Grower, Growth, Guarded, Node, grow
+from anonfit.engines.memory.grower import Grower, Growth, Guarded, Node, grow
 from anonfit.engines.memory.ordering import order_rows
 from anonfit.engines.memory.routing import make_routes, route_packed
 from anonfit.engines.memory.scratch import PARTS, SIZES
@@ -20,10 +20,10 @@ from anonfit.engines.memory.selecting import Split
 from anonfit.engines.memory.splitting import write_parts
 from anonfit.engines.memory.warming_refining import ROWS, use_refining
 from anonfit.engines.tree import Tree
-from anonfit.privacy.l_diversity import DistinctL
-from anonfit.privacy.sensitive import SensitiveColumn
+from anonfit.privacy.diversity import DistinctL
+from anonfit.privacy.models import SensitiveColumn
 from anonfit.runtime.compiling import cache_folder
-from anonfit.tables.coded import CodedColumn, CodedTable, SplitMode
+from anonfit.tables.schema import CodedColumn, CodedTable, SplitMode
 from anonfit.tables.taxonomy import Taxonomy
 
 __all__ = ["is_compiled", "warm_finding", "warm_refining", "warm_up", "warm_weighing"]
@@ -100,7 +100,7 @@ def warm_finding(*, models: bool = False) -> None:
 
 @contextmanager
 def _grower(models: bool) -> Iterator[Grower]:
-    grower = _GivenSplit.of_table(_table(), 2, BLIND, _guarded(models), 2, 1)
+    grower = _GivenSplit.of_table(_table(), 2, MEDIAN, _guarded(models), 2, 1)
     try:
         yield grower
     finally:

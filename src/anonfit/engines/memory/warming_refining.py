@@ -10,7 +10,7 @@ import numpy as np
 from anonfit.engines.memory.guard import Guarded
 from anonfit.engines.memory.ordering import order_rows
 from anonfit.engines.memory.refining import FEW, Groups, Refinement, count_by_class
-from anonfit.tables.coded import CodedColumn, CodedTable, Codes, SplitMode, code_dtype
+from anonfit.tables.schema import CodedColumn, CodedTable, Codes, SplitMode, code_dtype
 
 __all__ = ["ROWS", "use_refining"]
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from anonfit.criteria.targets import Impurity
 from anonfit.engines.memory.counting import at, persons_of
 from anonfit.engines.memory.guide import (
     ALL_CUTS,
@@ -22,18 +23,20 @@ from anonfit.engines.memory.guide import (
     KIND,
     LEAN,
     MASS,
-    NAME,
+    MEASURED,
     NUMBER,
+    SHARE,
     SLOT,
     UNIT,
 )
 from anonfit.engines.memory.layout import Int
 from anonfit.runtime.compiling import inner
 
+ENTROPY, GINI = int(Impurity.ENTROPY), int(Impurity.GINI)
 NOBODY = -2
 """No column: no target is left out."""
 
-__all__ = ["NOBODY", "cost_of", "is_boundary", "mass_of", "mean_of", "own_cost", "x_log_x"]
+__all__ = ["ENTROPY", "NOBODY", "cost_of", "is_boundary", "mass_of", "mean_of", "own_cost", "x_log_x"]
 
 
 @inner
@@ -63,16 +66,16 @@ def _impurity(targets: Any, unit: float, logs: Any, target: Int, mass: Int, sums
         total = np.float64(sums[at(begin)])
         return max(np.float64(sums[at(begin + 1)]) - total * total / number, 0.0) * unit
     end = begin + targets[CLASSES, target]
-    if kind == NAME:
-        number, squares = np.float64(mass), 0.0
-        for place in range(begin, end):
-            squares += np.float64(sums[at(place)]) * np.float64(sums[at(place)])
-        return max(number - squares / number, 0.0) * unit if mass > 0 else 0.0
     count = mass
-    if kind != CLASS:
+    if kind == SHARE:
         count = np.int64(0)
         for place in range(begin, end):
             count += sums[at(place)]
+    if targets[MEASURED, target] == GINI:
+        number, squares = np.float64(count), 0.0
+        for place in range(begin, end):
+            squares += np.float64(sums[at(place)]) * np.float64(sums[at(place)])
+        return max(number - squares / number, 0.0) * unit if count > 0 else 0.0
     found = x_log_x(logs, count, unit)
     for place in range(begin, end):
         found -= x_log_x(logs, sums[at(place)], unit)
@@ -114,7 +117,7 @@ def is_boundary(settings: Any, targets: Any, sums: Any, one: Int, other: Int, ow
     for target in range(targets.shape[1]):
         if targets[ITSELF, target] == own:
             continue
-        if settings[ALL_CUTS] == 1 or targets[KIND, target] != CLASS:
+        if settings[ALL_CUTS] == 1 or targets[KIND, target] != CLASS or targets[MEASURED, target] != ENTROPY:
             return True
         first = targets[SLOT, target]
         filled = np.int64(0)

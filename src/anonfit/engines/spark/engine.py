@@ -58,10 +58,11 @@ class SparkEngine:
         asked: Sequence[Sequence[str]] = (),
         raw: Sequence[str] = (),
         persons: str | None = None,
+        scan: pl.LazyFrame | None = None,
     ) -> None:
-        """Rows with these columns, of which those are left out that have no value of a column of `without_missing`.
-        `asked` are sets of columns whose values will be asked for: they are found in one go, with the `persons` of the
-        rows that are left out, and how much `raw` columns tell apart.
+        """Rows with these columns, which `scan` reads here, too, of which those are left out that have no value of a
+        column of `without_missing`. `asked` are sets of columns whose values will be asked for: they are found in one
+        go, with the `persons` of the rows that are left out, and how much `raw` columns tell apart.
         """
         self.spark = source.frame.sparkSession
         self.schema = {name: plain(dtype) for name, dtype in schema.items()}
@@ -69,7 +70,7 @@ class SparkEngine:
         self.held = {name: held_name(place) for place, name in enumerate(storable(schema))}
         self.known = tuple(self.held[name] for name in without_missing)
         self.known_by = list(without_missing)
-        self.source = source
+        self.source, self.lazy = source, scan
         self.found: dict[tuple[str, ...], tuple[pl.DataFrame, NDArray[np.int64]]] = {}
         self.raw = [name for name in raw if name in self.held]
         self.told = self._survey([tuple(names) for names in asked], persons, self.raw)
@@ -149,6 +150,12 @@ class SparkEngine:
         assert isinstance(found, pl.DataFrame)
         return found
 
+    @property
+    def scan(self) -> pl.LazyFrame:
+        """The rows, read here some at a time."""
+        assert self.lazy is not None
+        return self.lazy
+
     def missing(self, names: Sequence[str]) -> dict[str, int]:
         """How many values are missing in columns that have missing values."""
         found = {}
@@ -159,8 +166,11 @@ class SparkEngine:
                 found[name] = count
         return found
 
-    def distinct_share(self, name: str) -> float:
-        """The share of different values among a raw column's known ones, 0 where it is far from 1."""
+    def distinct_shares(self, names: Sequence[str]) -> dict[str, float]:
+        """The share of different values among each raw column's known ones, 0 where it is far from 1."""
+        return {name: self._distinct_share(name) for name in names}
+
+    def _distinct_share(self, name: str) -> float:
         place = KNOWN - 2 * self.raw.index(name)
         known, at_most = self.told.get(place, 0), self.told.get(place - 1, 0)
         if known < 2 or at_most < MOSTLY * known:

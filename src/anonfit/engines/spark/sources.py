@@ -6,17 +6,24 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anonfit.engines.contract import Opening
 from anonfit.engines.spark.rows import CHUNK, Clean, Load, Read, Shared, Then, held_name
 from anonfit.engines.spark.session import quiet, session, told
 from anonfit.engines.spark.storage import is_storable, restored, spark_type, stored_type
 from anonfit.errors import EngineError, SpecError
+from anonfit.tables.frames import is_spark, spark_types
+from anonfit.tables.ingesting import ingest, scan_of
+from anonfit.tables.reading import ReadOptions
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from anonfit.engines.spark.engine import SparkEngine
 
 __all__ = [
     "PARTITION",
@@ -24,6 +31,7 @@ __all__ = [
     "Loading",
     "from_files",
     "hold",
+    "opened",
     "parts_of",
     "read_address",
     "seen_mark",
@@ -32,6 +40,33 @@ __all__ = [
 
 PARTITION = 1 << 18
 """Rows that a partition has, roughly, as long as Spark's setting of partitions allows for so many."""
+
+
+@contextmanager
+def opened(source: Any, options: ReadOptions, asked: Opening, folder: Path) -> Iterator[SparkEngine]:
+    """The source's rows in Spark. Those of a DataFrame of Spark are written once: what makes it may give other rows the
+    next time.
+    """
+    from anonfit.engines.spark.engine import SparkEngine
+
+    texts = dict.fromkeys(options.clean, options.missing)
+    if is_spark(source):
+        types = {name: dtype for name, dtype in spark_types(source).items() if name in (options.columns or ())}
+        held = hold(source, types, texts, folder / "source")
+        rows, scan = held.rows(), held.scan()
+        scan = scan.drop_nulls(list(asked.dropping)) if asked.dropping else scan
+    else:
+        spark, files = session(), ingest(source, options, folder)
+        types, texts = dict(files.schema), {} if files.cleaned else texts
+        rows = from_files(spark, files.files, types, texts)
+        scan = scan_of(files, missing_texts=texts, without_missing=asked.dropping)
+    engine = SparkEngine(
+        rows, types, without_missing=asked.dropping, asked=asked.asked, raw=asked.raw, persons=asked.count, scan=scan
+    )
+    try:
+        yield engine
+    finally:
+        engine.close()
 
 
 def storable(schema: Mapping[str, pl.DataType]) -> tuple[str, ...]:

@@ -21,8 +21,7 @@ from anonfit.metrics.losses import losses
 from anonfit.metrics.mixture import mixture
 from anonfit.recoding.values import Values
 from anonfit.tables.schema import Role, Schema
-from anonfit.workload.request import TargetRequest
-from anonfit.workload.targets import classes_of
+from anonfit.workload.targets import TargetRequest, classes_of
 
 if TYPE_CHECKING:
     import polars as pl

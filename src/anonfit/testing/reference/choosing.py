@@ -8,12 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anonfit.counts.measures import Sums
-from anonfit.criteria.chance import exponential
-from anonfit.criteria.median import TIE
-from anonfit.criteria.purpose import Purpose, WeightRule
-from anonfit.criteria.targets import ClassTarget, NumberTarget
-from anonfit.tables.coded import SplitMode
+from anonfit.criteria.splitting import TIE, SplitObjective, WeightRule, exponential
+from anonfit.criteria.targets import NumberTarget, by_entropy
+from anonfit.tables.measures import Sums
+from anonfit.tables.schema import SplitMode
 from anonfit.testing.reference.records import Node, Parts, Records, Split, joined
 
 __all__ = ["Blind", "Guided"]
@@ -32,7 +30,7 @@ def _larger(one: float, other: float) -> int:
 class Blind:
     """No targets: the column of the largest range, weight or both that has a legal split, cut at its median."""
 
-    def __init__(self, records: Records, purpose: Purpose) -> None:
+    def __init__(self, records: Records, purpose: SplitObjective) -> None:
         self.records = records
         self.purpose = purpose
 
@@ -90,7 +88,7 @@ class _Offer:
 class Guided:
     """The split after which the targets are least mixed. Masses are at least 1."""
 
-    def __init__(self, records: Records, purpose: Purpose) -> None:
+    def __init__(self, records: Records, purpose: SplitObjective) -> None:
         self.records = records
         self.purpose = purpose
         self.targets = purpose.targets
@@ -171,7 +169,7 @@ class Guided:
         others = self.others(column)
         if not others:
             return False
-        if self.purpose.all_cuts or not all(isinstance(self.targets[target], ClassTarget) for target in others):
+        if self.purpose.all_cuts or not all(by_entropy(self.targets[target]) for target in others):
             return True
         below, above = self.records.within(node, column, low), self.records.within(node, column, high)
         for target in others:

@@ -10,10 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from anonfit.criteria.chance import child_key, root_key
-from anonfit.criteria.purpose import BLIND, Purpose
+from anonfit.criteria.splitting import MEDIAN, SplitObjective, child_key, root_key
 from anonfit.engines.tree import Tree
-from anonfit.tables.coded import CodedTable, SplitMode
+from anonfit.tables.schema import CodedTable, SplitMode
 from anonfit.testing.reference.choosing import Blind, Guided
 from anonfit.testing.reference.records import Diverse, Node, Records, Split
 from anonfit.testing.reference.selecting import Selecting
@@ -22,7 +21,7 @@ __all__ = ["grow"]
 
 
 class _Growing:
-    def __init__(self, records: Records, purpose: Purpose) -> None:
+    def __init__(self, records: Records, purpose: SplitObjective) -> None:
         self.records = records
         self.purpose = purpose
         self.selecting = Selecting(records, purpose, purpose.selections) if purpose.selections is not None else None
@@ -83,7 +82,7 @@ class _Growing:
         children = self.divide(node, index, [node.tile[index][0]] + [part[0] for part in split.parts[1:]])
         if mode == SplitMode.ORDERED:
             highest = max(self.records.codes[index][row] for row in children[0].rows)
-            children[1].before = children[1].start if split.is_face else highest
+            children[1].before = children[1].start if split.at_boundary else highest
         return children
 
     def grow(self, node: Node) -> None:
@@ -116,7 +115,7 @@ def _tree(root: Node) -> Tree:
     )
 
 
-def grow(table: CodedTable, k: int, purpose: Purpose = BLIND, *, diversity: Sequence[Diverse] = ()) -> Tree:
+def grow(table: CodedTable, k: int, purpose: SplitObjective = MEDIAN, *, diversity: Sequence[Diverse] = ()) -> Tree:
     """Grow a Mondrian tree for a purpose.
 
     Args:

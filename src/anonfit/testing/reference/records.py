@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.criteria.median import median_distance
-from anonfit.criteria.purpose import Purpose
+from anonfit.criteria.splitting import SplitObjective, median_distance
 from anonfit.engines.tree import LEAF
-from anonfit.tables.coded import MISSING, CodedColumn, CodedTable, SplitMode
+from anonfit.tables.schema import MISSING, CodedColumn, CodedTable, SplitMode
 from anonfit.tables.taxonomy import Taxonomy
 
 __all__ = ["Diverse", "Node", "Parts", "Records", "Split", "joined"]
@@ -52,13 +51,13 @@ class Split:
     column: int
     parts: Parts
     is_set: bool
-    is_face: bool = False
+    at_boundary: bool = False
 
 
 class Records:
     """The rows in plain lists, with what every criterion asks of them."""
 
-    def __init__(self, table: CodedTable, k: int, purpose: Purpose, diversity: Sequence[Diverse]) -> None:
+    def __init__(self, table: CodedTable, k: int, purpose: SplitObjective, diversity: Sequence[Diverse]) -> None:
         self.k = k
         self.diversity = diversity
         self.columns = table.columns

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.tables.coded import MISSING, CodedTable, SplitMode
+from anonfit.tables.schema import MISSING, CodedTable, SplitMode
 
 if TYPE_CHECKING:
     from anonfit.engines.memory.guard import Guarded

@@ -8,10 +8,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.criteria.median import TIE
-from anonfit.criteria.purpose import Purpose
-from anonfit.criteria.selections import CodedSelections
-from anonfit.tables.coded import MISSING, SplitMode
+from anonfit.criteria.splitting import TIE, SplitObjective
+from anonfit.criteria.targets import CodedSelections
+from anonfit.tables.schema import MISSING, SplitMode
 from anonfit.testing.reference.records import Node, Parts, Records, Split, joined
 
 __all__ = ["Selecting"]
@@ -20,7 +19,7 @@ __all__ = ["Selecting"]
 class Selecting:
     """The split after which selections retrieve the fewest persons."""
 
-    def __init__(self, records: Records, purpose: Purpose, selections: CodedSelections) -> None:
+    def __init__(self, records: Records, purpose: SplitObjective, selections: CodedSelections) -> None:
         self.records = records
         self.purpose = purpose
         self.selections = selections
@@ -88,10 +87,10 @@ class Selecting:
                 yield parts
 
     def split_of(self, column: int, parts: Parts) -> Split:
-        """A split as it is kept; an ordered one may lie exactly at a face of a rectangle."""
+        """A split as it is kept; an ordered one may lie exactly at the boundary of a rectangle."""
         mode = self.records.columns[column].mode
-        is_face = mode == SplitMode.ORDERED and bool(self.selections.faces[self.firsts[column] + parts[1][0]])
-        return Split(column, parts, is_set=mode in (SplitMode.SUBSET, SplitMode.BINARY), is_face=is_face)
+        at_boundary = mode == SplitMode.ORDERED and bool(self.selections.boundaries[self.firsts[column] + parts[1][0]])
+        return Split(column, parts, is_set=mode in (SplitMode.SUBSET, SplitMode.BINARY), at_boundary=at_boundary)
 
     def best_of(self, node: Node, column: int) -> tuple[Parts, float] | None:
         """The best split of a column and what is retrieved after it per mass, if there is a legal one."""

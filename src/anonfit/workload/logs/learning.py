@@ -1,26 +1,184 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a release should be made for, learned from a log: selections and weights, with the evidence for each."""
+"""What is learned from a log: weights of columns, selections, and min-term predicates, the parts into which the simple
+conditions of a log divide a table. In each part every condition either holds of all rows or of none, so that every
+query that is made of these conditions is a union of parts.
+
+Each has its evidence. There can be two to the power of the conditions of min-terms; only those are made that rows are
+in.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import ge, gt, le, lt
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from anonfit.tables.schema import Column, Role
-from anonfit.workload.logs.filling import Columns
-from anonfit.workload.logs.merging import Merged, merge
-from anonfit.workload.logs.minterms import minterms
-from anonfit.workload.logs.raw_rows import RawRows
+from anonfit.workload.logs.merging import Merged, RawRows, columns_named, merge
+from anonfit.workload.logs.shapes import Columns
 from anonfit.workload.logs.tallies import Tally, Uses, read_log
-from anonfit.workload.predicates import kinds_of
-from anonfit.workload.wording import predicate_text
+from anonfit.workload.parsing import predicate_text
+from anonfit.workload.predicates import Condition, Predicate, Relation, Value, all_of, conditions_of, kinds_of
+from anonfit.workload.truth import Rows
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Learned", "LearnedSelection", "LearnedWeight", "LogRequest", "columns_of", "learn", "read_request"]
+__all__ = ["Learned", "LogRequest", "columns_of", "learn", "minterms", "read_request"]
+
+CONDITIONS = 32
+"""Conditions that parts are made of, the most frequent ones."""
+
+
+def minterms(counts: Mapping[Predicate, int], rows: RawRows, *, most: int, k: int) -> list[Merged]:
+    """The min-terms of a log that are asked for most.
+
+    Args:
+        counts: Predicates, and how many queries have each.
+        rows: The raw rows.
+        most: How many min-terms are kept at most.
+        k: How many persons a part must have.
+
+    Returns:
+        Min-terms, those first that most queries ask for.
+    """
+    conditions = _frequent(counts)
+    if not conditions:
+        return []
+    parts, persons = _parts(rows, conditions)
+    asked = _asked(counts, conditions, parts)
+    order = sorted(np.flatnonzero((persons >= k) & (asked > 0)).tolist(), key=lambda at: (-asked[at], at))
+    found = []
+    for at in order[:most]:
+        predicate = all_of(_tightest(_conditions(conditions, parts[at])))
+        found.append(Merged(predicate, int(asked[at]), int(asked[at]), 0))
+    return found
+
+
+def _parts(rows: RawRows, conditions: Sequence[Condition]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """(part, condition) How rows stand to conditions, each way once, and (part,) the persons of each."""
+    known, persons = np.zeros((0, len(conditions)), np.uint8), np.zeros(0, np.int64)
+    for batch in rows.batches(columns_named(conditions)):
+        own = Rows(batch.frame)
+        # A missing value meets neither a condition nor its opposite, so a row has three ways to stand to each.
+        stands = np.stack([_stand(own, one) for one in conditions], axis=1)  # (row, condition)
+        parts, part_of = np.unique(stands, axis=0, return_inverse=True)
+        more = batch.persons(part_of.ravel().astype(np.int64), len(parts))
+        known, place = np.unique(np.vstack([known, parts]), axis=0, return_inverse=True)
+        sums = np.zeros(len(known), np.int64)
+        np.add.at(sums, place.ravel(), np.concatenate([persons, more]))
+        persons = sums
+    return known, persons
+
+
+def _frequent(counts: Mapping[Predicate, int]) -> list[Condition]:
+    """The conditions that most queries have; of a condition and its opposite, one."""
+    times: dict[Condition, int] = {}
+    for predicate, count in counts.items():
+        for condition in set(conditions_of(predicate)):
+            times[condition] = times.get(condition, 0) + count
+    found: list[Condition] = []
+    for condition in sorted(times, key=lambda one: (-times[one], repr(one))):
+        if _opposite(condition) not in found and len(found) < CONDITIONS:
+            found.append(condition)
+    return found
+
+
+def _opposite(condition: Condition) -> Condition:
+    return Condition(condition.column, condition.relation.opposite, condition.values, kind=condition.kind)
+
+
+def _stand(rows: Rows, condition: Condition) -> NDArray[np.uint8]:
+    """(row,) 1 where a condition holds, 2 where its opposite does, 0 where the value is missing."""
+    return rows.holds(condition).astype(np.uint8) + 2 * rows.holds(_opposite(condition)).astype(np.uint8)
+
+
+def _conditions(conditions: Sequence[Condition], part: NDArray[np.uint8]) -> list[Condition]:
+    """What holds in a part."""
+    found = []
+    for condition, stand in zip(conditions, part.tolist(), strict=True):
+        if stand == 0:
+            found.append(Condition(condition.column, Relation.MISSING, (), kind=condition.kind))
+        else:
+            found.append(condition if stand == 1 else _opposite(condition))
+    return list(dict.fromkeys(found))
+
+
+def _tightest(conditions: Sequence[Condition]) -> list[Condition]:
+    """The conditions without those that follow from others: of each column and direction the nearest end, and no value
+    that is ruled out anyway.
+    """
+    lowest = (Relation.AT_LEAST, Relation.MORE)
+    best: dict[tuple[str, bool], Condition] = {}
+    others: list[Condition] = []
+    for one in conditions:
+        if not one.relation.is_of_order or not one.kind.is_ordered:
+            others.append(one)
+            continue
+        key = (one.column, one.relation in lowest)
+        known = best.get(key)
+        if known is None or _is_tighter(one, known, is_low=key[1]):
+            best[key] = one
+    kept = [*best.values(), *others]
+    return [one for one in kept if not _follows(one, [other for other in kept if other is not one])]
+
+
+def _follows(one: Condition, others: Sequence[Condition]) -> bool:
+    """Whether a condition that rules something out is met wherever the others of its column are."""
+    own = [other for other in others if other.column == one.column and other.relation != Relation.MISSING]
+    if one.relation == Relation.NOT_MISSING:
+        return bool(own)
+    named = [other for other in own if other.relation == Relation.IN or other.relation.is_of_order]
+    return one.relation == Relation.NOT_IN and all(
+        any(not _meets(value, other) for other in named) for value in one.values
+    )
+
+
+def _meets(value: Value, condition: Condition) -> bool:
+    """Whether a value is one that a condition lets pass, as far as that is known."""
+    if condition.relation == Relation.IN:
+        return value in condition.values
+    end: Any = condition.values[0]
+    if not condition.kind.is_ordered:
+        return True
+    compare = {Relation.LESS: lt, Relation.AT_MOST: le, Relation.MORE: gt, Relation.AT_LEAST: ge}
+    return bool(compare[condition.relation](value, end))
+
+
+def _is_tighter(one: Condition, known: Condition, *, is_low: bool) -> bool:
+    mine, its = one.values[0], known.values[0]
+    if mine == its:
+        return one.relation in (Relation.MORE, Relation.LESS)
+    return (mine > its) == is_low  # type: ignore[operator]
+
+
+def _asked(
+    counts: Mapping[Predicate, int], conditions: Sequence[Condition], parts: NDArray[np.uint8]
+) -> NDArray[np.int64]:
+    """(part,) How many queries select a part, of those that are made of the conditions."""
+    stands = {condition: parts[:, at] == 1 for at, condition in enumerate(conditions)}
+    stands |= {_opposite(condition): parts[:, at] == 2 for at, condition in enumerate(conditions)}
+    found = np.zeros(len(parts), np.int64)
+    for predicate, times in counts.items():
+        if all(condition in stands for condition in conditions_of(predicate)):
+            found += times * _holds(predicate, stands)
+    return found
+
+
+def _holds(predicate: Predicate, stands: Mapping[Condition, NDArray[np.bool_]]) -> NDArray[np.bool_]:
+    if isinstance(predicate, Condition):
+        return stands[predicate]
+    from anonfit.workload.predicates import And
+
+    parts = [_holds(part, stands) for part in predicate.parts]
+    found: NDArray[np.bool_] = (np.logical_and if isinstance(predicate, And) else np.logical_or).reduce(parts)
+    return found
+
 
 DIGITS = 4
 """Of weights."""

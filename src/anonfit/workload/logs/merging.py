@@ -1,28 +1,175 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Few rectangles in place of many: predicates that select nearly the same rows are one, and the most asked for are
-kept.
+"""The selections of a log held against raw rows, all at once or some at a time, and merged where they select nearly the
+same; where there are too many rows, some are drawn.
 
 Every rectangle that is kept was asked for as it is: the one that most queries have stands for those like it. How alike
 two are is measured on rows, as the share of the rows of both together that both select; only predicates over the same
 columns are alike.
+
+The same rows are drawn in whatever order and however many at a time the rows of a table come. Every row has a key, a
+hash of what it holds, and rows are drawn by their places in the order of keys. Rows of one key hold the same, so it
+does not matter which of them has which place. The order is never made as a whole: rows are counted by the first bits
+of their keys, and those alike in these bits to a row that is drawn are looked at once more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.workload.logs.drawing import drawn_rows
-from anonfit.workload.logs.raw_rows import RawRows, columns_named
+from anonfit.tables.frames import categorized
 from anonfit.workload.predicates import Condition, Or, Predicate, all_of, conditions_of
 from anonfit.workload.rectangles import by_column, column_of
 from anonfit.workload.truth import Rows
 
-__all__ = ["Merged", "merge", "rectangles"]
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Batch", "Merged", "RawRows", "columns_named", "drawn_rows", "merge", "rectangles", "rows_of_frame"]
+
+PersonsOf = Callable[[NDArray[np.int64], int], NDArray[np.int64]]
+"""From the group of each row and the number of groups, how many persons each group has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Some rows, and whom they stand for."""
+
+    frame: pl.DataFrame
+    persons: PersonsOf
+
+
+@dataclass(frozen=True, slots=True)
+class RawRows:
+    """The rows of a table. A person's rows are all in one batch, so that persons of batches can be added up."""
+
+    schema: Mapping[str, pl.DataType]
+    count: int
+    read: Callable[[Sequence[str]], Iterable[Batch]]
+    """All rows with at least these columns, each time from the beginning."""
+
+    def batches(self, names: Sequence[str]) -> Iterator[Batch]:
+        """All rows with at least these columns; no batch is empty."""
+        return (batch for batch in self.read(names) if len(batch.frame))
+
+    def without_rows(self) -> pl.DataFrame:
+        """The columns alone."""
+        import polars as pl
+
+        return pl.DataFrame(schema=dict(self.schema))
+
+    def persons(self, predicates: Sequence[Predicate]) -> NDArray[np.int64]:
+        """How many persons each predicate selects."""
+        found = np.zeros(len(predicates), np.int64)
+        for batch in self.batches(columns_named(predicates)) if predicates else ():
+            rows = Rows(batch.frame)
+            found += [batch.persons(rows.holds(one).astype(np.int64), 2)[1] for one in predicates]
+        return found
+
+
+def rows_of_frame(frame: pl.DataFrame, persons: PersonsOf) -> RawRows:
+    """Rows that are in memory."""
+    return RawRows(frame.schema, len(frame), lambda _: (Batch(frame, persons),))
+
+
+def columns_named(predicates: Iterable[Predicate]) -> list[str]:
+    """The columns that predicates are about, in the order of their names."""
+    return sorted({condition.column for one in predicates for condition in conditions_of(one)})
+
+
+BITS = 20
+"""First bits of keys by which rows are counted."""
+KEY, TIMES = "key", "times"
+_MISSING = np.uint64(0x9E3779B97F4A7C15)
+
+
+def drawn_rows(rows: RawRows, names: Sequence[str], *, size: int, seed: int) -> pl.DataFrame:
+    """Some columns of rows that are drawn at random, each as likely as any other; of all rows if these are no more."""
+    import polars as pl
+
+    if rows.count == 0:
+        return rows.without_rows().select(names)
+    if rows.count <= size:
+        return pl.concat([batch.frame.select(names) for batch in rows.batches(names)])
+    places = np.sort(np.random.default_rng(seed).choice(rows.count, size, replace=False))
+    sizes = np.zeros(1 << BITS, np.int64)
+    for _, keys in _keyed(rows, names):
+        sizes += np.bincount(_first_bits(keys), minlength=len(sizes))
+    ends = np.cumsum(sizes)
+    run = np.searchsorted(ends, places, side="right")
+    wanted = np.zeros(len(sizes), np.bool_)
+    wanted[run] = True
+    found = _different(rows, names, wanted)
+    # Rows of other runs are not among those that were found.
+    before = ends - np.cumsum(np.where(wanted, sizes, 0))
+    at = np.searchsorted(found[TIMES].cum_sum().to_numpy(), places - before[run], side="right")
+    drawn: pl.DataFrame = found[at].select(pl.col(_held(place)).alias(name) for place, name in enumerate(names))
+    return drawn
+
+
+def _held(place: int) -> str:
+    return f"column{place}"
+
+
+def _first_bits(keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+    return (keys >> np.uint64(64 - BITS)).astype(np.int64)
+
+
+def _different(rows: RawRows, names: Sequence[str], wanted: NDArray[np.bool_]) -> pl.DataFrame:
+    """What rows hold whose keys begin in a way that is wanted, in the order of keys, and how many rows hold it."""
+    import polars as pl
+
+    columns = [_held(place) for place in range(len(names))]
+    found: pl.DataFrame | None = None
+    for frame, keys in _keyed(rows, names):
+        chosen = np.flatnonzero(wanted[_first_bits(keys)])
+        some = frame[chosen].select(pl.col(name).alias(one) for name, one in zip(names, columns, strict=True))
+        some = some.with_columns(pl.Series(KEY, keys[chosen]), pl.lit(1, pl.Int64).alias(TIMES))
+        both = some if found is None else pl.concat([found, some])
+        found = both.group_by(*columns, KEY).agg(pl.col(TIMES).sum())
+    assert found is not None
+    return found.sort(KEY, *columns)
+
+
+def _keyed(rows: RawRows, names: Sequence[str]) -> Iterator[tuple[pl.DataFrame, NDArray[np.uint64]]]:
+    """The rows, and the key of each."""
+    for batch in rows.batches(names):
+        keys = np.zeros(len(batch.frame), np.uint64)
+        for name in names:
+            keys = _mixed(keys * np.uint64(31) + _mixed(_bits(batch.frame[name])))
+        yield batch.frame, keys
+
+
+def _bits(values: pl.Series) -> NDArray[np.uint64]:
+    """(row,) A number for each value, the same for the same."""
+    import polars as pl
+
+    dtype = values.dtype
+    if isinstance(dtype, pl.String | pl.Categorical | pl.Enum):
+        distinct, places = categorized(values.cast(pl.String))
+        hashes = [int.from_bytes(blake2b(text.encode(), digest_size=8).digest()) for text in distinct.to_list()]
+        found: NDArray[np.uint64] = np.array([*hashes, int(_MISSING)], np.uint64)[places]
+        return found
+    plain = values.to_physical()
+    if plain.dtype.is_integer() or plain.dtype == pl.Boolean:
+        numbers = plain.cast(pl.Int64, strict=False).fill_null(0).to_numpy().view(np.uint64)
+    else:
+        numbers = (plain.cast(pl.Float64, strict=False).fill_null(0.0).to_numpy() + 0.0).view(np.uint64)
+    return np.where(values.is_null().to_numpy(), _MISSING, numbers)
+
+
+def _mixed(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Numbers whose every bit hangs on every bit of those given; no two become one."""
+    keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return keys ^ (keys >> np.uint64(31))
+
 
 SAMPLE = 1024
 """Rows on which predicates are compared."""

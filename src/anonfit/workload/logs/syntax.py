@@ -13,8 +13,7 @@ from typing import Any
 from sqlglot import exp, parse_one
 from sqlglot.optimizer.scope import Scope, build_scope
 
-from anonfit.workload.logs.conditions import Conditions, joined
-from anonfit.workload.logs.origins import Column, Origins, within
+from anonfit.workload.logs.conditions import Column, Conditions, Origins, joined, within
 
 __all__ = ["read_statement"]
 

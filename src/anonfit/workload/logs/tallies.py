@@ -9,14 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from anonfit.workload.logs.filling import Columns, Filled, Filler
-from anonfit.workload.logs.parsing import dialect_quoting, parse_statements, require_dialect
-from anonfit.workload.logs.reading import Statement, read_statements
-from anonfit.workload.logs.shapes import Shape, TooLarge, Written, shaper
+from anonfit.workload.logs.reading import Statement, dialect_quoting, parse_statements, read_statements, require_dialect
+from anonfit.workload.logs.shapes import Columns, Filled, Filler, Shape, TooLarge, Written, shaper
 from anonfit.workload.predicates import Predicate, all_of, any_of
 from anonfit.workload.rectangles import by_column
 
-__all__ = ["MOST_SHAPES", "Ask", "Tally", "Unread", "Uses", "read_log"]
+__all__ = ["Ask", "Tally", "Unread", "Uses", "read_log"]
 
 MOST_SHAPES = 10_000
 """Shapes that are parsed, the most frequent ones first."""

@@ -1,0 +1,391 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the values of a table to all that a tree is grown from: the domains of its quasi-identifiers, constraints over
+its sensitive columns, and the objective of its workload.
+
+Where the rows are in memory, codes are those of every row. Elsewhere an engine tells the different values of columns
+and how often each stands there: what is found of these is what the rows themselves would give, and what each value
+becomes is a field that the engine looks up for its rows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.algorithms.demands import Demands, guard
+from anonfit.criteria.splitting import SplitObjective
+from anonfit.criteria.targets import ClassTarget, NumberTarget, Target
+from anonfit.engines.contract import Engine, Field, InMemory
+from anonfit.engines.levels.shape import MASS, PERSONS, code_name, sensitive_name, target_name
+from anonfit.engines.memory.guard import Guarded
+from anonfit.errors import DataError, TaxonomyError
+from anonfit.runtime.threads import thread_count
+from anonfit.tables.codebook import CodedValues, code_column
+from anonfit.tables.persons import KnownValues, Persons, persons_in, persons_of
+from anonfit.tables.schema import CodedColumn, CodedTable, Column, Domain, OrderedDomain, Role, Schema, code_dtype
+from anonfit.workload.objectives import (
+    MOST_NAMES,
+    LearnedWeights,
+    class_targets,
+    denoised,
+    feature_numbers,
+    guessed,
+    in_ranges,
+    name_target,
+    objective_of,
+    ranked,
+    require_feature,
+    require_target,
+    unit_masses,
+)
+from anonfit.workload.targets import TargetRequest, Workload, classes_of, code_target, number_target, predicted_target
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from anonfit.workload.predicates import Predicate
+
+__all__ = ["TableCoding", "coded_with_boundaries", "without_row_numbers"]
+
+IN_ROWS = re.compile(r" \(first in row [^)]*\)")
+"""Where an error says in which rows values are."""
+NONE: NDArray[Any] = np.zeros(0, np.int64)
+PLACE = "\0place"
+
+
+@contextmanager
+def without_row_numbers() -> Iterator[None]:
+    """Errors about values speak of different values, which have no row."""
+    try:
+        yield
+    except (DataError, TaxonomyError) as error:
+        text, places = IN_ROWS.subn("", str(error))
+        if not places:
+            raise
+        if "distinct value(s)" not in text:
+            text = text.replace("value(s) are not", "different value(s) are not", 1)
+        raise type(error)(text) from None
+
+
+def coded_with_boundaries(coded: CodedValues, predicates: Sequence[Predicate]) -> CodedValues:
+    """A column whose domain can be cut at the boundaries of predicates."""
+    from anonfit.workload.coding import selection_boundaries, with_boundaries
+
+    if not isinstance(coded.domain, OrderedDomain):
+        return coded
+    domain, places = with_boundaries(coded.domain, selection_boundaries(predicates, coded.domain))
+    return CodedValues(domain, places[coded.codes])
+
+
+class TableCoding:
+    """What is known of a table, and the fields that its coded rows shall hold."""
+
+    def __init__(self, engine: Engine, schema: Schema, threads: int | None = None) -> None:
+        self.engine, self.schema, self.threads = engine, schema, threads
+        self.count = schema.name_of(Role.COUNT)
+        self.fields: list[Field] = []
+        self.codes: dict[str, NDArray[Any]] = {}
+        self._known: dict[tuple[str, ...], KnownValues] = {}
+        self.persons: Persons | None = None
+        """Of every row, where these are in memory."""
+        if isinstance(engine, InMemory):
+            self.persons = persons_in(schema, engine.frame)
+        elif self.count is not None:
+            frame, _ = engine.distinct([self.count])
+            each = persons_of(len(frame), frame[self.count], None).counts
+            assert each is not None
+            self.fields.append(Field(PERSONS, frame, each))
+
+    @property
+    def by_row(self) -> bool:
+        """Whether what is known are the values of every row."""
+        return self.persons is not None
+
+    def _telling(self) -> Any:
+        """How errors about values are told."""
+        return nullcontext() if self.by_row else without_row_numbers()
+
+    # --- values -----------------------------------------------------------------------------------------------------
+
+    def values(self, *names: str) -> KnownValues:
+        """The values of some columns, beside each its row's persons where rows stand for several."""
+        if names not in self._known:
+            if self.persons is not None:
+                known = KnownValues(self.engine.distinct(names)[0], None, self.persons)
+            else:
+                known = self._counted(names)
+            self._known[names] = known
+        return self._known[names]
+
+    def _counted(self, names: Sequence[str]) -> KnownValues:
+        asked = list(names) if self.count is None or self.count in names else [*names, self.count]
+        frame, rows = self.engine.distinct(asked)
+        assert rows is not None
+        persons = rows
+        if self.count is not None:
+            each = persons_of(len(frame), frame[self.count], None).counts
+            assert each is not None
+            persons = rows * each.astype(np.int64)
+        return KnownValues(frame, rows, Persons(len(frame), counts=persons))
+
+    def column(self, name: str) -> pl.Series:
+        """The values of a column."""
+        return self.values(name).frame[name]
+
+    def total(self) -> int:
+        """How many persons the table is about."""
+        if self.persons is not None:
+            return self.persons.total()
+        return self.engine.rows if self.count is None else self.values(self.count).persons.total()
+
+    def _add(self, field: str, name: str, codes: NDArray[Any]) -> None:
+        """A field that a column's values become: each value once, also where it stands beside several counts."""
+        import polars as pl
+
+        frame = self.values(name).frame.select(name)
+        if not self.by_row and self.count not in (None, name):
+            place = pl.Series("place", np.arange(len(frame)))
+            first = frame.with_columns(place).unique(name, keep="any", maintain_order=True)["place"].to_numpy()
+            frame, codes = frame[first], codes[first]
+        self.fields.append(Field(field, frame, codes))
+
+    def add_class(self, field: str, name: str, codes: NDArray[Any], width: int) -> None:
+        """A field of classes that the engine shall hold."""
+        if not self.by_row:
+            self._add(field, name, codes.astype(code_dtype(width)))
+
+    # --- quasi-identifiers ------------------------------------------------------------------------------------------
+
+    def code(self, columns: Sequence[Column], ks: Sequence[int], predicates: Sequence[Predicate] = ()) -> list[Domain]:
+        """The domains of the quasi-identifiers, each of which has its k, with the boundaries of predicates."""
+        known = [self.values(column.name) for column in columns]
+
+        def coded(column: Column, values: KnownValues, k: int) -> CodedValues:
+            with self._telling():
+                found = code_column(column, values.frame[column.name], persons=values.persons.of_groups, k=k)
+            return coded_with_boundaries(found, predicates) if predicates else found
+
+        with ThreadPoolExecutor(thread_count(self.threads)) as pool:
+            every = list(pool.map(coded, columns, known, ks))
+        for index, (column, one) in enumerate(zip(columns, every, strict=True)):
+            self.codes[column.name] = one.codes
+            codes = one.codes if self.by_row else one.codes.astype(code_dtype(one.domain.coded().size))
+            self._add(code_name(index), column.name, codes)
+        return [one.domain for one in every]
+
+    def table(self, columns: Sequence[CodedColumn]) -> CodedTable:
+        """The coded rows, where these are in memory."""
+        assert self.persons is not None
+        codes = tuple(self.codes[column.name] for column in columns)
+        return CodedTable(tuple(columns), codes, self.engine.rows, self.persons.counts, self.persons.entities)
+
+    # --- constraints ------------------------------------------------------------------------------------------------
+
+    def guard(self, demands: Demands) -> list[Guarded]:
+        """The columns that models guard; where rows are elsewhere, their codes become fields."""
+        with self._telling():
+            guarded = guard(demands, self.schema, lambda name: self.values(name))
+        if self.by_row:
+            return guarded
+        for number, one in enumerate(guarded):
+            self.add_class(sensitive_name(number), one.column.name, one.codes, one.column.size)
+        return [replace(one, codes=np.zeros(0, np.uint32)) for one in guarded]
+
+    # --- objective --------------------------------------------------------------------------------------------------
+
+    def objective(self, workload: Workload, coded: Sequence[CodedColumn]) -> SplitObjective:
+        """What steers splits of quasi-identifiers that were coded."""
+        names = [column.name for column in coded]
+        clusters = workload.objective.clusters
+        is_steered = bool(workload.used_targets or workload.used_selections or clusters)
+        masses, unit, total = None, 1.0, self._mass()
+        if workload.sample_weight is not None and is_steered:
+            masses, unit, total = self.masses(workload.sample_weight)
+        elif workload.sample_weight is not None:
+            self._unit_masses(workload.sample_weight)  # they are released, so they are checked
+        if workload.is_blind:
+            return objective_of(workload, names)
+        if clusters:
+            return objective_of(workload, names, self._features(workload, coded, masses, total), None, masses, unit)
+        targets = self._targets(workload, coded, masses, unit, total)
+        return objective_of(workload, names, targets, None, masses, unit)
+
+    def _mass(self) -> int:
+        """What all rows count in criteria without sample weights."""
+        if self.persons is not None:
+            return self.engine.rows if self.persons.counts is None else self.persons.total()
+        return self.total()
+
+    def _targets(
+        self,
+        workload: Workload,
+        coded: Sequence[CodedColumn],
+        masses: NDArray[np.int64] | None,
+        unit: float,
+        total: int,
+    ) -> tuple[Target, ...]:
+        """The targets that a criterion is about."""
+        declared = {column.name: column for column in self.schema.columns}
+        names = [column.name for column in coded]
+        whole = np.array([total])
+        targets: list[Target] = []
+        for request in workload.used_targets:
+            own = names.index(request.column) if request.column in names else -1
+            if request.model is not None:
+                assert isinstance(self.engine, InMemory)
+                predicted = predicted_target(
+                    request, self.engine.frame, names, masses=whole, own=own, measured_by=workload.objective.impurity
+                )
+                targets.extend([predicted] if workload.objective.fits(predicted) else [])
+                continue
+            known = self.values(request.column)
+            with self._telling():
+                target = code_target(
+                    request,
+                    declared[request.column],
+                    known.frame[request.column],
+                    masses=whole,
+                    own=own,
+                    objective=workload.objective,
+                    times=known.times,
+                )
+            if not workload.objective.fits(target):
+                continue
+            if workload.denoise:
+                assert self.persons is not None
+                weights = None
+                if masses is not None:
+                    weights = masses * unit
+                elif self.persons.counts is not None:
+                    weights = self.persons.of_rows() * unit
+                target = denoised(
+                    request,
+                    target,
+                    self.table(coded),
+                    weights,
+                    masses=whole,
+                    seed=workload.seed,
+                    threads=self.threads,
+                )
+            targets.append(self._target(target, request.column, len(targets)))
+        require_target(workload, targets)
+        return tuple(targets)
+
+    def _features(
+        self, workload: Workload, coded: Sequence[CodedColumn], masses: NDArray[np.int64] | None, total: int
+    ) -> tuple[Target, ...]:
+        """The features that clusters are made of; `total` is the mass of all rows."""
+        declared = {column.name: column for column in coded}
+        targets: list[Target] = []
+        for name, weight in require_feature(workload, list(declared)).items():
+            column, codes, known = declared[name], self.codes[name].astype(np.int64), self.values(name)
+            numbers = feature_numbers(column, codes, known.frame[name])
+            target: Target
+            if numbers is None:
+                mass = known.persons.of_rows()
+                if column.size > MOST_NAMES and masses is not None:
+                    assert workload.sample_weight is not None
+                    mass = masses if self.by_row else self._masses_of_values(name, workload.sample_weight)
+                target = name_target(column, codes, weight, mass)
+            elif not np.isnan(numbers).all():
+                request = TargetRequest(name, weight=weight)
+                target = number_target(request, numbers, masses=np.array([total]), own=-1, times=known.times)
+            else:
+                continue
+            targets.append(self._target(target, name, len(targets)))
+        return tuple(targets)
+
+    def _masses_of_values(self, name: str, weight: str) -> NDArray[np.int64]:
+        """The mass of the rows of each of a column's values, by their sample weights."""
+        import polars as pl
+
+        known = self.values(name)
+        frame, rows = self.engine.distinct(list(dict.fromkeys([*known.frame.columns, weight])))
+        assert rows is not None
+        persons = np.ones(len(frame), np.int64)
+        if self.count is not None:
+            persons = frame[self.count].cast(pl.Int64).to_numpy()
+        masses, _ = unit_masses(frame[weight], persons, rows)
+        own = known.frame.columns
+        sums = (
+            frame.select(own).with_columns(pl.Series("\0mass", masses * rows)).group_by(own).agg(pl.col("\0mass").sum())
+        )
+        joined = known.frame.join(sums, on=own, how="left", nulls_equal=True, maintain_order="left")
+        return joined["\0mass"].to_numpy()
+
+    def _target(self, target: Target, name: str, number: int) -> Target:
+        """A target; where rows are elsewhere it has none, and its values are a field."""
+        if self.by_row:
+            return target
+        if isinstance(target, ClassTarget):
+            self.add_class(target_name(number), name, target.classes, target.width)
+            return replace(target, classes=NONE)
+        assert isinstance(target, NumberTarget)
+        self._add(target_name(number), name, target.multiples.astype(np.int32))
+        return replace(target, multiples=NONE)
+
+    def classes(self, request: TargetRequest, column: Column) -> tuple[NDArray[np.int64], int]:
+        """The class of each of a target's values, which becomes a field, and how many classes rows have."""
+        classes, width = classes_of(request, column, self.column(column.name))
+        self.add_class(target_name(0), column.name, classes, width)
+        return classes, int(classes.max(initial=0)) + 1
+
+    def _unit_masses(self, name: str) -> tuple[NDArray[np.int64], float]:
+        """The mass of a row of each sample weight, and its unit."""
+        known = self.values(name)
+        return unit_masses(known.frame[name], known.persons.of_rows() // known.rows, known.times)
+
+    def masses(self, name: str) -> tuple[NDArray[np.int64], float, int]:
+        """The mass of every row by its sample weight, its unit, and the mass of all; where rows are elsewhere it
+        becomes a field.
+        """
+        known = self.values(name)
+        masses, unit = self._unit_masses(name)
+        total = int((masses * known.rows).sum())
+        if self.by_row:
+            return masses, unit, total
+        # A row's mass depends on its persons, too.
+        self.fields.append(Field(MASS, known.frame, masses.astype(np.uint32)))
+        return NONE, unit, total
+
+    # --- weights of columns -----------------------------------------------------------------------------------------
+
+    def learn_weights(self, workload: Workload, coded: Sequence[CodedColumn]) -> LearnedWeights:
+        """The weights of quasi-identifiers that were coded, from how well each alone predicts the targets that have
+        classes: pairs of a column's and a target's values are counted.
+        """
+        classes = class_targets(workload, self.schema.columns, self.column)
+        accuracies = {}
+        for column in coded:
+            shares = []
+            for name, (of_value, width) in classes.items():
+                if name != column.name:  # a column does not predict itself
+                    own, other, persons = self._pairs(column.name, name)
+                    places = in_ranges(column, self.codes[column.name][own].astype(np.int64), persons)
+                    shares.append(guessed(places, of_value[other], width, persons))
+            accuracies[column.name] = sum(shares) / len(shares) if shares else 0.0
+        return ranked(accuracies, set(classes))
+
+    def _pairs(self, column: str, other: str) -> tuple[Any, Any, NDArray[np.int64]]:
+        """The pairs of two columns' values that occur: the place of each among its column's values, and the persons."""
+        import polars as pl
+
+        if self.persons is not None:
+            return slice(None), slice(None), self.persons.of_rows()
+        pairs = self._counted([column, other])
+        places = []
+        for name in (column, other):
+            known = self.values(name).frame.select(name)
+            numbered = known.with_columns(pl.Series(PLACE, np.arange(len(known)))).unique(name, keep="any")
+            joined = pairs.frame.select(name).join(
+                numbered, on=name, how="left", nulls_equal=True, maintain_order="left"
+            )
+            places.append(joined[PLACE].to_numpy())
+        return places[0], places[1], pairs.persons.of_rows()

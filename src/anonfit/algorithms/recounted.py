@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Top-down refinement of rows out of core, where even the groups of rows that are alike are too many: cells take
+their place, which are no finer than what is to be known next.
+
+A cell is a run of codes of every column. Runs end where parts end, and where these would be divided, so that a cell
+comes to one piece of every part as a row does. When a part is refined, its pieces become parts that would be divided
+elsewhere: an engine counts their cells anew, in one grouped scan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.engines.contract import Counted, Counting, CountRequest, first_of_run
+from anonfit.engines.levels.shape import MASS, PERSONS, code_name, sensitive_name, target_name
+from anonfit.engines.memory.grouping import Division
+from anonfit.engines.memory.guard import Guarded
+from anonfit.engines.memory.refining import ByClass, Groups, Refinement
+from anonfit.recoding.boxes import combined
+from anonfit.tables.schema import CodedColumn, CodedTable, Codes, code_dtype
+
+__all__ = ["CellGroups", "RecountedRows"]
+
+
+class CellGroups(Groups):
+    """The groups of all requirements, of cells that an engine counts."""
+
+    def __init__(
+        self,
+        engine: Counting,
+        columns: tuple[CodedColumn, ...],
+        requirements: Sequence[tuple[int, ...]],
+        *,
+        silent: frozenset[int] = frozenset(),
+        guarded: Sequence[Guarded] = (),
+        persons: tuple[str, ...] = (),
+        threads: int | None = None,
+    ) -> None:
+        """`persons` names the field of how many a row stands for, if it is not one."""
+        self.engine = engine
+        self.persons_field = persons
+        self.width = len(columns)
+        self.starts = [np.zeros(column.size, np.bool_) for column in columns]
+        for starts in self.starts:
+            starts[0] = True
+        self.fields = [code_name(place) for place in range(len(columns))]
+        self.fields += [sensitive_name(place) for place in range(len(guarded))]
+        self.types = [code_dtype(column.size) for column in columns]
+        counted = self._counted(None)
+        total = int(counted.sums[0].sum())
+        # Cells may have very many persons.
+        self.number_type = np.uint32 if total <= np.iinfo(np.uint32).max else np.int64
+        table = CodedTable(columns, self._codes_of(counted), len(counted.nodes), self._persons_of(counted))
+        found = [Guarded(one.column, values, one.models) for one, values in self._values_of(counted, guarded)]
+        super().__init__(table, requirements, silent=silent, guarded=found, threads=threads)
+
+    def watch(self, column: int, slots: NDArray[np.int32], width: int, *, by_value: bool) -> None:
+        """Foresee what refinements of a column would leave, for cells that come to one slot each."""
+        self._part(column, slots)
+        super().watch(column, slots, width, by_value=by_value)
+
+    def divide(self, refinement: Refinement) -> dict[int, Division]:
+        """What a refinement would make of the groups of each requirement that has its column, by number."""
+        self._part(refinement.column, refinement.children)
+        return super().divide(refinement)
+
+    def refine(self, refinement: Refinement, divisions: dict[int, Division]) -> None:
+        """Make a refinement. The slots of its column must be those of its children already."""
+        if refinement.column in self.watched:
+            self._part(refinement.column, self.watched[refinement.column].slots)
+        super().refine(refinement, divisions)
+
+    # --- cells ------------------------------------------------------------------------------------------------------
+
+    def _part(self, column: int, labels: NDArray[np.int32]) -> None:
+        """Part the cells of a column between codes that have different labels. labels: (code,)"""
+        known = np.flatnonzero(self.starts[column])
+        begins = np.flatnonzero(labels[1:] != labels[:-1]) + 1
+        new = begins[~self.starts[column][begins]]
+        if not len(new):
+            return
+        first = int(known[np.searchsorted(known, new[0], side="right") - 1])
+        after = int(np.searchsorted(known, new[-1], side="right"))
+        stop = int(known[after]) if after < len(known) else len(labels)
+        self.starts[column][new] = True
+        self._replace(column, known, first, stop)
+
+    def _replace(self, column: int, known: NDArray[np.int64], first: int, stop: int) -> None:
+        """Count the cells anew that have some codes of a column; `known` are the runs they were in."""
+        counted = self._counted((self.fields[column], first, stop))
+        codes = self._codes_of(counted)
+        inside = (self.codes[column] >= first) & (self.codes[column] < stop)
+        old, kept = np.flatnonzero(inside), np.flatnonzero(~inside)
+        before = [first_of_run(one, known) if place == column else one for place, one in enumerate(codes)]
+        from_cell = old[_places([one[old] for one in self.codes], before, self.sizes)]
+        for grouping in self.groupings:
+            grouping.groups = np.concatenate([grouping.groups[kept], grouping.groups[from_cell]])
+        self.codes = [np.concatenate([one[kept], new]) for one, new in zip(self.codes, codes, strict=True)]
+        self.persons = np.concatenate([self.persons[kept], self._persons_of(counted)])
+        values = self._values_of(counted, [one for one, _ in self.guarded])
+        self.guarded = [
+            (one, np.concatenate([held[kept], new])) for (one, held), (_, new) in zip(self.guarded, values, strict=True)
+        ]
+        self.rows = len(self.persons)
+        self.moved = np.empty(self.rows, np.uint32), np.empty(self.rows, np.int32), np.empty(self.rows, np.int32)
+        self.by_code = {}
+
+    def _counted(self, within: tuple[str, int, int] | None) -> Counted:
+        """The cells of all rows, or of those with some codes of a field."""
+        runs = [() if one.all() else tuple(np.flatnonzero(one).tolist()) for one in self.starts]
+        runs += [()] * (len(self.fields) - self.width)
+        request = CountRequest((0,), tuple(self.fields), (self.persons_field,), tuple(runs), within)
+        return self.engine.count([request])[0]
+
+    def _codes_of(self, counted: Counted) -> tuple[Codes, ...]:
+        return tuple(codes.astype(dtype) for codes, dtype in zip(counted.by, self.types, strict=False))
+
+    def _persons_of(self, counted: Counted) -> NDArray[Any]:
+        found: NDArray[Any] = counted.sums[0].astype(self.number_type)
+        return found
+
+    def _values_of(self, counted: Counted, guarded: Sequence[Guarded]) -> list[tuple[Guarded, NDArray[np.uint32]]]:
+        """The values of sensitive columns."""
+        return [(one, counted.by[self.width + place].astype(np.uint32)) for place, one in enumerate(guarded)]
+
+
+def _places(held: Sequence[NDArray[Any]], asked: Sequence[NDArray[Any]], sizes: Sequence[int]) -> NDArray[np.int64]:
+    """Where combinations of codes that are asked for stand among those that are held."""
+    together = [np.concatenate(pair).astype(np.int64) for pair in zip(held, asked, strict=True)]
+    numbers = combined(together, sizes)
+    count = len(held[0])
+    place = np.full(int(numbers.max(initial=-1)) + 1, -1, np.int64)
+    place[numbers[:count]] = np.arange(count)
+    found: NDArray[np.int64] = place[numbers[count:]]
+    assert (found >= 0).all(), "a cell that was not there before"
+    return found
+
+
+class RecountedRows:
+    """Rows of an engine that are to be refined."""
+
+    def __init__(
+        self,
+        engine: Counting,
+        columns: tuple[CodedColumn, ...],
+        guarded: Sequence[Guarded],
+        *,
+        classes: int,
+        has_counts: bool,
+        weighted: bool,
+        threads: int | None = None,
+    ) -> None:
+        """`classes` is how many the target has; rows may stand for several persons, and weigh differently."""
+        self.engine, self.columns, self.guarded, self.threads = engine, columns, guarded, threads
+        self.classes = classes
+        self.persons = (PERSONS,) if has_counts else ()
+        self.mass = (MASS,) if weighted else self.persons
+        self.held: CellGroups | None = None
+
+    @property
+    def codes(self) -> Sequence[Codes]:
+        """The first codes of cells, which are no coarser than groups."""
+        assert self.held is not None
+        return self.held.codes
+
+    def by_class(self) -> list[ByClass]:
+        """What every column tells of the classes, in one scan a column."""
+        requests = [
+            CountRequest((0,), (code_name(place), target_name(0)), (self.mass,)) for place in range(len(self.columns))
+        ]
+        found = []
+        for column, request in zip(self.columns, requests, strict=True):
+            counted = self.engine.count([request])[0]
+            counts = np.zeros((column.size, self.classes), np.int64)
+            counts[counted.by[0], counted.by[1]] = counted.sums[0]
+            found.append((counts, np.bincount(counted.by[0], minlength=column.size) > 0))
+        return found
+
+    def groups(self, requirements: Sequence[tuple[int, ...]], silent: frozenset[int]) -> Groups:
+        """The groups of requirements, of which those in `silent` foresee nothing."""
+        self.held = CellGroups(
+            self.engine,
+            self.columns,
+            requirements,
+            silent=silent,
+            guarded=self.guarded,
+            persons=self.persons,
+            threads=self.threads,
+        )
+        return self.held

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engines there are: what each is for, what it can do, and how it is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from anonfit.engines.contract import Engine, Opening
+from anonfit.tables.reading import ReadOptions
+
+__all__ = ["CAPABILITIES", "ENGINES", "Capability", "EngineKind", "open_engine", "register_engine"]
+
+
+@dataclass(frozen=True, slots=True)
+class Capability:
+    """Something that not every engine can do: its name, how a spec asks for it, and what that means."""
+
+    name: str
+    asked: str
+    words: str
+
+
+CAPABILITIES = (
+    Capability("entity", 'role = "entity"', "persons have several rows"),
+    Capability("denoise", "workload.denoise", "models of targets that are fitted on the way"),
+    Capability("models", "a model of a target", "models of targets that are given, from Python"),
+    Capability("observed", 'output.regions = "observed"', "labels of what records really have"),
+    Capability("original", 'output.order = "original"', "rows in the order of the input"),
+    Capability("explore", 'criterion = "explore"', "several ways to weigh columns, held against each other"),
+)
+"""What needs all rows in memory; everything else is done by every engine, with the same result."""
+
+Opener = Callable[[Any, ReadOptions, Opening, Path], AbstractContextManager[Engine]]
+"""From a source, how it is read, what will be asked and a folder of the run's own to an engine with the rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineKind:
+    """An engine as a spec names it."""
+
+    name: str
+    words: str
+    opener: str | Opener
+    """A function, or where it is: `module:name`, imported when it is needed."""
+    capabilities: frozenset[str] = frozenset()
+    hand_over: int | None = None
+    """Nodes of at most so many rows are finished in memory, if not as many as usual."""
+
+
+ENGINES: dict[str, EngineKind] = {
+    kind.name: kind
+    for kind in (
+        EngineKind(
+            "memory",
+            "tables that fit in memory",
+            "anonfit.engines.memory.engine:opened",
+            frozenset(one.name for one in CAPABILITIES),
+        ),
+        EngineKind(
+            "duckdb",
+            "tables that do not: rows are spilled to disk, and counted there",
+            "anonfit.engines.duckdb.sources:opened",
+        ),
+        EngineKind(
+            "spark",
+            "tables in Spark, on one machine or many, and its DataFrames",
+            "anonfit.engines.spark.sources:opened",
+            # Nodes as large as partitions, so that all executors have some to finish.
+            hand_over=1 << 18,
+        ),
+    )
+}
+
+
+def register_engine(kind: EngineKind) -> None:
+    """Let specs name another engine."""
+    ENGINES[kind.name] = kind
+
+
+def open_engine(
+    name: str, source: Any, options: ReadOptions, asked: Opening, folder: Path
+) -> AbstractContextManager[Engine]:
+    """An engine with the source's rows."""
+    opener = ENGINES[name].opener
+    if isinstance(opener, str):
+        module, _, function = opener.partition(":")
+        opener = getattr(import_module(module), function)
+    assert callable(opener)
+    return opener(source, options, asked, folder)

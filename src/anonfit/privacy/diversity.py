@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Diversity: a group has several values of the sensitive column, none of them too frequent (l-diversity), or known
+numbers far enough apart.
+
+l-diversity: Machanavajjhala, Kifer, Gehrke, Venkitasubramaniam: l-Diversity: Privacy Beyond k-Anonymity, TKDD 1(1),
+2007. Squared-error diversity: LeFevre, DeWitt, Ramakrishnan: Workload-Aware Anonymization, KDD 2006; variance
+diversity: the same authors, TODS 33(3), 2008.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.privacy.models import TIE, SensitiveColumn, at_most, more_than, plain
+
+__all__ = ["DistinctL", "EntropyL", "RecursiveCL", "SquaredError", "Variance", "least_variance", "squared_deviations"]
+
+
+@dataclass(frozen=True, slots=True)
+class DistinctL:
+    """At least l different values in every group."""
+
+    name: ClassVar[str] = "distinct-l"
+    is_monotone: ClassVar[bool] = True
+    column: SensitiveColumn
+    l: int  # noqa: E741 - the parameter's name in the field
+
+    def allows(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether there are l values."""
+        found: NDArray[np.bool_] = _distinct(counts) >= self.l
+        return found
+
+    def figure(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The number of different values."""
+        return _distinct(counts).astype(np.float64)
+
+    def why_not(self, counts: NDArray[np.int64]) -> str:
+        """The table has too few values."""
+        found = int(_distinct(counts))
+        among = ", missing among them," if self.column.has_missing else ""
+        return (
+            f"{self.column.name} has {found} distinct value(s){among} over the whole table, so l cannot exceed "
+            f"{found}; distinct-l asks for l = {self.l}."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class EntropyL:
+    """The entropy of the values in every group is at least that of l equally frequent ones."""
+
+    name: ClassVar[str] = "entropy-l"
+    is_monotone: ClassVar[bool] = True
+    column: SensitiveColumn
+    l: float  # noqa: E741 - the parameter's name in the field
+
+    def allows(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether the entropy is at least ln l."""
+        found: NDArray[np.bool_] = entropy(counts) >= math.log(self.l) - TIE
+        return found
+
+    def figure(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """How many equally frequent values would have the same entropy."""
+        return np.exp(entropy(counts))
+
+    def why_not(self, counts: NDArray[np.int64]) -> str:
+        """The table's own entropy is too low, and that of some group is never higher."""
+        found = float(entropy(counts))
+        return (
+            f"{self.column.name} has entropy {plain(round(found / math.log(2), 3))} bits over the whole table, so l "
+            f"cannot exceed {at_most(math.exp(found + TIE))}; entropy-l asks for l = {plain(self.l)}."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RecursiveCL:
+    """The most frequent value has fewer than c times the persons of all values from the l-th most frequent on."""
+
+    name: ClassVar[str] = "recursive-cl"
+    is_monotone: ClassVar[bool] = True
+    column: SensitiveColumn
+    c: float
+    l: int  # noqa: E741 - the parameter's name in the field
+
+    def allows(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether the most frequent value stays below c times the rest; without l values the rest is nobody."""
+        found: NDArray[np.bool_] = counts.max(axis=-1) < self.c * _rest(counts, self.l)
+        return found
+
+    def figure(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The most frequent value's persons for each person of the rest: c must be above it."""
+        rest = _rest(counts, self.l)
+        ratio = counts.max(axis=-1) / np.maximum(rest, 1)
+        return np.where(rest > 0, ratio, np.inf)
+
+    def why_not(self, counts: NDArray[np.int64]) -> str:
+        """The table's most frequent value is too frequent, or the table has too few values."""
+        distinct = int(_distinct(counts))
+        most = int(counts.max())
+        possible = [l for l in range(2, distinct + 1) if most < self.c * int(_rest(counts, l))]  # noqa: E741
+        ways = []
+        if distinct >= self.l:
+            ways.append(f"with l = {self.l} c must be at least {more_than(float(self.figure(counts)))}")
+        if possible:
+            ways.append(f"with c = {plain(self.c)} l cannot exceed {possible[-1]}")
+        if not ways:
+            least = more_than(most / int(_rest(counts, distinct)))
+            ways.append(f"l cannot exceed {distinct}, and with l = {distinct} c must be at least {least}")
+        return (
+            f"{self.column.name} has {distinct} distinct value(s), the most frequent with {most} of "
+            f"{int(counts.sum())} persons, over the whole table, so {', or '.join(ways)}; recursive-cl asks for "
+            f"c = {plain(self.c)}, l = {self.l}."
+        )
+
+
+def entropy(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The entropy of groups, in nats. counts: (…, size)"""
+    persons = counts.sum(axis=-1)
+    # A value that nobody has adds 0, as one that a single person has.
+    parts = counts * np.log(np.maximum(counts, 1))
+    found: NDArray[np.float64] = np.log(persons) - parts.sum(axis=-1) / persons
+    return found
+
+
+def _distinct(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    found: NDArray[np.int64] = (counts > 0).sum(axis=-1)
+    return found
+
+
+def _rest(counts: NDArray[np.int64], l: int) -> NDArray[np.int64]:  # noqa: E741
+    """The persons of all values from the l-th most frequent on."""
+    ascending = np.sort(counts, axis=-1)
+    values = counts.shape[-1]
+    rest: NDArray[np.int64] = ascending[..., : max(values - l + 1, 0)].sum(axis=-1)
+    return rest
+
+
+@dataclass(frozen=True, slots=True)
+class SquaredError:
+    """The squared deviations from the group's mean add up to at least `error`."""
+
+    name: ClassVar[str] = "squared-error"
+    is_monotone: ClassVar[bool] = True
+    column: SensitiveColumn
+    error: float
+
+    def allows(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether the sum is large enough."""
+        persons, errors = _errors(self.column, counts)
+        slack = np.sqrt(persons) * self.column.rounding
+        found: NDArray[np.bool_] = errors >= (math.sqrt(self.error) + slack) ** 2 * (1 - TIE)
+        return found
+
+    def figure(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The sum of squared deviations of the known values."""
+        return _errors(self.column, counts)[1]
+
+    def why_not(self, counts: NDArray[np.int64]) -> str:
+        """The table's own sum is too small, and that of a group is never larger."""
+        found = float(self.figure(counts))
+        return (
+            f"{self.column.name} has a sum of squared deviations of {plain(found)} over the whole table, so error "
+            f"cannot exceed {at_most(found / (1 - TIE))}; squared-error asks for error = {plain(self.error)}."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Variance:
+    """The variance of the known values of every group is at least `variance`."""
+
+    name: ClassVar[str] = "variance"
+    is_monotone: ClassVar[bool] = True
+    column: SensitiveColumn
+    variance: float
+
+    def allows(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether the variance is large enough."""
+        found: NDArray[np.bool_] = self.figure(counts) >= least_variance(self) * (1 - TIE)
+        return found
+
+    def figure(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The variance of the known values; 0 where there are none."""
+        persons, errors = _errors(self.column, counts)
+        return errors / np.maximum(persons, 1)
+
+    def why_not(self, counts: NDArray[np.int64]) -> str:
+        """The table's own variance is too small, and that of some group is never larger."""
+        found = float(self.figure(counts))
+        return (
+            f"{self.column.name} has variance {plain(found)} over the whole table, so variance cannot exceed "
+            f"{at_most(found / (1 - TIE))}; variance = {plain(self.variance)} is asked for."
+        )
+
+
+def least_variance(model: Variance) -> float:
+    """The variance that numbers in fixed point must have so that those they stand for have what is asked."""
+    return (math.sqrt(model.variance) + model.column.rounding) ** 2
+
+
+def squared_deviations(
+    persons: NDArray[np.int64], sums: NDArray[np.int64], squares: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """The squared deviations from the mean of groups of whole numbers, from their number, sum and sum of squares.
+
+    The plain difference squares - sums² / persons loses half its digits in a group far from 0, and sums² needs 128
+    bits. So the numbers are first moved by the whole number nearest to their mean, which is exact in 64 bits. What is
+    then left to subtract is at most half of what it is subtracted from.
+
+    Args:
+        persons: How many numbers a group has; 0 where it has none.
+        sums: Their sum.
+        squares: The sum of their squares, below 2⁶².
+
+    Returns:
+        One figure per group, right to the last few bits.
+
+    Example:
+        >>> float(squared_deviations(np.array(4), np.array(4_000_002), np.array(4_000_004_000_002)))
+        1.0
+    """
+    some = np.maximum(persons, 1)
+    middle = np.rint(sums / some).astype(np.int64)
+    moved_squares = squares - middle * (2 * sums - persons * middle)
+    moved_sums = (sums - persons * middle).astype(np.float64)
+    found: NDArray[np.float64] = np.maximum(moved_squares - moved_sums * moved_sums / some, 0.0)
+    return found
+
+
+def _errors(column: SensitiveColumn, counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The persons of groups whose value is known, and their squared deviations."""
+    assert column.numbers is not None
+    assert column.scale is not None
+    first = int(column.has_missing)
+    known, numbers = counts[..., first:], column.numbers[first:]
+    persons = known.sum(axis=-1)
+    errors = squared_deviations(persons, known @ numbers, known @ (numbers * numbers))
+    return persons, errors * column.scale.step**2

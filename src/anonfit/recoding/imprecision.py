@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How well selections can be answered from a release: a recipient must take every row whose region may hold what is
+asked for, so those that do not are taken too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.criteria.targets import CodedSelections
+from anonfit.engines.bits import unpacked
+from anonfit.recoding.boxes import Boxes
+
+__all__ = ["Answers", "answer", "overlapping"]
+
+TOGETHER = 256
+"""Rectangles that are held against all regions at once."""
+BLOCK = 1 << 25
+"""Pairs of a group of rows and a rectangle that are looked at together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What selections ask for and what they get, in rows (or persons, where rows stand for several)."""
+
+    true: NDArray[np.int64]  # (selection,) that satisfy it
+    kept: NDArray[np.int64]  # (selection,) of these, those that are released
+    answered: NDArray[np.int64]  # (selection,) released, and in a region that overlaps it
+    weights: NDArray[np.float64]  # (selection,)
+
+    @property
+    def imprecision(self) -> NDArray[np.int64]:
+        """Rows of the answer that do not satisfy the selection."""
+        return self.answered - self.kept
+
+    @property
+    def precision(self) -> NDArray[np.float64]:
+        """The share of the answer that satisfies the selection; 1 for an empty answer."""
+        return np.where(self.answered > 0, self.kept / np.maximum(self.answered, 1), 1.0)
+
+    @property
+    def recall(self) -> NDArray[np.float64]:
+        """The share of the rows asked for that the answer has; below 1 only where rows are withheld."""
+        return np.where(self.true > 0, self.kept / np.maximum(self.true, 1), 1.0)
+
+    @property
+    def total(self) -> float:
+        """The imprecision of all selections, each by its weight."""
+        return float(self.weights @ self.imprecision)
+
+
+def answer(
+    selections: CodedSelections,
+    boxes: Boxes,
+    nodes: NDArray[np.integer[Any]],
+    *,
+    cells: Sequence[NDArray[np.integer[Any]]],
+    true: NDArray[np.int64],
+    kept: NDArray[np.int64] | None = None,
+    counts: NDArray[Any] | None = None,
+) -> Answers:
+    """Answer selections from regions.
+
+    Args:
+        selections: The selections over codes.
+        boxes: What every node of the tree holds of each quasi-identifier: runs or sets of cells.
+        nodes: (row,) the node of each row, -1 for a row that is withheld.
+        cells: For each quasi-identifier, the cell of each code (the codes themselves if the boxes are over codes).
+        true: (selection,) how many rows satisfy each selection.
+        kept: (selection,) how many of these are released; None: all.
+        counts: (row,) how many persons each row stands for; None: one.
+
+    Returns:
+        What each selection asks for and gets.
+    """
+    groups = _Groups.of(selections.signatures, nodes, len(selections.applies), counts)
+    found = np.zeros(len(selections.weights), np.int64)
+    for chunk in _chunks(selections.selection):
+        overlaps = _overlaps(boxes, groups.nodes, _on_cells(selections.rectangles[chunk], cells, boxes))
+        numbers, starts = np.unique(selections.selection[chunk], return_index=True)
+        for block in _blocks(len(groups.sizes), overlaps.shape[1]):
+            hits = overlaps[groups.node[block]] & selections.applies[groups.signature[block], chunk].view(np.bool_)
+            found[numbers] += groups.sizes[block] @ np.logical_or.reduceat(hits, starts, axis=1)
+    return Answers(true, true if kept is None else kept, found, selections.weights)
+
+
+def overlapping(
+    selections: CodedSelections,
+    boxes: Boxes,
+    nodes: NDArray[np.integer[Any]],
+    *,
+    cells: Sequence[NDArray[np.integer[Any]]],
+) -> NDArray[np.bool_]:
+    """Which rows each selection is answered with: those whose region may hold what is asked for.
+
+    Args:
+        selections: The selections over codes.
+        boxes: As for `answer`.
+        nodes: (row,) the node of each row; none is withheld.
+        cells: As for `answer`.
+
+    Returns:
+        (row, selection)
+    """
+    different, place = np.unique(nodes, return_inverse=True)
+    found = np.zeros((len(nodes), len(selections.weights)), np.bool_)
+    for chunk in _chunks(selections.selection):
+        overlaps = _overlaps(boxes, different, _on_cells(selections.rectangles[chunk], cells, boxes))
+        numbers, starts = np.unique(selections.selection[chunk], return_index=True)
+        hits = overlaps[place] & selections.applies[selections.signatures, chunk].view(np.bool_)
+        found[:, numbers] = np.logical_or.reduceat(hits, starts, axis=1)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    """Released rows of the same node and signature: they are answered alike."""
+
+    nodes: NDArray[Any]  # the different nodes
+    node: NDArray[np.int64]  # (group,) its place among the nodes
+    signature: NDArray[np.int64]  # (group,)
+    sizes: NDArray[np.int64]  # (group,)
+
+    @classmethod
+    def of(
+        cls,
+        signatures: NDArray[np.int64],
+        nodes: NDArray[np.integer[Any]],
+        count: int,
+        counts: NDArray[Any] | None,
+    ) -> _Groups:
+        """The groups of rows; there are `count` signatures."""
+        released = np.flatnonzero(nodes >= 0)
+        different, place = np.unique(nodes[released], return_inverse=True)
+        keys, which = np.unique(place * count + signatures[released], return_inverse=True)
+        sizes = np.bincount(which, weights=None if counts is None else counts[released], minlength=len(keys))
+        return cls(different, keys // count, keys % count, sizes.astype(np.int64))
+
+
+def _chunks(selection: NDArray[np.int64]) -> Iterator[slice]:
+    """Rectangles by the hundred; those of one selection stay together."""
+    start = last = 0
+    for end in np.cumsum(np.bincount(selection)).tolist():
+        if end - start > TOGETHER and last > start:
+            yield slice(start, last)
+            start = last
+        last = end
+    if last > start:
+        yield slice(start, last)
+
+
+def _blocks(groups: int, rectangles: int) -> Iterator[slice]:
+    step = max(1, BLOCK // max(1, rectangles))
+    return (slice(start, start + step) for start in range(0, groups, step))
+
+
+def _on_cells(
+    rectangles: NDArray[np.uint8], cells: Sequence[NDArray[np.integer[Any]]], boxes: Boxes
+) -> Iterator[NDArray[np.uint8]]:
+    """For each quasi-identifier which cells have a code of each rectangle. (rectangle, cell)"""
+    first = 0
+    for column, cell in enumerate(cells):
+        masks = rectangles[:, first : first + len(cell)]
+        first += len(cell)
+        size = 1 + max(int(cell.max(initial=0)), int(boxes.last[:, column].max(initial=0)))
+        order = np.argsort(cell, kind="stable")
+        held, starts = np.unique(cell[order], return_index=True)
+        found = np.zeros((len(masks), size), np.uint8)
+        found[:, held] = np.maximum.reduceat(masks[:, order], starts, axis=1)
+        yield found
+
+
+def _overlaps(boxes: Boxes, nodes: NDArray[Any], masks: Iterator[NDArray[np.uint8]]) -> NDArray[np.bool_]:
+    """Whether each node shares a cell with each rectangle in every column. (node, rectangle)"""
+    found: NDArray[np.bool_] | None = None
+    for column, mask in enumerate(masks):
+        if found is None:
+            found = np.ones((len(nodes), len(mask)), np.bool_)
+        restricted = np.flatnonzero(~mask.all(axis=1))
+        if len(restricted):
+            found[:, restricted] &= _shares(boxes, nodes, column, mask[restricted])
+    assert found is not None
+    return found
+
+
+def _shares(boxes: Boxes, nodes: NDArray[Any], column: int, mask: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Whether each node shares a cell of one column with each rectangle. (node, rectangle)"""
+    parts = boxes.parts(nodes, column)
+    before = np.zeros((mask.shape[1] + 1, len(mask)), np.int32)  # cells of the rectangle before each cell
+    np.cumsum(mask.T, axis=0, out=before[1:])
+    found: NDArray[np.bool_] = before[parts.last + 1] > before[parts.first]
+    sets = np.flatnonzero(parts.set_of >= 0)
+    within = mask.T.astype(np.float32)
+    for block in _blocks(len(sets), mask.shape[1]):
+        held = unpacked(parts.sets[parts.set_of[sets[block]]], mask.shape[1]).astype(np.float32)
+        found[sets[block]] = held @ within > 0
+    shared: NDArray[np.bool_] = found[parts.of_node]
+    return shared

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engine for a spec and a source: which one, whether it can do what is asked, and opened with the source's rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anonfit.engines.catalogue import CAPABILITIES, ENGINES, open_engine
+from anonfit.engines.contract import Engine, InMemory, Opening
+from anonfit.engines.fitting import COMFORTABLE, needed_memory
+from anonfit.engines.sinking import check_writable
+from anonfit.errors import DataError, SpecError
+from anonfit.release.bind import (
+    NEARLY_DISTINCT,
+    asked_raw,
+    complete_names,
+    missing_refused,
+    nearly_distinct,
+    not_plain,
+    read_rows,
+    without_missing,
+    workload_of,
+)
+from anonfit.runtime.threads import available_memory
+from anonfit.spec.model import Spec
+from anonfit.tables.frames import is_spark
+from anonfit.tables.persons import persons_in, persons_of
+from anonfit.tables.reading import ReadOptions
+from anonfit.tables.schema import Role, Schema
+from anonfit.workload.logs.merging import Batch, RawRows, rows_of_frame
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import polars as pl
+
+__all__ = [
+    "REASONS",
+    "batches_of",
+    "engine_for",
+    "opened",
+    "raw_rows",
+    "refuse_unsupported",
+    "rows_here",
+    "spill_place",
+]
+
+BATCH = 1 << 20
+"""Rows that are read at once."""
+
+MAY_NOT_FIT = "the table may not fit in memory, but "
+SPARK, KNOWN, FITS, NO_DUCKDB, LARGE = (
+    "the table is a DataFrame of Spark",
+    "the table is in memory already, or its size is not known",
+    "the table fits in memory",
+    f"{MAY_NOT_FIT}the package duckdb is not installed",
+    "the table does not fit in memory with ease",
+)
+NEEDS_MEMORY = {one.name: f"{one.asked} needs the engine 'memory'" for one in CAPABILITIES}
+REASONS = (SPARK, KNOWN, FITS, NO_DUCKDB, LARGE, *(f"{MAY_NOT_FIT}{fault}" for fault in NEEDS_MEMORY.values()))
+"""Why an engine was taken, in words: all that a report may say."""
+
+
+def engine_for(spec: Spec, source: Any) -> tuple[str, str | None]:
+    """The engine that a spec asks for, or the one that fits the source, and why."""
+    if spec.engine.name != "auto":
+        return spec.engine.name, None
+    if is_spark(source):
+        return "spark", SPARK
+    needed = needed_memory(source, [name for name in spec.columns if spec.columns[name].role != Role.IDENTIFIER])
+    if needed is None:
+        return "memory", KNOWN
+    if needed <= COMFORTABLE * (spec.engine.memory or available_memory()):
+        return "memory", FITS
+    if find_spec("duckdb") is None or find_spec("pyarrow") is None:
+        return "memory", NO_DUCKDB
+    if faults := _unsupported(spec, "duckdb"):
+        return "memory", f"{MAY_NOT_FIT}{faults[0]}"
+    return "duckdb", LARGE
+
+
+def _unsupported(spec: Spec, engine: str) -> list[str]:
+    """What a spec asks that an engine does not do."""
+    workload = workload_of(spec)
+    asked = {
+        "entity": bool(spec.of_role(Role.ENTITY)),
+        "denoise": workload.denoise and bool(workload.used_targets),
+        "models": any(target.model is not None for target in workload.used_targets),
+        "observed": spec.output.regions == "observed",
+        "original": spec.output.order == "original",
+        "explore": spec.method.objective.explores,
+    }
+    able = ENGINES[engine].capabilities
+    return [fault for name, fault in NEEDS_MEMORY.items() if asked[name] and name not in able]
+
+
+def refuse_unsupported(spec: Spec, engine: str | None = None) -> None:
+    """Refuse a spec for an engine, if none is given the one that it names, which cannot do what it asks."""
+    name = engine or spec.engine.name
+    if name in ("auto", "memory"):
+        return
+    if faults := _unsupported(spec, name):
+        raise SpecError([f"engine.name = '{name}': {fault}." for fault in faults])
+    if spec.engine.sample is not None and not spec.method.capabilities.splits:
+        raise SpecError([f"engine.sample is not for method.algorithm = '{spec.method.algorithm}'; leave it out."])
+
+
+def spill_place(spec: Spec) -> Path | None:
+    """Where rows are spilled; a relative place starts at the spec's folder."""
+    return None if spec.engine.spill is None else (spec.folder or Path()) / spec.engine.spill
+
+
+@contextmanager
+def opened(
+    name: str,
+    spec: Spec,
+    schema: Schema,
+    source: Any,
+    options: ReadOptions,
+    folder: Path,
+    *,
+    threads: int | None = None,
+    purpose: str = "release",
+) -> Iterator[Engine]:
+    """An engine with the source's rows that the missing policy lets through; `purpose` says what for."""
+    dropping = tuple(complete_names(spec, schema)) if spec.data.missing_policy == "drop" else ()
+    asked = Opening(
+        dropping,
+        schema.name_of(Role.COUNT),
+        schema.name_of(Role.ENTITY),
+        tuple(column.name for column in asked_raw(schema)),
+        _asked_sets(spec, schema),
+        spec.engine.memory,
+        threads,
+    )
+    with open_engine(name, source, options, asked, folder) as engine:
+        if engine.read == 0:
+            raise DataError(f"the table has no rows; there is nothing to {purpose}.")
+        if spec.data.missing_policy == "error" and (gaps := engine.missing(complete_names(spec, schema))):
+            raise DataError(missing_refused(gaps))
+        yield engine
+
+
+def _asked_sets(spec: Spec, schema: Schema) -> tuple[tuple[str, ...], ...]:
+    """The sets of columns whose values will be asked for: each column beside how many persons a row stands for."""
+    workload, count = workload_of(spec), schema.name_of(Role.COUNT)
+    names = complete_names(spec, schema)
+    names += [one.column for one in spec.privacy.diversity]
+    names += [one.column for one in spec.capped_targets]
+    names += [one.column for one in workload.used_targets]
+    names += [one.each for one in workload.selections if one.each is not None]
+    if workload.sample_weight is not None:
+        names.append(workload.sample_weight)
+    if count is None:
+        return tuple((name,) for name in dict.fromkeys(names))
+    pairs = [(name, count) for name in dict.fromkeys(names) if name != count]
+    singles = [(name,) for name in dict.fromkeys(names)] if spec.data.missing_policy == "error" else []
+    return ((count,), *pairs, *singles)
+
+
+def check_raw(engine: Engine, spec: Spec, schema: Schema) -> None:
+    """Refuse raw columns that nearly tell every record apart, unless their release is written."""
+    import polars as pl
+
+    types = {column.name: engine.schema[column.name] for column in schema.released_raw}
+    for name, dtype in types.items():
+        if dtype.is_nested() or dtype == pl.Object:
+            raise DataError(not_plain(name, dtype))
+    check_writable(types, spec.output.format)
+    asked = [column.name for column in asked_raw(schema)]
+    shares = engine.distinct_shares(asked) if engine.rows > 1 and asked else {}
+    faults = [nearly_distinct(name, share) for name, share in shares.items() if share > NEARLY_DISTINCT]
+    if faults:
+        raise SpecError(faults)
+
+
+def rows_here(spec: Spec, schema: Schema, source: Any, scan: pl.LazyFrame) -> pl.DataFrame:
+    """The rows of a source that could be released, in memory: what the audit compares with. They are read without the
+    engine, but for those of a DataFrame of Spark, which may give other rows the next time.
+    """
+    return without_missing(spec, schema, scan.collect()) if is_spark(source) else read_rows(spec, schema, source)
+
+
+def batches_of(scan: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+    """Rows that are not in memory, some at a time."""
+    return scan.collect_batches(chunk_size=BATCH, maintain_order=True, engine="streaming")
+
+
+def raw_rows(engine: Engine, schema: Schema) -> RawRows:
+    """An engine's rows as a query log is held against them."""
+    if isinstance(engine, InMemory):
+        return rows_of_frame(engine.frame, persons_in(schema, engine.frame).of_groups)
+    count = schema.name_of(Role.COUNT)
+    if count is not None:
+        # What is wrong with counts is said of all rows, not of those that are read first.
+        frame, _ = engine.distinct([count])
+        persons_of(len(frame), frame[count], None)
+
+    def read(names: Sequence[str]) -> Iterator[Batch]:
+        wanted = list(names) if count is None or count in names else [*names, count]
+        for frame in batches_of(engine.scan.select(wanted)):
+            yield Batch(frame, persons_of(len(frame), None if count is None else frame[count], None).of_groups)
+
+    return RawRows(engine.schema, engine.rows, read)
