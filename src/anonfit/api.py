@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from anonfit.algorithms.trees.released import ReleasedTree
 from anonfit.errors import RequestError, did_you_mean, printable
+from anonfit.metrics.comparison import read_ks
 from anonfit.recoding.recoding import Recoding, Unseen
 from anonfit.release.folder import check_free, copy_release
 from anonfit.release.large_tables import released_table
@@ -22,8 +23,7 @@ from anonfit.release.result import Lazy
 from anonfit.release.retelling import spec_of_manifest
 from anonfit.release.run import Made, RowCounts, demands_of, extend, make, schema_of
 from anonfit.release.trees import MODEL, load_tree_folder, make_tree_of, publish_tree
-from anonfit.report.curve import read_ks
-from anonfit.report.tree_picture import drawn_svg
+from anonfit.report.trees import drawn_svg
 from anonfit.runtime.progress import Stage, silent, stoppable
 from anonfit.spec.keywords import check_keywords, keyword_defaults, refuse_keywords, spec_of_keywords, takes_settings
 from anonfit.spec.kinds import FRACTION

@@ -42,7 +42,7 @@ def tree_of_spec(spec: Path | None, out: Path | None, *, settings: Sequence[str]
         raise RequestError("name a spec to grow a tree, or --from with a published tree.")
     with stages(as_json=as_json) as stage:
         from anonfit.api import run
-        from anonfit.report.tree_text import drawn_text
+        from anonfit.report.trees import drawn_text
 
         folder = out or Path(f"{spec.stem}-tree")
         made = run(spec, folder, publish="tree", settings=settings, replace=replace, stage=stage)
@@ -160,7 +160,7 @@ def _predict(tree: ReleasedTree, data: Path, out: Path, *, replace: bool) -> int
 def _show_tree(tree: Any, *, as_json: bool) -> None:
     import json
 
-    from anonfit.report.tree_text import drawn_text
+    from anonfit.report.trees import drawn_text
 
     if as_json:
         print_json(json.loads(tree.to_model_json()))

@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Raw columns of two files made comparable by value, and hashes of their rows: a text in one may be a number or a date
+in the other. Nothing is rounded: a number that the other type cannot hold is equal to none of its numbers.
+
+More hashes than memory should hold are kept in files without a name, parted by their first bits: equal ones are in one
+file, so that each file can be looked at alone (`HashShards`)."""
+
+from __future__ import annotations
+
+import tempfile
+import weakref
+from collections.abc import Callable, Iterator, Sized
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from anonfit.auditing.axes import as_moments
+from anonfit.auditing.coding import Hashes, IntArray, as_numbers, dictionary
+from anonfit.errors import DataError
+
+__all__ = [
+    "Align",
+    "ComparedColumn",
+    "HashShards",
+    "add_hashes",
+    "aligned",
+    "aligned_texts",
+    "differing",
+    "distinct_hashes",
+    "mixed",
+    "parts_of",
+    "plain_values",
+    "side_of",
+]
+
+Pair = tuple[pl.Series, pl.Series]
+Align = Callable[[pl.Series, pl.Series], Pair]
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+_EXACT = 2**53  # whole numbers up to this are exact as floating point numbers
+_DIGITS = 38  # of a decimal number
+_ROWS_AT_ONCE = 1 << 15
+_LONG = r"^(?:\d\.?){18}"  # 17 digits tell every floating point number
+_LONG_WHOLE = r"^-?\d{16,}$"  # 15 digits are exact in every one
+
+
+def aligned(one: pl.Series, other: pl.Series) -> Pair:
+    """Two columns with the same type, so that equal values are equal; texts are equal if all their signs are."""
+    pair = (plain_values(one), plain_values(other))
+    texts = [series.dtype == pl.String for series in pair]
+    if texts == [True, False]:
+        pair = _read_like(*pair)
+    elif texts == [False, True]:
+        pair = _read_like(*pair[::-1])[::-1]
+    return _same_type(*pair)
+
+
+def aligned_texts(one: pl.Series, other: pl.Series) -> Pair:
+    """As `aligned`, but two columns of texts are equal if the numbers are that both hold: text files have no types."""
+    pair = (plain_values(one), plain_values(other))
+    if pair[0].dtype != pl.String or pair[1].dtype != pl.String:
+        return aligned(*pair)
+    numbers = tuple(as_numbers(series) for series in pair)
+    if any(series.dtype == pl.String for series in numbers):
+        return pair
+    if all(series.dtype == pl.Int64 for series in numbers):
+        return numbers[0], numbers[1]
+    first, second = (_written(text, found) for text, found in zip(pair, numbers, strict=True))
+    return first, second
+
+
+def _written(text: pl.Series, numbers: pl.Series) -> pl.Series:
+    """Numbers in one spelling each; one with more digits than a floating point number has is kept as it is written."""
+    text = text.str.replace(r"(\.\d*?)0+$", "$1").str.strip_chars_end(".")
+    long = text.str.strip_chars_start("-0.").str.contains(_LONG) | text.str.contains(_LONG_WHOLE)
+    spelled = pl.when(long).then(text).otherwise(numbers.cast(pl.Float64).cast(pl.String).replace("-0.0", "0.0"))
+    return pl.select(spelled).to_series()
+
+
+def plain_values(series: pl.Series) -> pl.Series:
+    """Few types instead of many: text, truth value, number, time."""
+    kind = series.dtype
+    if isinstance(kind, (pl.Categorical, pl.Enum)):
+        return series.cast(pl.String)
+    if kind == pl.Date:
+        return series.cast(pl.Datetime("us"))
+    if isinstance(kind, pl.Datetime) and kind.time_zone is not None:
+        return series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    return series
+
+
+def _read_like(text: pl.Series, typed: pl.Series) -> Pair:
+    """A text column read as what the other is, and the other; unchanged if some text cannot be read so."""
+    kind = typed.dtype
+    if kind == pl.Boolean:
+        words = {"true": True, "false": False, "1": True, "0": False}
+        read = text.str.to_lowercase().replace_strict(words, default=None, return_dtype=pl.Boolean)
+    elif isinstance(kind, pl.Decimal):
+        read = _decimals(text)
+    elif kind.is_numeric():
+        read = _numbers(text, typed)
+        if kind == pl.Float32:  # of the numbers that it may stand for, texts hold the shortest
+            typed = typed.cast(pl.String).cast(pl.Float64)
+    elif isinstance(kind, pl.Datetime):
+        read = as_moments(text)
+    elif kind == pl.Time:
+        read = text.str.to_time("%H:%M:%S%.f", strict=False)
+    else:
+        return text, typed
+    return (read, typed) if read.null_count() == text.null_count() else (text, typed)
+
+
+def _numbers(text: pl.Series, typed: pl.Series) -> pl.Series:
+    """Texts as whole numbers if all are, else as floating point numbers; null: no number."""
+    wide = typed.dtype if typed.dtype in (pl.UInt64, pl.Int128) else pl.Int64()
+    read = text.cast(wide, strict=False)
+    if read.null_count() > text.null_count() and typed.dtype.is_integer():
+        read = text.str.replace(r"\.0+$", "").cast(wide, strict=False)
+    return read if read.null_count() == text.null_count() else text.cast(pl.Float64, strict=False)
+
+
+def _decimals(text: pl.Series) -> pl.Series:
+    """Texts as decimal numbers with as many decimals as they have; null: no such number."""
+    if text.str.contains("[eE]").any():
+        return text.cast(pl.Float64, strict=False)
+    decimals: Any = (text.str.len_bytes() - text.str.find(".", literal=True)).max()
+    return text.cast(pl.Decimal(_DIGITS, min(_DIGITS, decimals - 1 if decimals else 0)), strict=False)
+
+
+def _same_type(one: pl.Series, other: pl.Series) -> Pair:
+    """Two columns in a type that holds the values of both, else as texts."""
+    kinds = (one.dtype, other.dtype)
+    if kinds[0] == kinds[1]:
+        return one, other
+    try:
+        if all(isinstance(kind, pl.Datetime) for kind in kinds):
+            units = [getattr(kind, "time_unit", "") for kind in kinds]
+            common = pl.Datetime("ns" if "ns" in units else "us")
+            return one.cast(common), other.cast(common)
+        if all(kind.is_numeric() or kind == pl.Boolean for kind in kinds):
+            return _same_numbers(one, other)
+    except pl.exceptions.PolarsError:  # a value that the common type cannot hold
+        pass
+    return one.cast(pl.String), other.cast(pl.String)
+
+
+def _same_numbers(one: pl.Series, other: pl.Series) -> Pair:
+    """Numbers of two types in a type that holds both."""
+    pair = (one, other)
+    scales = [series.dtype.scale for series in pair if isinstance(series.dtype, pl.Decimal)]
+    floats = [series.dtype.is_float() for series in pair]
+    if scales:
+        return _as_decimals(one, max(scales)), _as_decimals(other, max(scales))
+    if all(floats):
+        return one.cast(pl.Float64), other.cast(pl.Float64)
+    if not any(floats):
+        return one.cast(pl.Int64), other.cast(pl.Int64)
+    whole: Any = other if floats[0] else one
+    if max((abs(int(end)) for end in (whole.min(), whole.max()) if end is not None), default=0) <= _EXACT:
+        return one.cast(pl.Float64), other.cast(pl.Float64)
+    return _as_integers(one), _as_integers(other)
+
+
+def _as_decimals(series: pl.Series, scale: int) -> pl.Series:
+    """Numbers as decimal ones; a floating point number is the shortest that it may stand for."""
+    if not series.dtype.is_float():
+        return series.cast(pl.Decimal(_DIGITS, scale))
+    decimals = series.cast(pl.String).cast(pl.Decimal(_DIGITS, scale))
+    if not (decimals.cast(pl.String).cast(series.dtype) == series).all():
+        raise pl.exceptions.InvalidOperationError
+    return decimals
+
+
+def _as_integers(series: pl.Series) -> pl.Series:
+    """Numbers as whole ones, if all are."""
+    integers = series.cast(pl.Int64)
+    if series.dtype.is_float() and not (series == series.floor()).all():
+        raise pl.exceptions.InvalidOperationError
+    return integers
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedColumn:
+    """A column to be compared: its values, or its different texts and the pointers of all rows to them (0: missing).
+
+    Whether texts can be read as what the other column is does not depend on how often each occurs.
+    """
+
+    values: pl.Series
+    pointers: IntArray | None = None
+
+    def hashes(self, seed: int) -> Callable[[slice], Hashes]:
+        """The hashes of some rows' values."""
+        hashes: Hashes = self.values.hash(seed=seed).to_numpy()
+        pointers = self.pointers
+        if pointers is None:
+            return lambda part: hashes[part]
+        missing = pl.Series([None], dtype=self.values.dtype).hash(seed=seed).to_numpy()
+        every = np.append(missing, hashes)
+        return lambda part: every.take(pointers[part])
+
+
+def side_of(series: pl.Series) -> ComparedColumn:
+    """A column as it is compared."""
+    if not isinstance(series.dtype, (pl.Categorical, pl.Enum)):
+        return ComparedColumn(series)
+    texts = dictionary(series)
+    return ComparedColumn(texts.values, texts.codes)
+
+
+def add_hashes(hashes: Hashes, side: ComparedColumn, seed: int) -> None:
+    """Fold one more column into hashes of rows; a changed value goes unseen with a chance of 1 / 2**64."""
+    column = side.hashes(seed)
+    for part in parts_of(hashes):
+        some = hashes[part]
+        some ^= column(part)
+        some *= _MIX
+        some ^= some >> np.uint64(29)
+
+
+def mixed(hashes: Hashes) -> Hashes:
+    """Hashes whose sum tells multisets apart, with the same chance: nothing linear is left in them, so that values
+    which two rows have swapped change the sum.
+    """
+    hashes = hashes ^ (hashes >> np.uint64(30))
+    hashes *= np.uint64(0xBF58476D1CE4E5B9)
+    hashes ^= hashes >> np.uint64(27)
+    hashes *= np.uint64(0x94D049BB133111EB)
+    hashes ^= hashes >> np.uint64(31)
+    return hashes
+
+
+def parts_of(rows: Sized) -> list[slice]:
+    """Rows in parts that a core can keep near while it goes over them several times."""
+    return [slice(begin, begin + _ROWS_AT_ONCE) for begin in range(0, len(rows), _ROWS_AT_ONCE)]
+
+
+_BITS = 4
+_FEW_BYTES = 1 << 20  # of one file, which stay in memory
+
+
+class HashShards:
+    """Hashes in files, which are gone with this object; each may have other numbers beside it."""
+
+    def __init__(self, width: int = 1) -> None:
+        """Of each hash, `width` numbers are kept, itself included."""
+        self.width = width
+        stack = ExitStack()
+        self.files = [stack.enter_context(tempfile.SpooledTemporaryFile(_FEW_BYTES)) for _ in range(1 << _BITS)]  # noqa: SIM115 - closed below
+        weakref.finalize(self, stack.close)
+
+    def add(self, hashes: Hashes, *beside: Hashes) -> None:
+        """Some more hashes, and the numbers beside them."""
+        place = (hashes >> np.uint64(64 - _BITS)).astype(np.uint8)
+        ordered = np.stack([hashes, *beside], axis=1)[np.argsort(place, kind="stable")]
+        ends = np.cumsum(np.bincount(place, minlength=1 << _BITS))
+        try:
+            for file, begin, end in zip(self.files, np.append(0, ends[:-1]), ends, strict=True):
+                file.write(ordered[begin:end].tobytes())
+        except OSError as error:
+            raise DataError(
+                f"The audit could not write to the folder for temporary files ({error.strerror}): is the disk full?"
+            ) from None
+
+    def each(self) -> Iterator[tuple[Hashes, ...]]:
+        """The hashes of one file after the other, and the numbers beside them."""
+        for file in self.files:
+            file.seek(0)
+            yield tuple(np.frombuffer(file.read(), np.uint64).reshape(-1, self.width).T)
+
+
+def distinct_hashes(shards: HashShards) -> int:
+    """How many hashes are different."""
+    return sum(len(np.unique(hashes)) for (hashes,) in shards.each())
+
+
+def differing(one: HashShards, other: HashShards) -> tuple[int, int]:
+    """How many members of each multiset the other has not."""
+    lacking = np.zeros(2, np.int64)
+    for pair in zip(one.each(), other.each(), strict=True):
+        (keys, numbers), (other_keys, other_numbers) = (np.unique(hashes, return_counts=True) for (hashes,) in pair)
+        _, mine, theirs = np.intersect1d(keys, other_keys, assume_unique=True, return_indices=True)
+        common = int(np.minimum(numbers[mine], other_numbers[theirs]).sum())
+        lacking += int(numbers.sum()) - common, int(other_numbers.sum()) - common
+    return int(lacking[0]), int(lacking[1])

@@ -1,0 +1,315 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What releases made otherwise would be worth, on rows that they were not made of: blind against made for the purpose
+at the same k, and risk against utility over k.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from anonfit.algorithms.result import Anonymized, SelectionAnswers
+from anonfit.errors import RequestError
+from anonfit.metrics.detail import details
+from anonfit.metrics.holdout import Gain, Judged, Trial, paired_gain
+from anonfit.metrics.losses import common_extents, disagreements, unnamed_values
+from anonfit.metrics.registry import RecodedTable, content
+from anonfit.metrics.workload import told_together
+from anonfit.privacy.disclosure import Disclosure
+from anonfit.workload.objectives import feature_weights
+from anonfit.workload.targets import Workload
+
+__all__ = ["Comparison", "Curve", "compare", "comparison_content", "curve", "curve_content", "has_purpose", "read_ks"]
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """A target, predicted from the known rows as a whole, from blind regions, and from regions for the purpose."""
+
+    column: str
+    has_classes: bool
+    whole: Judged
+    blind: Judged
+    purpose: Judged
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What was compared. Selections are answered from the known rows."""
+
+    known: int
+    known_persons: int
+    held_out: int
+    of: int
+    """All rows that there are."""
+    groups: tuple[int, int]
+    """Of the blind regions and of those for the purpose, how many hold somebody."""
+    contests: tuple[Contest, ...]
+    asked: int
+    """How many selections were asked for."""
+    selections: tuple[SelectionAnswers, SelectionAnswers] | None
+    columns: tuple[RecodedTable, RecodedTable] | None = None
+    """What columns lost in both, where some matter more."""
+
+
+def has_purpose(workload: Workload) -> bool:
+    """Whether there is something that regions made for the purpose could do better than blind ones."""
+    return not workload.is_blind and bool(workload.targets or workload.selections or _some_matter(workload))
+
+
+def _some_matter(workload: Workload) -> bool:
+    """Whether some columns matter more than others."""
+    return bool(workload.weights or workload.weights_from) or workload.objective.clusters
+
+
+def compare(trial: Trial | None) -> Comparison | None:
+    """Make regions blind and for the purpose and hold both against the rows put aside; None where that is not
+    possible, or where there is no purpose.
+    """
+    if trial is None or not has_purpose(trial.setting.workload):
+        return None
+    workload = trial.setting.workload
+    if not (trial.targets or workload.selections or _some_matter(workload)):
+        return None
+    blind, purpose = trial.regions(replace(workload, criterion="median")), trial.regions(workload)
+    if blind is None or purpose is None:
+        return None
+    contests = tuple(
+        Contest(target.column, target.has_classes, *judged)
+        for target, *judged in zip(
+            trial.targets, trial.judge(None), trial.judge(blind), trial.judge(purpose), strict=True
+        )
+    )
+    answers = tuple(trial.answers(made) for made in (blind, purpose))
+    return Comparison(
+        known=len(trial.known),
+        known_persons=trial.setting.persons(trial.known).total(),
+        held_out=len(trial.others),
+        of=len(trial.setting.frame),
+        groups=(_groups(blind), _groups(purpose)),
+        contests=contests,
+        asked=len(workload.selections),
+        selections=None if answers[0] is None or answers[1] is None else (answers[0], answers[1]),
+        columns=_columns_compared(blind, purpose, workload),
+    )
+
+
+def _groups(made: Anonymized) -> int:
+    return len(np.unique(made.nodes))
+
+
+def _columns_compared(
+    blind: Anonymized, purpose: Anonymized, workload: Workload
+) -> tuple[RecodedTable, RecodedTable] | None:
+    """What columns lost in blind regions and in those for a purpose, measured alike; None where nothing says that some
+    columns matter more.
+    """
+    names, weights = purpose.recoding.quasi_identifiers, workload.weights
+    if purpose.learned is not None:
+        weights = purpose.learned.weights
+    elif workload.objective.clusters:
+        weights = dict.fromkeys(names, 0.0) | feature_weights(workload, list(names))
+    if not weights:
+        return None
+    recodings = (blind.recoding, purpose.recoding)
+    extents, unnamed = common_extents(recodings), unnamed_values(recodings)
+    first, second = (
+        RecodedTable(made.recoding, made.nodes, weights=weights, extents=extents, unnamed=more)
+        for made, more in zip((blind, purpose), unnamed, strict=True)
+    )
+    return first, second
+
+
+def comparison_content(found: Comparison, rule: Disclosure) -> dict[str, Any]:
+    """The comparison as it may be told."""
+    return {
+        "known_rows": found.known,
+        "held_out_rows": found.held_out,
+        "sampled": found.known + found.held_out < found.of,
+        "groups": {"blind": found.groups[0], "purpose": found.groups[1]},
+        "targets": [_contest(contest, rule) for contest in found.contests],
+        "selections": _selections(found, rule),
+        "columns": None if found.columns is None else _columns_content(found.columns),
+    }
+
+
+def _columns_content(found: tuple[RecodedTable, RecodedTable]) -> dict[str, Any]:
+    """What columns lost in both, and of which columns the two measures disagree."""
+    blind, purpose = found
+    differ = {
+        one.column: one.better_by
+        for one in disagreements((purpose.losses, purpose.discernibility), (blind.losses, blind.discernibility))
+    }
+    told = [content(table, "report", "regions", key="column") or {} for table in found]
+    return {
+        "weighted_discernibility": {
+            name: one["weighted_discernibility"] for name, one in zip(("blind", "purpose"), told, strict=True)
+        },
+        "columns": [
+            {
+                "column": before["column"],
+                "weight": after["weight"],
+                **{name: {"blind": before[name], "purpose": after[name]} for name in ("ncp", "together")},
+                "disagree": differ.get(before["column"]),
+            }
+            for before, after in zip(*(one["columns"] for one in told), strict=True)
+        ],
+    }
+
+
+def _contest(contest: Contest, rule: Disclosure) -> dict[str, Any]:
+    judged = {"whole": contest.whole, "blind": contest.blind, "purpose": contest.purpose}
+    told = {name: judged_content(one, contest.whole, rule) for name, one in judged.items()}
+    different = _different(contest)
+    if different is not None and rule.few(different):  # who are right one way only must not be found by subtraction
+        told["blind"] = None
+    gain = None if None in told.values() else _gain(contest)
+    return {
+        "column": contest.column,
+        "measure": "accuracy" if contest.has_classes else "explained variance",
+        **told,
+        "different": None if different is None else rule.number(different),
+        "gain": None if gain is None else round(gain.share, 4),
+        "noise": None if gain is None or not np.isfinite(gain.noise) else round(gain.noise, 4),
+    }
+
+
+def judged_content(judged: Judged, whole: Judged, rule: Disclosure) -> float | None:
+    """The share of right predictions, or of the squared errors that are no longer made; None if it may not be told."""
+    if judged.right is not None:
+        right, wrong = judged.persons(judged.right), judged.persons(~judged.right)
+        return (
+            None
+            if not len(judged.right) or rule.few(right) or rule.few(wrong)
+            else round(float(judged.right.mean()), 3)
+        )
+    assert judged.errors is not None
+    assert whole.errors is not None
+    if not len(judged.errors) or rule.few(judged.persons()):
+        return None
+    before = float(whole.errors.mean())
+    return round(1 - float(judged.errors.mean()) / before, 3) if before > 0 else 0.0
+
+
+def _different(contest: Contest) -> int | None:
+    """The persons whose class is predicted right one way and wrong the other; None of numbers."""
+    blind, purpose = contest.blind.right, contest.purpose.right
+    return None if blind is None or purpose is None else contest.blind.persons(blind != purpose)
+
+
+def _gain(contest: Contest) -> Gain:
+    """What was gained from blind to purpose, in shares of right predictions or of the variance."""
+    blind, purpose, whole = contest.blind, contest.purpose, contest.whole
+    if blind.right is not None and purpose.right is not None:
+        return paired_gain(blind.right, purpose.right)
+    assert blind.errors is not None
+    assert purpose.errors is not None
+    assert whole.errors is not None
+    rows, before = len(whole.errors), float(whole.errors.mean()) if len(whole.errors) else 0.0
+    if rows < 2 or before <= 0:
+        return Gain(0.0, float("inf"))
+    less = (blind.errors - purpose.errors) / before
+    return Gain(float(less.mean()), 2 * float(less.std(ddof=1)) / rows**0.5)
+
+
+def _selections(found: Comparison, rule: Disclosure) -> dict[str, Any] | None:
+    """All selections together: how precisely they are answered from blind regions and from those for the purpose."""
+    if found.selections is None or (rule.least and not rule.rows_are_persons):
+        return None
+    blind, purpose = (told_together(one, rule, total=found.known_persons) for one in found.selections)
+    return {"asked": found.asked, "blind": blind, "purpose": purpose}
+
+
+MOST = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Regions of one k; without figures where there are none."""
+
+    k: int
+    groups: int = 0
+    members: int = 0
+    """The persons of all groups: one with several rows is in several."""
+    judged: tuple[Judged, ...] = ()
+    kept: float = 0.0
+    selections: SelectionAnswers | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Points of rising k, and what can be told of the targets without regions."""
+
+    known: int
+    known_persons: int
+    held_out: int
+    columns: tuple[tuple[str, bool], ...]
+    """Of the targets: name, and whether it has classes."""
+    whole: tuple[Judged, ...]
+    points: tuple[Point, ...]
+
+
+def read_ks(ks: Iterable[int]) -> tuple[int, ...]:
+    """The k of a curve, ascending; at most twenty whole numbers of at least 1."""
+    found = sorted(set(ks))
+    if not found or found[0] < 1 or len(found) > MOST:
+        raise RequestError(f"a curve needs 1 to {MOST} different k of at least 1, such as 5, 10, 25, 50.")
+    return tuple(found)
+
+
+def curve(trial: Trial, ks: Sequence[int]) -> Curve:
+    """Make regions for each k and judge them."""
+    return Curve(
+        known=len(trial.known),
+        known_persons=trial.setting.persons(trial.known).total(),
+        held_out=len(trial.others),
+        columns=tuple((target.column, target.has_classes) for target in trial.targets),
+        whole=trial.judge(None),
+        points=tuple(_point(trial, k) for k in ks),
+    )
+
+
+def _point(trial: Trial, k: int) -> Point:
+    made = trial.regions(trial.setting.workload, k)
+    if made is None:
+        return Point(k)
+    persons = trial.setting.persons(trial.known[made.numbers])
+    nodes, groups = np.unique(made.nodes, return_inverse=True)
+    members = int(persons.of_groups(groups.astype(np.int64), len(nodes)).sum())
+    sizes = np.bincount(groups, weights=persons.counts).astype(np.int64)
+    kept = [detail.kept for detail in details(made.recoding, nodes, sizes)]
+    return Point(k, len(nodes), members, trial.judge(made), float(np.mean(kept)), trial.answers(made, k))
+
+
+def curve_content(found: Curve, rule: Disclosure) -> dict[str, Any]:
+    """The curve as it may be told. The risk of a point is what its k allows: the true one of regions that nobody gets
+    may be about few persons.
+    """
+    return {
+        "known_rows": found.known,
+        "held_out_rows": found.held_out,
+        "points": [_told(found, point, rule) for point in found.points],
+    }
+
+
+def _told(found: Curve, point: Point, rule: Disclosure) -> dict[str, Any]:
+    line: dict[str, Any] = {"k": point.k, "highest_risk": 1 / point.k}
+    if not point.groups or rule.few(found.known_persons):
+        return line | {"average_risk": None, "kept": None, "targets": [], "precision": None}
+    targets = [
+        {"column": column, "measure": "accuracy" if classes else "explained variance", "value": told}
+        for (column, classes), judged, whole in zip(found.columns, point.judged, found.whole, strict=True)
+        for told in (judged_content(judged, whole, rule),)
+    ]
+    precision = None
+    if point.selections is not None:
+        precision = told_together(point.selections, rule, total=found.known_persons)["precision"]
+    return line | {
+        "average_risk": round(point.groups / max(rule.rounded(point.members), 1), 5),
+        "kept": round(point.kept, 3),
+        "targets": targets,
+        "precision": precision,
+    }

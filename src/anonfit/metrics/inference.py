@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a release tells of the values of a person: by the rows of the person's group, and by a model learned across
+groups.
+
+Guesses take the commonest class, or the mean number, of the group, against that of the whole table. Every guess is made
+twice: from all rows, and from those of others only. What others' rows tell would be known without the person's own
+record; only the difference is due to its release.
+
+Learning across groups is the deFinetti attack: naive Bayes over the cells of the recoding. Of every class, the
+likeliest distribution over the cells of each quasi-identifier is found from the labels of its rows. For a person in a
+group, whose quasi-identifiers are known exactly, a class is as likely as its share of the group times how much likelier
+it makes the person's cells than the others that the group's labels hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anonfit.engines.bits import blocks_of, unpacked
+from anonfit.metrics.detail import cell_shares, labels_of
+from anonfit.recoding.boxes import Parts
+from anonfit.recoding.recoding import Recoding
+
+__all__ = ["SURE", "Guesses", "Learned", "Records", "Secret", "guess", "learn"]
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Released rows: the node of each, how many persons it stands for, or whose it is."""
+
+    nodes: NDArray[np.integer[Any]]  # (row,)
+    counts: NDArray[Any] | None = None  # (row,)
+    entities: NDArray[np.integer[Any]] | None = None  # (row,) below 2 ** 32
+
+    def places(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """The nodes that have rows, in ascending order, and each row's place among them."""
+        # Nodes are numbers from 0: marking them is several times faster than sorting them.
+        is_used = np.zeros(int(self.nodes.max(initial=-1)) + 1, np.bool_)
+        is_used[self.nodes] = True
+        return np.flatnonzero(is_used), (np.cumsum(is_used) - 1)[self.nodes]
+
+    def sizes(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """The nodes that have rows, and the persons in each."""
+        used, place = self.places()
+        return used, _persons(place, len(used), self.counts, self.entities)
+
+    def persons(self) -> int:
+        """All persons."""
+        whole = np.zeros(len(self.nodes), np.int64)
+        return int(_persons(whole, 1, self.counts, self.entities)[0])
+
+
+def _persons(
+    groups: NDArray[np.int64], size: int, counts: NDArray[Any] | None, entities: NDArray[Any] | None
+) -> NDArray[np.int64]:
+    if entities is not None:
+        pairs = np.unique(groups << 32 | entities.astype(np.int64))
+        return np.bincount(pairs >> 32, minlength=size)
+    return np.bincount(groups, weights=counts, minlength=size).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """A column an attacker would like to know: classes as codes, or numbers, NaN where one is missing."""
+
+    column: str
+    released: NDArray[Any]  # (row,)
+    true: NDArray[Any]  # (person,)
+    are_numbers: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Guesses:
+    """What came of guessing, summed over `persons`: right guesses of classes (a tie is broken by chance), or how far
+    guesses of numbers were off.
+    """
+
+    column: str
+    persons: int
+    are_numbers: bool
+    of_group: float
+    of_others: float
+    """Without the person's own record."""
+    of_table: float
+    of_other_rows: float
+    """Without the person's own record, in the table."""
+
+
+def guess(
+    secret: Secret,
+    records: Records,
+    place: NDArray[np.int64],
+    *,
+    is_released: NDArray[np.bool_],
+    entities: NDArray[Any] | None,
+) -> Guesses:
+    """Guess a column of persons whose groups are the `place`th of the records' nodes; -1 for nowhere: there the table
+    is all there is.
+    """
+    _, group = records.places()
+    whole = np.zeros(len(group), np.int64)
+    known = ~np.isnan(secret.true) if secret.are_numbers else np.ones(len(place), np.bool_)
+    tell = _errors if secret.are_numbers else _hits
+    own = _own_values(secret, group, records.entities, entities, is_released)
+    groups, table = (_Summary.of(secret, numbers, records) for numbers in (group, whole))
+    found = np.zeros(4)
+    for person in np.flatnonzero(known).tolist():
+        true, at = secret.true[person], int(place[person])
+        of_table, of_other_rows = tell(table, 0, true, ()), tell(table, 0, true, own(person, None))
+        here = tell(groups, at, true, ()) if at >= 0 else None
+        others = tell(groups, at, true, own(person, at)) if at >= 0 else None
+        # Where nobody is left in the group, the table is all there is.
+        told = (_first(here, of_table), _first(others, of_other_rows), _first(of_table), _first(of_other_rows))
+        found += np.array(told)
+    return Guesses(secret.column, int(known.sum()), secret.are_numbers, *found.tolist())
+
+
+def _first(*found: float | None) -> float:
+    return next((one for one in found if one is not None), 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Summary:
+    """The classes of each group and how many persons have each; or numbers' sum and number."""
+
+    codes: NDArray[Any]  # (pair,) in the order of groups
+    held: NDArray[Any]  # (pair,)
+    starts: NDArray[np.int64]  # (group + 1,)
+
+    @classmethod
+    def of(cls, secret: Secret, group: NDArray[np.int64], records: Records) -> _Summary:
+        """Summarize the rows of each group."""
+        size = int(group.max(initial=0)) + 1
+        masses = np.ones(len(group)) if records.counts is None else records.counts.astype(np.float64)
+        if secret.are_numbers:
+            known = ~np.isnan(secret.released)
+            sums = np.bincount(group[known], weights=(secret.released * masses)[known], minlength=size)
+            return cls(sums, np.bincount(group[known], weights=masses[known], minlength=size), np.arange(size + 1))
+        codes = secret.released.astype(np.int64)
+        width = int(codes.max(initial=0)) + 1
+        if records.entities is not None:
+            # Who has a value in several rows of a group counts once for it.
+            _, who = np.unique(group << 32 | records.entities.astype(np.int64), return_inverse=True)
+            _, once = np.unique(who * width + codes, return_index=True)
+            group, codes, masses = group[once], codes[once], masses[once]
+        pairs, which = np.unique(group * width + codes, return_inverse=True)
+        held = np.bincount(which, weights=masses, minlength=len(pairs))
+        return cls(pairs % width, held, np.searchsorted(pairs // width, np.arange(size + 1)))
+
+
+def _hits(found: _Summary, group: int, true: Any, own: Iterable[Any]) -> float | None:
+    """The chance that the commonest class of a group is the true one, without a person's own; None without others."""
+    run = slice(found.starts[group], found.starts[group + 1])
+    codes, held = found.codes[run], found.held[run].copy()
+    for code in own:
+        held[codes == code] -= 1
+    most = held.max(initial=0.0)
+    if most <= 0:
+        return None
+    best = codes[held == most]
+    return 1 / len(best) if true in best else 0.0
+
+
+def _errors(found: _Summary, group: int, true: Any, own: Iterable[Any]) -> float | None:
+    """How far the mean of a group, without a person's own numbers, is from the true one; None without others."""
+    mine = [value for value in own if not np.isnan(value)]
+    total, number = float(found.codes[group]) - sum(mine), float(found.held[group]) - len(mine)
+    return abs(total / number - float(true)) if number > 0 else None
+
+
+def _own_values(
+    secret: Secret,
+    group: NDArray[np.int64],
+    of_row: NDArray[Any] | None,
+    of_person: NDArray[Any] | None,
+    is_released: NDArray[np.bool_],
+) -> Callable[[int, int | None], list[Any]]:
+    """What the release holds of a person: the values of his or her rows in a group, or anywhere (None)."""
+    if of_row is None or of_person is None:
+        return lambda person, _: [secret.true[person]] if is_released[person] else []
+    rows = np.flatnonzero(np.isin(of_row, of_person))
+    held: dict[tuple[int, int | None], list[Any]] = {}
+    for entity, at, value in zip(
+        of_row[rows].tolist(), group[rows].tolist(), secret.released[rows].tolist(), strict=True
+    ):
+        for key in ((entity, at), (entity, None)):
+            held.setdefault(key, []).append(value)
+    if not secret.are_numbers:
+        held = {key: list(set(values)) for key, values in held.items()}
+    return lambda person, at: held.get((int(of_person[person]), at), [])
+
+
+SURE = 0.9
+"""How likely a value must be for the model to be sure of it."""
+MOST_CLASSES = 64
+"""Of the classes of a column the commonest are told apart, the others are one."""
+ROWS = 50_000
+"""From more rows not more is learned: of their groups, some that are far from each other are taken."""
+SMALLEST = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """Of how many persons the model is sure, for how many of these it is right, and how many the groups alone, without
+    a model, make as sure of.
+    """
+
+    persons: int
+    sure: int
+    right: int
+    sure_by_group: int
+
+
+def learn(
+    recoding: Recoding,
+    records: Records,
+    secret: Secret,
+    place: NDArray[np.int64],
+    cells: Sequence[NDArray[Any]],
+) -> Learned:
+    """Learn classes from a release and ask for those of persons. Each person is in a group (person,), its place among
+    the records' nodes, -1 for none; cells are the persons' exact quasi-identifiers, column by column.
+    """
+    used, group = records.places()
+    held = _held(secret, records, group, len(used))
+    asked = np.flatnonzero(place >= 0)
+    at = place[asked]
+    some = np.arange(0, len(used), max(1, len(group) // ROWS))
+    with np.errstate(divide="ignore"):
+        scores = np.log(held[at])  # (person, class)
+    for column, part in enumerate(recoding.columns):
+        parts, mine = recoding.boxes.parts(used[at], column), cells[column][asked].astype(np.int64)
+        whole = _shares(recoding, used[some], column, held[some].sum(axis=1))
+        for one, persons in enumerate(held[some].T):
+            # Of a class of few persons little can be learned: one person more has what all have.
+            shares = (_shares(recoding, used[some], column, persons) * persons.sum() + whole) / (persons.sum() + 1)
+            inside = _sums(parts, shares, part.size)[parts.of_node]
+            scores[:, one] += np.log(np.maximum(shares[mine], SMALLEST) / np.maximum(inside, SMALLEST))
+    # To be sure of a rare class means of one of many: of nothing.
+    named = min(held.shape[1], MOST_CLASSES)
+    likely = np.exp(scores - scores.max(axis=1, keepdims=True))
+    is_sure = likely[:, :named].max(axis=1, initial=0.0) >= SURE * likely.sum(axis=1)
+    true = _places(secret)[secret.true[asked].astype(np.int64)]
+    return Learned(
+        persons=len(place),
+        sure=int(is_sure.sum()),
+        right=int((is_sure & (likely.argmax(axis=1) == true)).sum()),
+        sure_by_group=int((held[at, :named].max(axis=1, initial=0) >= SURE * held[at].sum(axis=1)).sum()),
+    )
+
+
+def _places(secret: Secret) -> NDArray[np.int64]:
+    """The place of each class: the commonest have one each, all others the last one. (class,)"""
+    codes = np.concatenate([secret.released, secret.true]).astype(np.int64)
+    times = np.bincount(secret.released.astype(np.int64), minlength=int(codes.max(initial=0)) + 1)
+    found = np.empty(len(times), np.int64)
+    found[np.argsort(-times, kind="stable")] = np.arange(len(times))
+    return np.minimum(found, MOST_CLASSES)
+
+
+def _held(secret: Secret, records: Records, group: NDArray[np.int64], groups: int) -> NDArray[np.float64]:
+    """How many persons of each group have each class. (group, class)"""
+    places = _places(secret)
+    width = int(places.max(initial=0)) + 1
+    keys = group * width + places[secret.released.astype(np.int64)]
+    masses = records.counts
+    if records.entities is not None:  # who has a value in several rows of a group counts once for it
+        _, once = np.unique(np.stack([keys, records.entities.astype(np.int64)]), axis=1, return_index=True)
+        keys = keys[once]
+    found: NDArray[np.float64] = np.bincount(keys, weights=masses, minlength=groups * width).astype(np.float64)
+    return found.reshape(groups, width)
+
+
+def _shares(recoding: Recoding, used: NDArray[Any], column: int, persons: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The likeliest distribution over the cells of a column of persons in these groups. (cell,)"""
+    some = np.flatnonzero(persons)
+    labels = labels_of(
+        recoding.boxes, used[some], column, recoding.columns[column].size, persons[some].astype(np.int64)
+    )
+    return cell_shares(labels, recoding.columns[column].size)
+
+
+def _sums(parts: Parts, shares: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+    """The share of all cells of each part. (part,)"""
+    before = np.append(0.0, np.cumsum(shares))
+    found: NDArray[np.float64] = before[parts.last + 1] - before[parts.first]
+    by_set = np.flatnonzero(parts.set_of >= 0)
+    for block in blocks_of(len(by_set), size):
+        rows = by_set[block]
+        found[rows] = unpacked(parts.sets[parts.set_of[rows]], size) @ shares
+    return found

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the audit found of sensitive columns and targets, with the worst group's figure, and what came of the attack, as
+sentences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from typing import Any
+
+__all__ = ["attack_sentences", "diversity_content"]
+
+TIE = 1e-9
+"""Figures that are so near to each other are equal."""
+SHORT = (Decimal("1e-6"), Decimal("1e15"))
+"""Figures between these are written out, others with an exponent."""
+
+Measured = Mapping[str, Any]
+"""An entry of `diversity` of a public audit."""
+
+
+def diversity_content(audit: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A sentence for each model that was measured of a column; `audit` is a public one."""
+    return [
+        {"column": one["column"], "model": one["model"], "met": one["met"], "sentence": _within(one)}
+        for one in audit.get("diversity", ())
+    ]
+
+
+def _within(one: Measured) -> str:
+    """The sentence; with several quasi-identifiers it says in whose groups."""
+    columns = one["settings"].get("quasi_identifier")
+    if columns is None:
+        return _sentence(one)
+    return _sentence(one).replace(": ", f": in the groups of {', '.join(columns)}, ", 1)
+
+
+def _sentence(one: Measured) -> str:
+    found = one["found"]
+    if not isinstance(found, int | float):  # not measured, infinite, or about too few persons to be told
+        return f"{one['column']}: {one['sentence']}"
+    if one["asked"] is None:
+        values = "value" if found == 1 else "values"
+        return f"{one['column']}: every group has at least {found:g} different {values}; nothing was asked of it."
+    return f"{one['column']}: {WORDS[one['model']](one)}"
+
+
+def _number(value: float, rounding: str = ROUND_HALF_EVEN) -> str:
+    """A figure with four digits, more where its whole part has more; a limit is not rounded to the wrong side."""
+    written = Decimal(str(value))  # the shortest number that is meant
+    if written and not SHORT[0] <= abs(written) < SHORT[1]:
+        return f"{written.quantize(Decimal(1).scaleb(written.adjusted() - 3), rounding).normalize():e}"
+    if float(value).is_integer():
+        return f"{int(value):,}"
+    exact = Decimal(value)
+    digits = max(3 - exact.adjusted(), 0)
+    # What was asked may be missed by a rounding error, which the audit forgives; so does the text.
+    nearest = round(exact, digits)
+    if abs(nearest - exact) > Decimal(TIE):
+        nearest = exact.quantize(Decimal(1).scaleb(-digits), rounding=rounding)
+    text = f"{nearest:,f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _least(words: str) -> Callable[[Measured], str]:
+    """A figure that must not be smaller than what was asked."""
+    return lambda one: words.format(_number(one["found"], ROUND_FLOOR)) + f" (asked: at least {_number(one['asked'])})."
+
+
+def _most(words: str, limit: str = "at most") -> Callable[[Measured], str]:
+    """A figure that must not be larger than what was asked."""
+    return lambda one: (
+        words.format(_number(one["found"], ROUND_CEILING)) + f" (asked: {limit} {_number(one['asked'])})."
+    )
+
+
+def _recursive(one: Measured) -> str:
+    words = (
+        "in every group the most frequent value has at most {} times the persons of all values from frequency rank "
+        f"{_number(one['settings']['l'])} on"
+    )
+    return _most(words, "less than")(one)
+
+
+def _closeness(one: Measured) -> str:
+    distance = one["settings"].get("distance", "equal")
+    return _most(f"no group is farther than {{}} from the whole table, by the {distance} distance")(one)
+
+
+def _likeness(one: Measured) -> str:
+    enhanced = " and within the enhanced bound" if one["settings"].get("enhanced") else ""
+    return _most(f"no value's share grows in a group by more than {{}} times its share in the whole table{enhanced}")(
+        one
+    )
+
+
+WORDS: Mapping[str, Callable[[Measured], str]] = {
+    "distinct-l": _least("every group has at least {} different values"),
+    "entropy-l": _least("every group is at least as mixed as {} equally frequent values"),
+    "recursive-cl": _recursive,
+    "t-closeness": _closeness,
+    "alpha-k": _most("no value has a larger share of a group than {}"),
+    "beta-likeness": _likeness,
+    "delta-disclosure": _most(
+        "the logarithm of a share in a group by its share in the whole table is at most {}", "below"
+    ),
+    "squared-error": _least("in every group the squared deviations from the mean add up to at least {}"),
+    "variance": _least("in every group the variance is at least {}"),
+    "max_confidence": _most("no class has a larger share of a group than {}"),
+}
+"""How each model's figure is told."""
+
+
+def attack_sentences(content: Mapping[str, Any]) -> list[str]:
+    """What came of an attack, in words."""
+    found, chances = [], content["re_identification"]
+    found.append(
+        f"{content['persons']:,} persons were sought in the release by their exact quasi-identifiers. "
+        f"The chance of taking the right record is {chances['chance']:.2%} on average and {chances['highest']:.2%} at "
+        f"most; among all records it would be {chances['blind_chance']:.3%}."
+    )
+    for line in content["inference"]:
+        found.append(_guess_sentence(line))
+        if "learned" in line:
+            found.append(_learned_sentence(line["column"], line["learned"]))
+    return found
+
+
+def _learned_sentence(column: str, learned: Mapping[str, Any]) -> str:
+    sure, right, by_group = (
+        "a share that is not told, since too few are or are not," if share is None else f"{share:.1%}"
+        for share in (learned["sure"], learned["right"], learned["sure_by_group"])
+    )
+    of_these = f", and right for {right} of these" if learned["sure"] else ""
+    return (
+        f"{column}: a model learned from all groups together is at least {learned['at_least']:.0%} sure of the value "
+        f"of {sure} of the persons{of_these}; the groups alone make it as likely for {by_group}."
+    )
+
+
+def _off(saved: float) -> str:
+    return f"{abs(saved):.1%} {'less' if saved >= 0 else 'more'} off"
+
+
+def _guess_sentence(line: Mapping[str, Any]) -> str:
+    column = line["column"]
+    if line["kind"] == "number":
+        return (
+            f"{column}: guessing the mean of a person's group is {_off(line['error_saved'])} than guessing that of the "
+            f"table; without the person's own record, {_off(line['error_saved_by_others'])}."
+        )
+    if line["accuracy"] is None or line["baseline"] is None:
+        return f"{column}: how often it is guessed right is not told, since too few are right or wrong."
+    by_others = line["accuracy_by_others"]
+    own = "" if by_others is None else f", {by_others:.1%} without the person's own record"
+    return (
+        f"{column}: the commonest value of a person's group is right for {line['accuracy']:.1%}{own}; that of the "
+        f"table for {line['baseline']:.1%}."
+    )
