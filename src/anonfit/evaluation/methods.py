@@ -15,7 +15,7 @@ import polars as pl
 from anonfit.errors import RequestError, did_you_mean
 from anonfit.recoding.recoding import Recoding
 from anonfit.release.run import make
-from anonfit.spec.model import ColumnSpec, MethodSpec, Spec, WorkloadSpec
+from anonfit.spec.model import ColumnSpec, Criterion, MethodSpec, Spec, WeightRule, WorkloadSpec
 from anonfit.tables.schema import ColumnType, Role, Split
 
 __all__ = ["BASELINES", "DEFAULT_METHODS", "ORIGINAL", "REMOVED", "Method", "SpecMethod", "method"]
@@ -86,7 +86,7 @@ def method(name: str) -> SpecMethod:
     return METHODS[name]
 
 
-def _with(spec: Spec, criterion: str, *, denoise: bool = False) -> Spec:
+def _with(spec: Spec, criterion: Criterion, *, denoise: bool = False) -> Spec:
     """The spec with another criterion of Mondrian, in the way of the papers."""
     if spec.privacy.quasi_identifiers:
         raise RequestError(
@@ -102,11 +102,11 @@ def _with(spec: Spec, criterion: str, *, denoise: bool = False) -> Spec:
     )
 
 
-def _for_targets(criterion: str) -> Callable[[Spec], Spec | None]:
+def _for_targets(criterion: Criterion) -> Callable[[Spec], Spec | None]:
     return lambda spec: _with(spec, criterion) if spec.targets else None
 
 
-def _weighted(rule: str) -> Callable[[Spec], Spec | None]:
+def _weighted(rule: WeightRule) -> Callable[[Spec], Spec | None]:
     """The spec's weights by a rule, without its targets."""
 
     def variant(spec: Spec) -> Spec | None:
@@ -124,7 +124,7 @@ def _combined(spec: Spec) -> Spec | None:
     return replace(found, method=replace(found.method, weight_rule="combined"))
 
 
-def _unguided(criterion: str) -> Callable[[Spec], Spec]:
+def _unguided(criterion: Criterion) -> Callable[[Spec], Spec]:
     """The spec's columns by a criterion that uses no targets."""
 
     def variant(spec: Spec) -> Spec:

@@ -28,8 +28,10 @@ from anonfit.release.measure import Appraisal, different_labels, formula_columns
 from anonfit.release.run import Made, demands_of, persons_in, refining_of, tree_of, workload_of
 from anonfit.report.asking import Aim, ReleaseRequest, aims_of, asked_content
 from anonfit.report.content import read_content, report_content
+from anonfit.spec.columns import quasi_identifier_table
 from anonfit.spec.model import Spec
-from anonfit.spec.write import public_tables, quasi_identifier_table, target_table
+from anonfit.spec.workload import target_table
+from anonfit.spec.write import public_tables
 from anonfit.tables.codebook import column_type
 from anonfit.tables.ingesting import RawColumns
 from anonfit.tables.schema import ColumnType, Role, Schema
