@@ -15,7 +15,7 @@ import polars as pl
 from anonfit.errors import RequestError, did_you_mean
 from anonfit.recoding.recoding import Recoding
 from anonfit.release.run import make
-from anonfit.spec.model import ColumnSpec, MethodSpec, Spec, WorkloadSpec
+from anonfit.spec.model import ColumnSpec, Criterion, MethodSpec, Spec, WeightRule, WorkloadSpec
 from anonfit.tables.schema import ColumnType, Role, Split
 
 __all__ = ["BASELINES", "DEFAULT_METHODS", "ORIGINAL", "REMOVED", "Method", "SpecMethod", "method"]
@@ -86,7 +86,7 @@ def method(name: str) -> SpecMethod:
     return METHODS[name]
 
 
-def _with(spec: Spec, criterion: str, *, denoise: bool = False) -> Spec:
+def _with(spec: Spec, criterion: Criterion, *, denoise: bool = False) -> Spec:
     """The spec with another criterion of Mondrian, in the way of the papers."""
     if spec.privacy.quasi_identifiers:
         raise RequestError(
@@ -102,27 +102,11 @@ def _with(spec: Spec, criterion: str, *, denoise: bool = False) -> Spec:
     )
 
 
-def _same(spec: Spec) -> Spec:
-    return spec
+def _for_targets(criterion: Criterion) -> Callable[[Spec], Spec | None]:
+    return lambda spec: _with(spec, criterion) if spec.targets else None
 
 
-def _median(spec: Spec) -> Spec:
-    return _with(spec, "median")
-
-
-def _infogain(spec: Spec) -> Spec | None:
-    return _with(spec, "infogain") if spec.targets else None
-
-
-def _lsd(spec: Spec) -> Spec | None:
-    return _with(spec, "lsd") if spec.targets else None
-
-
-def _selection(spec: Spec) -> Spec | None:
-    return _with(spec, "selection") if spec.workload.selections else None
-
-
-def _weighted(rule: str) -> Callable[[Spec], Spec | None]:
+def _weighted(rule: WeightRule) -> Callable[[Spec], Spec | None]:
     """The spec's weights by a rule, without its targets."""
 
     def variant(spec: Spec) -> Spec | None:
@@ -140,7 +124,7 @@ def _combined(spec: Spec) -> Spec | None:
     return replace(found, method=replace(found.method, weight_rule="combined"))
 
 
-def _unguided(criterion: str) -> Callable[[Spec], Spec]:
+def _unguided(criterion: Criterion) -> Callable[[Spec], Spec]:
     """The spec's columns by a criterion that uses no targets."""
 
     def variant(spec: Spec) -> Spec:
@@ -182,12 +166,14 @@ def _in_two_sets(column: ColumnSpec) -> ColumnSpec:
 METHODS = {
     one.name: one
     for one in (
-        SpecMethod("spec", _same),
-        SpecMethod("median", _median),
-        SpecMethod("infogain", _infogain, "a target with classes"),
+        SpecMethod("spec", lambda spec: spec),
+        SpecMethod("median", lambda spec: _with(spec, "median")),
+        SpecMethod("infogain", _for_targets("infogain"), "a target with classes"),
         SpecMethod("infogain-subset-denoised", _subset_denoised, "a target with classes"),
-        SpecMethod("lsd", _lsd, "a numeric target"),
-        SpecMethod("selection", _selection, "selections"),
+        SpecMethod("lsd", _for_targets("lsd"), "a numeric target"),
+        SpecMethod(
+            "selection", lambda spec: _with(spec, "selection") if spec.workload.selections else None, "selections"
+        ),
         SpecMethod("tree", _tree, "one target with classes, rows that are persons, and no demand on sensitive columns"),
         SpecMethod("weighted", _weighted("first"), "weights"),
         SpecMethod("naive", _weighted("naive"), "weights"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from anonfit.algorithms.result import Anonymized
 from anonfit.criteria.objectives import OBJECTIVES
 from anonfit.metrics.registry import RecodedTable, metrics_of
 from anonfit.runtime.progress import Stage, silent
-from anonfit.spec.model import Spec
+from anonfit.spec.model import Criterion, Spec, WeightRule
 from anonfit.tables.persons import Persons
 from anonfit.workload.targets import Workload
 
@@ -77,8 +77,8 @@ def _asking_for(spec: Spec, chosen: Candidate) -> Spec:
     """A spec whose release is the candidate's, without any exploring; its weights say what features said."""
     method = replace(
         spec.method,
-        criterion=chosen.criterion,
-        weight_rule=chosen.weight_rule,
+        criterion=cast("Criterion", chosen.criterion),
+        weight_rule=cast("WeightRule", chosen.weight_rule),
         alpha=chosen.alpha,
         seed=chosen.seed,
         time_budget=None,
