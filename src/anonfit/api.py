@@ -25,6 +25,7 @@ from anonfit.spec.faults import FRACTION
 from anonfit.spec.keywords import refuse_keywords, spec_of_keywords
 from anonfit.spec.model import SelectionSpec, Spec, TargetSpec
 from anonfit.spec.parse import read_spec
+from anonfit.tables.formats import FORMATS
 from anonfit.tables.frames import like
 
 if TYPE_CHECKING:
@@ -83,8 +84,8 @@ class Release:
         Returns:
             The folder.
         """
-        if format is not None and format not in ("parquet", "csv", "arrow"):
-            raise RequestError(f"format = '{format}' is not known; valid: parquet, csv, arrow.")
+        if format is not None and format not in FORMATS:
+            raise RequestError(f"format = '{format}' is not known; valid: {', '.join(FORMATS)}.")
         if self._folder is not None:
             # What was loaded is passed on as it is, with its own evidence.
             if format not in (None, self._made.spec.output.format):

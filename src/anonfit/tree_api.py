@@ -17,6 +17,7 @@ from anonfit.runtime.files import whole_file
 from anonfit.runtime.progress import Stage, silent
 from anonfit.spec.model import Spec
 from anonfit.spec.parse import read_tables, spec_of, with_settings
+from anonfit.tables.formats import FORMATS, endings
 from anonfit.tables.reading import ReadOptions, read_table
 from anonfit.tables.schema import ColumnType
 
@@ -96,8 +97,8 @@ def predict_file(tree: ReleasedTree, data: str | Path, out: str | Path, *, repla
     import polars as pl
 
     kind = Path(out).suffix.removeprefix(".")
-    if kind not in ("csv", "parquet", "arrow"):
-        raise RequestError(f"{out}: predictions are written as .csv, .parquet or .arrow.")
+    if kind not in FORMATS:
+        raise RequestError(f"{out}: predictions are written as {endings()}.")
     names = [column.name for column in tree.tiling.columns if column.type in (ColumnType.NOMINAL, ColumnType.ORDINAL)]
     frame = read_table(Path(data), ReadOptions(texts=frozenset(names)))
     name = f"predicted_{tree.target}"

@@ -31,6 +31,7 @@ from anonfit.report.selections import internal_selections, public_selections
 from anonfit.spec.model import Spec
 from anonfit.spec.write import public_tables, quasi_identifier_table, target_table
 from anonfit.tables.codebook import column_type
+from anonfit.tables.formats import FORMATS, format_of
 from anonfit.tables.ingesting import RawColumns
 from anonfit.tables.schema import ColumnType, Role, Schema
 from anonfit.workload.targets import TargetRequest, Workload
@@ -89,7 +90,7 @@ def audit_made(made: Made, data: Any, *, rows_at_once: int | None = None) -> Aud
         regions="observed" if spec.output.regions == "observed" else "domain",
         representatives=spec.output.values == Values.REPRESENTATIVE,
         # The rows were read already, and only text files have no other way to say that a value is missing.
-        missing=("",) if str(data).endswith(".csv") and isinstance(data, str | Path) else (),
+        missing=("",) if isinstance(data, str | Path) and format_of(Path(data)).is_text else (),
         rows_at_once=rows_at_once,
     )
 
@@ -356,7 +357,7 @@ def both_reports(made: Made, audit: Audit, *, ks: Sequence[int] = ()) -> tuple[d
 
 def _formulas(made: Made) -> list[str]:
     """The columns of a file for spreadsheets that have texts which these may run."""
-    return formula_columns(released_table(made)) if made.spec.output.format == "csv" else []
+    return formula_columns(released_table(made)) if FORMATS[made.spec.output.format].is_text else []
 
 
 def _report(

@@ -14,6 +14,7 @@ from typing import Any
 from anonfit.errors import ReleaseError, refuse_fork
 from anonfit.runtime.files import file_hash, give_names, sync, taken, workplace, write_new
 from anonfit.runtime.strict_json import Damaged, Part, parse_json, read_text
+from anonfit.tables.formats import FORMATS
 
 __all__ = [
     "FORMAT",
@@ -34,7 +35,6 @@ RECORD = "anonfit internal record"
 INTERNAL = ("internal.json", "internal.html")
 """The endings of the internal records beside a release, for the owner of the data."""
 PAGE = "internal report</title>"
-FILE_KINDS = ("csv", "parquet", "arrow")
 TREE_FILES = ("model.json", "tree.txt", "tree.svg", "audit.json")
 
 
@@ -169,7 +169,7 @@ def _described(manifest: Part, expected: str) -> dict[str, Part]:
         found["files"].table(TREE_FILES)
     else:
         data = found["data"].table(("file", "rows", "columns", "texts"))
-        kind = data["file"].word([data_name(kind) for kind in FILE_KINDS])
+        kind = data["file"].word([data_name(kind) for kind in FORMATS])
         data["rows"].whole(0, 2**63 - 1)
         if not set(data["texts"].texts()) <= set(data["columns"].texts()):
             raise data["texts"].refused("names columns that the data has not")

@@ -29,6 +29,7 @@ from anonfit.spec.model import (
 from anonfit.spec.refining import NONE, check_refining, read_criterion, read_quasi_identifiers, read_start
 from anonfit.spec.trees import POPULATIONS, VARIANTS, check_tree, read_max_spans, read_pruning
 from anonfit.spec.workload import check_workload, read_workload
+from anonfit.tables.formats import FORMATS
 from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import Role
 
@@ -127,7 +128,7 @@ def _method(table: dict[str, Any], faults: Faults) -> MethodSpec:
 def _output(table: dict[str, Any], faults: Faults) -> OutputSpec:
     faults.unknown(table, [setting.name for setting in fields(OutputSpec)], "output")
     return OutputSpec(
-        format=faults.choice(table, "format", "output", ("csv", "parquet", "arrow"), "parquet"),
+        format=faults.choice(table, "format", "output", tuple(FORMATS), "parquet"),
         values=Values(faults.choice(table, "values", "output", Values, "labels")),
         regions=faults.choice(table, "regions", "output", ("domain", "observed"), "domain"),
         order=faults.choice(table, "order", "output", ("sorted", "original"), "sorted"),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from anonfit.errors import DataError, EngineError, refuse_fork
 from anonfit.tables.databases import DatabaseSource
+from anonfit.tables.formats import format_of
 from anonfit.tables.frames import from_frame
 from anonfit.tables.reading import (
     ReadOptions,
@@ -25,7 +26,6 @@ from anonfit.tables.reading import (
     read_table,
     refuse_too_large,
     scan_of_types,
-    table_format,
     unpadded,
     value_tries,
 )
@@ -119,7 +119,7 @@ def _ingested(source: Any, options: ReadOptions, folder: Path) -> Ingested:
         wanted = options.wanted(frame.columns)
         return _stored(frame.select(wanted), folder, cleaned=False)
     paths = files_of(source)
-    if table_format(paths[0]) == "csv":
+    if format_of(paths[0]).is_text:
         return _from_text(source, paths, options, folder)
     try:
         scans = [scan_of_types(path) for path in paths]
@@ -130,7 +130,7 @@ def _ingested(source: Any, options: ReadOptions, folder: Path) -> Ingested:
     chosen = [[(name, dtype) for name, dtype in found.items() if name in wanted] for found in schemas]
     if any(found != chosen[0] for found in chosen):
         return _in_memory(source, options, folder)
-    if all(table_format(path) == "parquet" for path in paths) and not _may_be_confused(schemas):
+    if all(format_of(path).name == "parquet" for path in paths) and not _may_be_confused(schemas):
         return Ingested(tuple(paths), {name: schemas[0][name] for name in wanted}, cleaned=False)
     files = []
     for number, scan in enumerate(scans):

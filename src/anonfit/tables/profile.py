@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.errors import DataError, listed
+from anonfit.tables.formats import FORMATS
 from anonfit.tables.profile_names import meaning_of
 from anonfit.tables.profile_roles import (
     RAW_LIMIT,
@@ -173,7 +174,7 @@ def _rest() -> Iterator[str]:
     yield 'algorithm = "mondrian"'
     yield ""
     yield "[output]"
-    yield 'format = "parquet"  # csv | parquet | arrow'
+    yield f'format = "parquet"  # {" | ".join(FORMATS)}'
     yield 'values = "labels"  # labels | bounds | representative'
 
 

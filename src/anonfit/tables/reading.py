@@ -17,6 +17,7 @@ from anonfit.errors import DataError, listed, refuse_fork, refuse_patterns
 from anonfit.runtime.strict_json import refuse_endless
 from anonfit.runtime.threads import available_memory
 from anonfit.tables.databases import DatabaseSource
+from anonfit.tables.formats import format_of
 from anonfit.tables.frames import categorized, from_frame, is_spark, spark_names
 from anonfit.tables.sniffing import CsvShape, sniff, uneven_line, unpacked_size, without_empty_lines
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 __all__ = [
-    "FORMATS",
     "ReadOptions",
     "column_names",
     "csv_scan",
@@ -35,23 +35,9 @@ __all__ = [
     "read_table",
     "refuse_too_large",
     "scan_of_types",
-    "table_format",
     "unpadded",
     "value_tries",
 ]
-
-FORMATS = {
-    ".csv": "csv",
-    ".csv.gz": "csv",
-    ".csv.zst": "csv",
-    ".tsv": "csv",
-    ".txt": "csv",
-    ".data": "csv",
-    ".parquet": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +60,6 @@ class ReadOptions:
         """Those of a table's columns that are wanted, in its order; there may be very many."""
         columns = None if self.columns is None else frozenset(self.columns)
         return [name for name in names if columns is None or name in columns]
-
-
-def table_format(path: Path) -> str:
-    """The format of a file by its ending."""
-    name = path.name.lower()
-    for suffix, found in FORMATS.items():
-        if name.endswith(suffix):
-            return found
-    raise DataError(f"{path.name}: unknown kind of file; known endings: {', '.join(FORMATS)}.")
 
 
 def files_of(source: str | Path) -> list[Path]:
@@ -251,23 +228,23 @@ def refuse_too_large(path: Path) -> None:
 def _read_file(path: Path, options: ReadOptions, categories: Mapping[str, pl.DataType]) -> pl.DataFrame:
     import polars as pl
 
-    kind = table_format(path)
+    kind = format_of(path)
     refuse_too_large(path)
-    if kind == "csv":
+    if kind.is_text:
         return _read_csv(path, options, categories)
     try:
         scan = scan_of_types(path)
         frame: pl.DataFrame = scan.select(options.wanted(scan.collect_schema().names())).collect()
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise DataError(f"{path.name} cannot be read as {kind}: {type(error).__name__}.") from None
+        raise DataError(f"{path.name} cannot be read as {kind.name}: {type(error).__name__}.") from None
     return frame
 
 
 def scan_of_types(path: Path) -> pl.LazyFrame:
     """The rows of a file that has types."""
-    import polars as pl
-
-    found = pl.scan_parquet(path, glob=False) if table_format(path) == "parquet" else pl.scan_ipc(path, glob=False)
+    scan = format_of(path).scan
+    assert scan is not None
+    found = scan(path)
     refuse_patterns(found.collect_schema())
     return found
 
@@ -283,13 +260,13 @@ def column_names(source: Any, options: ReadOptions) -> tuple[str, ...]:
     if not isinstance(source, str | Path):
         return tuple(str(name) for name in from_frame(source).columns)
     path = files_of(source)[0]
-    kind = table_format(path)
-    if kind == "csv":
+    kind = format_of(path)
+    if kind.is_text:
         return csv_shape(path, options).names
     try:
         return tuple(scan_of_types(path).collect_schema().names())
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise DataError(f"{path.name} cannot be read as {kind}: {type(error).__name__}.") from None
+        raise DataError(f"{path.name} cannot be read as {kind.name}: {type(error).__name__}.") from None
 
 
 def _missing_texts(frame: pl.DataFrame, missing: Collection[str], names: Collection[str]) -> pl.DataFrame:
@@ -328,7 +305,7 @@ def read_table(source: Any, options: ReadOptions) -> pl.DataFrame:
         }
         frames = [_read_file(path, options, categories) for path in files_of(source)]
         frame = frames[0] if len(frames) == 1 else _stack(frames, files_of(source))
-        if table_format(files_of(source)[0]) == "csv":
+        if format_of(files_of(source)[0]).is_text:
             return frame
     elif isinstance(source, DatabaseSource):
         frame = pl.concat(source.frames(options.columns))
