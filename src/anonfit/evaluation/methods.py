@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
+from anonfit.criteria.objectives import OBJECTIVES
 from anonfit.errors import RequestError, did_you_mean
 from anonfit.recoding.recoding import Recoding
 from anonfit.release.run import make
@@ -27,7 +28,6 @@ REMOVED = "removed"
 """Models learn from rows without their quasi-identifiers."""
 BASELINES = (ORIGINAL, REMOVED)
 DEFAULT_METHODS = ("spec", "median")
-MONDRIAN = "mondrian"
 
 
 class Method(Protocol):
@@ -107,20 +107,15 @@ def _same(spec: Spec) -> Spec:
     return spec
 
 
-def _median(spec: Spec) -> Spec:
-    return _with(spec, "median")
+def _named(name: str) -> SpecMethod:
+    """The spec's workload by a criterion, if it has what the criterion needs."""
+    objective = OBJECTIVES[name]
 
+    def variant(spec: Spec) -> Spec | None:
+        given = {"targets": spec.targets, "selections": spec.workload.selections}
+        return _with(spec, name) if objective.needs is None or given[objective.needs] else None
 
-def _infogain(spec: Spec) -> Spec | None:
-    return _with(spec, "infogain") if spec.targets else None
-
-
-def _lsd(spec: Spec) -> Spec | None:
-    return _with(spec, "lsd") if spec.targets else None
-
-
-def _selection(spec: Spec) -> Spec | None:
-    return _with(spec, "selection") if spec.workload.selections else None
+    return SpecMethod(name, variant, objective.asked) if objective.needs else SpecMethod(name, variant)
 
 
 def _weighted(rule: str) -> Callable[[Spec], Spec | None]:
@@ -184,11 +179,11 @@ METHODS = {
     one.name: one
     for one in (
         SpecMethod("spec", _same),
-        SpecMethod("median", _median),
-        SpecMethod("infogain", _infogain, "a target with classes"),
+        _named("median"),
+        _named("infogain"),
         SpecMethod("infogain-subset-denoised", _subset_denoised, "a target with classes"),
-        SpecMethod("lsd", _lsd, "a numeric target"),
-        SpecMethod("selection", _selection, "selections"),
+        _named("lsd"),
+        _named("selection"),
         SpecMethod("tree", _tree, "one target with classes, rows that are persons, and no demand on sensitive columns"),
         SpecMethod("weighted", _weighted("first"), "weights"),
         SpecMethod("naive", _weighted("naive"), "weights"),
@@ -196,5 +191,6 @@ METHODS = {
         SpecMethod("combined", _combined, "weights and a target"),
         SpecMethod("clustering", _unguided("clustering")),
         SpecMethod("explore", _unguided("explore")),
+        *(_named(name) for name, one in OBJECTIVES.items() if one.serves and name not in ("infogain", "lsd")),
     )
 }
