@@ -27,7 +27,7 @@ from anonfit.privacy.catalogue import MODELS, make_model
 from anonfit.privacy.diversity import squared_deviations
 from anonfit.privacy.likeness import MaxConfidence
 from anonfit.privacy.models import SensitiveColumn
-from anonfit.tables.measures import FixedPoint, fixed_point
+from anonfit.tables.scales import FixedPoint, fixed_point
 from anonfit.tables.taxonomy import Taxonomy
 from strategies import tries
 

@@ -14,7 +14,7 @@ from plain_diversity import DEMANDS, random_sensitive
 from anonfit.privacy.catalogue import MODELS, make_model, parameter_faults
 from anonfit.privacy.likeness import MaxConfidence
 from anonfit.privacy.models import SensitiveColumn, at_least, at_most, more_than
-from anonfit.tables.measures import FixedPoint
+from anonfit.tables.scales import FixedPoint
 
 TABLE = SensitiveColumn("diagnosis", 4, True, np.array([10, 60, 20, 10]), np.array([0, 0, 1, 4]), FixedPoint(7.0, 1.0))
 

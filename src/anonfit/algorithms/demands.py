@@ -137,9 +137,8 @@ def _target_classes(
 def refuse_infeasible(demands: Demands, persons: int, guarded: Sequence[Guarded]) -> None:
     """Refuse a table that does not hold the demands as one group: then no division of it does."""
     model = KAnonymity(demands.k)
-    whole = np.array([persons], dtype=np.int64)
-    if not model.allows(whole):
-        raise Infeasible(model.why_not(whole))
+    if not model.allows(np.array(persons)):
+        raise Infeasible(model.why_not(persons))
     for one in guarded:
         for asked in one.models:
             if not bool(asked.allows(one.column.whole)):

@@ -21,9 +21,8 @@ from anonfit.estimators.keywords import unreleased, words_for_anonymize
 from anonfit.estimators.reading import RawReader
 from anonfit.estimators.recoded import feature_column, parts_of_nodes
 from anonfit.estimators.targets import targets_of
-from anonfit.recoding.applying import recoded_columns
 from anonfit.recoding.recoding import Recoding, Unseen
-from anonfit.recoding.values import Values, region_values
+from anonfit.recoding.values import Values, recoded_columns, region_values
 from anonfit.spec.faults import is_whole
 from anonfit.tables.frames import like
 from anonfit.tables.reading import ReadOptions, read_table

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from anonfit.errors import DataError, TaxonomyError
 from anonfit.privacy.models import DiversityModel, SensitiveColumn
 from anonfit.tables.codebook import code_column, column_type, typed
-from anonfit.tables.measures import LARGEST_NUMBER, FixedPoint, fixed_point
+from anonfit.tables.scales import LARGEST_NUMBER, FixedPoint, fixed_point
 from anonfit.tables.schema import Codes, Column, ColumnType, Domain, OrderedDomain, Role, name_positions
 from anonfit.tables.taxonomy import Taxonomy
 from anonfit.tables.taxonomy_leaves import leaf_positions

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from enum import StrEnum
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.tables.measures import FixedPoint, Measure, Persons, Sums
+from anonfit.tables.scales import FixedPoint
 from anonfit.tables.schema import ColumnType
 from anonfit.tables.taxonomy import Taxonomy
 
@@ -112,24 +112,6 @@ def shares_of(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """The share of each value in groups. counts: (…, size)"""
     shares: NDArray[np.float64] = counts / counts.sum(axis=-1, keepdims=True)
     return shares
-
-
-class PrivacyModel(Protocol):
-    """May a group exist?"""
-
-    @property
-    def measures(self) -> tuple[Measure, ...]:
-        """What must be summed over a group; the first is its persons."""
-
-    @property
-    def is_monotone(self) -> bool:
-        """Whether a group may exist whenever one of its parts may: then a group that may not need not be divided."""
-
-    def allows(self, sums: Sums) -> NDArray[np.bool_]:
-        """Whether groups with these sums (…, sum) may exist; groups of nobody are not asked about."""
-
-    def why_not(self, sums: Sums) -> str:
-        """For a whole table that may not exist: the sentence that says why, with the table's own figures."""
 
 
 class Kind(StrEnum):
@@ -252,21 +234,14 @@ class KAnonymity:
     """At least k persons in every group."""
 
     k: int
-    is_monotone: bool = True
 
-    @property
-    def measures(self) -> tuple[Measure, ...]:
-        """Persons."""
-        return (Persons(),)
+    def allows(self, persons: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether groups of so many persons may exist."""
+        return np.asarray(persons >= self.k)
 
-    def allows(self, sums: Sums) -> NDArray[np.bool_]:
-        """Whether there are k persons."""
-        found: NDArray[np.bool_] = sums[..., 0] >= self.k
-        return found
-
-    def why_not(self, sums: Sums) -> str:
+    def why_not(self, persons: int) -> str:
         """Too few persons in the whole table."""
         return (
-            f"the table is about {int(sums[0])} person(s), fewer than k = {self.k}: no release can give each of them "
+            f"the table is about {persons} person(s), fewer than k = {self.k}: no release can give each of them "
             f"{self.k - 1} others like them."
         )

@@ -141,7 +141,7 @@ class Recoding:
         Returns:
             The frame with its quasi-identifiers recoded.
         """
-        from anonfit.recoding.applying import recode_frame
+        from anonfit.recoding.values import recode_frame
 
         return recode_frame(self, frame, unseen=unseen, values=values)
 

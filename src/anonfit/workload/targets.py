@@ -19,7 +19,7 @@ from anonfit.criteria.targets import SHARE_BITS, ClassTarget, Impurity, NumberTa
 from anonfit.errors import DataError, RequestError, SpecError, listed
 from anonfit.privacy.coding import sensitive_column
 from anonfit.tables.codebook import column_type, typed
-from anonfit.tables.measures import LARGEST_NUMBER, fixed_point
+from anonfit.tables.scales import LARGEST_NUMBER, fixed_point
 from anonfit.tables.schema import Column, ColumnType
 from anonfit.workload.selections import SelectionRequest
 

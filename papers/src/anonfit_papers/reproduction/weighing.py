@@ -20,9 +20,8 @@ from anonfit.metrics.discernibility import Discernibility, weighted_discernibili
 from anonfit.metrics.extents import observed_extents
 from anonfit.metrics.group_sizes import group_figures, sizes_of
 from anonfit.metrics.losses import Losses, losses
-from anonfit.recoding.applying import recoded_columns
 from anonfit.recoding.recoding import Recoding, Unseen
-from anonfit.recoding.values import Values
+from anonfit.recoding.values import Values, recoded_columns
 from anonfit.release.run import schema_of, workload_of
 from anonfit.spec.keywords import spec_of_keywords
 from anonfit.tables.schema import Schema
