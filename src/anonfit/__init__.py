@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from anonfit.api import Release, anonymize, load, run
     from anonfit.auditing.api import audit
     from anonfit.auditing.result import Audit
-    from anonfit.auditing.tree_result import TreeAudit
+    from anonfit.auditing.tree_folder import TreeAudit
     from anonfit.errors import (
         AnonfitError,
         AuditFailed,

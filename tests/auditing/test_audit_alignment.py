@@ -12,8 +12,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from anonfit.auditing.alignment import aligned, aligned_texts
-from anonfit.auditing.api import audit
+from anonfit.auditing import audit
+from anonfit.auditing.hashing import aligned, aligned_texts
 from anonfit.auditing.result import Audit
 
 LONG = 2**53

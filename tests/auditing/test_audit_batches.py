@@ -13,9 +13,7 @@ import pytest
 from audit_folders import Folder
 from test_audit_planted_faults import IN_THE_FILE, NEEDS_SOURCE
 
-from anonfit.auditing import batch_audit, batch_values, reading
-from anonfit.auditing.api import audit
-from anonfit.auditing.release_folder import audit_release
+from anonfit.auditing import audit, audit_release, counting, measuring, reading
 from anonfit.errors import AnonfitError, DataError
 
 
@@ -40,7 +38,7 @@ def same(ask: Callable[..., Any], *given: Any, batches: tuple[int, ...] = (17, 6
 def _early(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """With few pairs of a group and a value already, complete groups are measured before the file's end."""
     if request.param:
-        monkeypatch.setattr(batch_values, "_MANY_PAIRS", 3)
+        monkeypatch.setattr(counting, "_MANY_PAIRS", 3)
 
 
 @pytest.mark.usefixtures("_early")
@@ -162,8 +160,13 @@ def test_a_file_of_very_many_rows_is_read_in_batches(tmp_path: Path, monkeypatch
     folder.write()
     folder.raw.write_parquet(tmp_path / "source.parquet")
     expected = audit_release(folder.path, source=tmp_path / "source.parquet").to_dict()
-    monkeypatch.setattr(batch_audit, "run_audit", lambda _: pytest.fail("read as a whole"))
-    monkeypatch.setattr(batch_audit, "_MANY_ROWS", 10)
+    opened = measuring.open_released
+
+    def in_batches(table: Any, names: Any, rows: int | None) -> Any:
+        return pytest.fail("read as a whole") if rows is None else opened(table, names, rows)
+
+    monkeypatch.setattr(measuring, "open_released", in_batches)
+    monkeypatch.setattr(measuring, "_MANY_ROWS", 10)
     monkeypatch.setitem(reading._CELLS, "typed", 100)
     assert audit_release(folder.path, source=tmp_path / "source.parquet").to_dict() == expected
     with pytest.raises(pytest.fail.Exception):

@@ -13,13 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonfit.auditing.alignment import Align, Side, add_hashes, aligned, aligned_texts, side_of
-from anonfit.auditing.api import audit
+from anonfit.auditing import audit
+from anonfit.auditing.hashing import Align, ComparedColumn, add_hashes, aligned, aligned_texts, side_of
 from anonfit.auditing.labels import _parts, _quoted_end
 from anonfit.auditing.reading import open_table
-from anonfit.auditing.released import open_released
-from anonfit.auditing.row_order import rows_are_sorted
-from anonfit.auditing.source import Keys, _differences
+from anonfit.auditing.rows import Released, RowOrder, open_released
+from anonfit.auditing.source import KeyTally
 
 KINDS = {
     "whole": ["1", "2", "-3", "40", "007"],
@@ -40,9 +39,9 @@ OTHERS = [
 ]
 
 
-def aligned_sides(one: Side, other: Side, align: Align) -> list[np.ndarray]:
+def aligned_sides(one: ComparedColumn, other: ComparedColumn, align: Align) -> list[np.ndarray]:
     values = align(one.values, other.values)
-    sides = [Side(found, side.pointers) for found, side in zip(values, (one, other), strict=True)]
+    sides = [ComparedColumn(found, side.pointers) for found, side in zip(values, (one, other), strict=True)]
     return [side.hashes(3)(slice(None)) for side in sides]
 
 
@@ -54,7 +53,7 @@ def test_texts_in_a_dictionary_are_compared_as_texts_are(kind: str, align: Align
         for rows in (0, 1, 40):
             values = [rng.choice([*KINDS[kind][: rng.randint(1, 9)], None]) for _ in range(rows)]
             texts = pl.Series(values, dtype=pl.String)
-            slow = aligned_sides(Side(texts), Side(other), align)
+            slow = aligned_sides(ComparedColumn(texts), ComparedColumn(other), align)
             for short in (texts.cast(pl.Categorical), texts.cast(pl.Enum([*KINDS[kind], "never"]))):
                 fast = aligned_sides(side_of(short), side_of(other), align)
                 # Only which values are equal counts: columns that cannot be of one type may both become texts.
@@ -63,11 +62,12 @@ def test_texts_in_a_dictionary_are_compared_as_texts_are(kind: str, align: Align
                 assert len(set(together.tolist())) == len(set(both.tolist()))
 
 
-def row_keys(groups: list[int], *columns: list[object]) -> Keys:
-    hashes = np.zeros(len(groups), np.uint64)
+def row_keys(groups: list[int], *columns: list[object]) -> KeyTally:
+    hashes, tally = np.zeros(len(groups), np.uint64), KeyTally(keep=True)
     for place, column in enumerate(columns, 1):
         add_hashes(hashes, side_of(pl.Series(column)), place)
-    return np.array(groups, np.int64), hashes
+    tally.add(np.array(groups, np.int64), hashes)
+    return tally
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -82,7 +82,7 @@ def test_multisets_differ_by_as_many_rows_as_when_counted(seed: int) -> None:
             tables[1] = rng.sample(tables[0], len(tables[0]))
         counted = [Counter(row for row in table if row[0] >= 0) for table in tables]
         keys = [row_keys(*([*map(list, zip(*table, strict=True))] or [[]])) for table in tables]
-        assert _differences(*keys) == ((counted[0] - counted[1]).total(), (counted[1] - counted[0]).total())
+        assert KeyTally.differences(*keys) == ((counted[0] - counted[1]).total(), (counted[1] - counted[0]).total())
 
 
 def test_values_that_two_rows_swapped_are_always_seen() -> None:
@@ -90,10 +90,17 @@ def test_values_that_two_rows_swapped_are_always_seen() -> None:
     for one in range(25):
         for other in range(one):
             before = row_keys([0, 1], [one, other], ["x", "x"])
-            assert _differences(before, row_keys([0, 1], [other, one], ["x", "x"])) == (2, 2)
+            assert before.differences(row_keys([0, 1], [other, one], ["x", "x"])) == (2, 2)
             within = row_keys([0, 0], [one, other], ["x", "y"])
-            assert _differences(within, row_keys([0, 0], [one, other], ["y", "x"])) == (2, 2)
-            assert _differences(within, row_keys([0, 0], [other, one], ["y", "x"])) == (0, 0)
+            assert within.differences(row_keys([0, 0], [one, other], ["y", "x"])) == (2, 2)
+            assert within.differences(row_keys([0, 0], [other, one], ["y", "x"])) == (0, 0)
+
+
+def rows_are_sorted(released: Released) -> bool:
+    order = RowOrder(released)
+    for batch, groups in released.batches():
+        order.add(batch, groups)
+    return order.is_sorted
 
 
 def rises(here: object, after: object) -> bool:

@@ -13,9 +13,9 @@ import polars as pl
 import pytest
 
 import anonfit.auditing as package
-from anonfit.auditing.api import audit
-from anonfit.auditing.figures import Figure, Share, plain
-from anonfit.auditing.risk import THRESHOLDS, read_threshold
+from anonfit.auditing import THRESHOLDS, audit
+from anonfit.auditing.request import read_threshold
+from anonfit.auditing.result import CountedFigure, Share, plain
 from anonfit.errors import DataError
 
 TEN = pl.DataFrame({"q": ["a"] * 4 + ["b"] * 6})
@@ -90,7 +90,7 @@ def test_joint_cells_of_two_releases() -> None:
     found = audit(first, other=second, **ask)
     assert found.joint is not None
     assert (found.joint.cells, found.joint.smallest) == (4, 1)
-    assert found.joint.cells_below_k == Figure(4, 4)
+    assert found.joint.cells_below_k == CountedFigure(4, 4)
     assert not found.passed
     same = audit(first, other=first, **ask)
     assert same.joint is not None
@@ -190,11 +190,17 @@ def test_public_names_are_locked() -> None:
         "THRESHOLDS",
         "Audit",
         "Finding",
+        "HashShards",
+        "LabelMeaning",
+        "LabelTree",
+        "LabelType",
         "TreeAudit",
+        "ValueSet",
         "audit",
         "audit_data",
         "audit_release",
         "audit_tree",
+        "read_label",
     ]
     assert all(hasattr(package, name) for name in package.__all__)
 

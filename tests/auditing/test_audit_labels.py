@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonfit.auditing.labels import Interval, ValueSet, bare, read_bounds, read_label
-from anonfit.auditing.meanings import Meaning, read_meaning
+from anonfit.auditing.meanings import LabelMeaning, read_meaning
 from anonfit.errors import RecodingError
 
-NUMBER = Meaning("age", "continuous")
-DATE = Meaning("day", "date")
-NAME = Meaning("city", "nominal")
+NUMBER = LabelMeaning("age", "continuous")
+DATE = LabelMeaning("day", "date")
+NAME = LabelMeaning("city", "nominal")
 HARD = [
     "a-b",
     "a;b",
@@ -134,7 +134,7 @@ def test_any_set_of_names_is_read_back(several: list[str]) -> None:
 
 @given(st.lists(names, min_size=2, max_size=6, unique=True), st.data())
 def test_any_interval_of_words_is_read_back(order: list[str], data: st.DataObject) -> None:
-    meaning = Meaning("rank", "ordinal", order=tuple(order))
+    meaning = LabelMeaning("rank", "ordinal", order=tuple(order))
     low = data.draw(st.integers(0, len(order) - 2))
     high = data.draw(st.integers(low + 1, len(order) - 1))
     text = f"[{written(order[low])}, {written(order[high])})"

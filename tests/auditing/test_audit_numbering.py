@@ -11,12 +11,21 @@ import numpy as np
 import polars as pl
 import pytest
 
-from anonfit.auditing import numbering
-from anonfit.auditing.coding import Coded, as_numbers, coded, coded_values
-from anonfit.auditing.groups import Grouping, Persons, count_values
-from anonfit.auditing.numbering import as_pointers, dictionary, few_texts, numbered, numbered_few
-from anonfit.auditing.placing import distinct_texts
-from anonfit.auditing.raw_columns import different
+from anonfit.auditing import coding as numbering
+from anonfit.auditing.axes import distinct_texts
+from anonfit.auditing.coding import (
+    Coded,
+    as_numbers,
+    as_pointers,
+    coded,
+    coded_values,
+    dictionary,
+    few_texts,
+    numbered,
+    numbered_few,
+)
+from anonfit.auditing.counting import different
+from anonfit.auditing.groups import RowGroups, RowPersons, count_values
 
 WORDS = [
     "",
@@ -167,8 +176,8 @@ def test_values_of_groups_are_counted(bound: int, several: bool) -> None:
     codes = rng.choice(chosen, rows)
     numbers = rng.integers(1, 5, rows) if several else None
     sizes = np.bincount(of_row, weights=numbers, minlength=groups).astype(np.int64)
-    grouping = Grouping(of_row, groups, np.unique(of_row, return_index=True)[1])
-    found = count_values(Persons(numbers=numbers), grouping, Coded(codes, bound), sizes=sizes)
+    grouping = RowGroups(of_row, groups, np.unique(of_row, return_index=True)[1])
+    found = count_values(RowPersons(numbers=numbers), grouping, Coded(codes, bound), sizes=sizes)
     slow: Counter[tuple[int, int]] = Counter()
     for group, code, number in zip(
         of_row.tolist(), codes.tolist(), (numbers if several else np.ones(rows, int)).tolist(), strict=True

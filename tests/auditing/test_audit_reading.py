@@ -11,8 +11,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from anonfit.auditing.api import audit
-from anonfit.auditing.reading import Table, open_table
+from anonfit.auditing import audit
+from anonfit.auditing.reading import AuditedTable, open_table
 from anonfit.errors import DataError
 
 FRAME = pl.DataFrame(
@@ -112,13 +112,13 @@ def test_large_tables_are_read_some_columns_at_a_time(tmp_path: Path, monkeypatc
     numbers.write_csv(tmp_path / "wide.csv")
     monkeypatch.setattr("anonfit.auditing.reading._CELLS", {"text": 1, "typed": 10})
     frames: list[int] = []
-    plain = Table.frame
+    plain = AuditedTable.frame
 
-    def counted(self: Table, names: Any) -> pl.DataFrame:
+    def counted(self: AuditedTable, names: Any) -> pl.DataFrame:
         frames.append(len(names))
         return plain(self, names)
 
-    monkeypatch.setattr(Table, "frame", counted)
+    monkeypatch.setattr(AuditedTable, "frame", counted)
     for kind in ("parquet", "csv"):
         found = audit(
             tmp_path / f"wide.{kind}",

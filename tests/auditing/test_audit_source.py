@@ -15,8 +15,7 @@ from audit_tilings import Made, holds, random_release
 
 from anonfit.auditing.api import audit
 from anonfit.auditing.axes import Axis
-from anonfit.auditing.boxes import box_space, overlapping_boxes
-from anonfit.auditing.descent import locate_rows
+from anonfit.auditing.boxes import box_space, locate_rows, overlapping_boxes
 from anonfit.auditing.labels import ValueSet
 from anonfit.auditing.result import Audit
 

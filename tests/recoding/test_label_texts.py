@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonfit.auditing.labels import ValueSet, read_label
-from anonfit.auditing.meanings import Meaning, read_meaning
+from anonfit.auditing.meanings import LabelMeaning, read_meaning
 from anonfit.engines.tree import Tree
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
 from anonfit.recoding.recoding import Recoding
@@ -124,7 +124,7 @@ def test_different_sets_never_share_a_label(column: NominalCells) -> None:
     assert len(set(found)) == len(found)
 
 
-def meaning_of(column: RecodedColumn) -> Meaning:
+def meaning_of(column: RecodedColumn) -> LabelMeaning:
     """What recoding.json says of the column, as the audit reads it."""
     (entry,) = json.loads(Recoding((column,), Tree.single()).to_json())["columns"]
     return read_meaning(column.name, entry)

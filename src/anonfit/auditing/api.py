@@ -7,15 +7,23 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from anonfit.auditing.batch_audit import audit_request
-from anonfit.auditing.demands import read_demand, read_sensitive, read_targets
-from anonfit.auditing.meanings import Meaning, read_meaning
-from anonfit.auditing.region_grid import RegionGrid, read_region_grid
-from anonfit.auditing.region_tree import RegionTree, read_region_tree
+from anonfit.auditing.meanings import LabelMeaning, read_meaning
+from anonfit.auditing.measuring import audit_request
+from anonfit.auditing.recoding import RegionGrid, RegionTree, read_region_grid, read_region_tree
 from anonfit.auditing.released import Regions
-from anonfit.auditing.request import Attacker, OtherRelease, Request, column_sets
+from anonfit.auditing.request import (
+    THRESHOLDS,
+    Attacker,
+    OtherRelease,
+    Request,
+    Threshold,
+    column_sets,
+    read_demand,
+    read_sensitive,
+    read_targets,
+    read_threshold,
+)
 from anonfit.auditing.result import Audit
-from anonfit.auditing.risk import THRESHOLDS, Threshold, read_threshold
 from anonfit.errors import DataError
 
 __all__ = ["audit", "read_other"]
@@ -142,7 +150,7 @@ def _regions(
     nodes: Mapping[str, Any] | None,
     parts: Mapping[str, Any] | None,
     quasi_identifiers: Sequence[str],
-    meanings: Mapping[str, Meaning] | None,
+    meanings: Mapping[str, LabelMeaning] | None,
 ) -> RegionTree | RegionGrid | None:
     """The regions over all quasi-identifiers, of a tree or of parts."""
     if nodes is None and parts is None:
@@ -155,7 +163,7 @@ def _regions(
 
 
 def read_other(
-    other: object, quasi_identifiers: tuple[str, ...], *, meanings: Mapping[str, Meaning] | None
+    other: object, quasi_identifiers: tuple[str, ...], *, meanings: Mapping[str, LabelMeaning] | None
 ) -> OtherRelease:
     """A second release: its folder, its data and meaning, or data of the same columns and meaning."""
     if isinstance(other, (str, Path)) and Path(other).is_dir():

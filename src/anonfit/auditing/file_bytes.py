@@ -1,19 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a data file holds beside its rows: bytes are looked at, not only the values that a reader makes of them."""
+"""What a data file holds beside its rows: bytes are looked at, not only the values that a reader makes of them.
+
+Every byte of a Parquet file belongs to a page, to the footer or to what these must have, and dictionaries, statistics
+and metadata tell nothing but what the rows tell. Pages stay compressed: their headers say how many entries a dictionary
+has and how long it is, and one of exactly the values of its rows has room for no other."""
 
 from __future__ import annotations
 
+import base64
+import re
 import struct
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from io import BytesIO
-from itertools import chain
+from itertools import chain, pairwise
+from mmap import mmap
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
-from anonfit.auditing.arrow_bytes import arrow_faults
-from anonfit.auditing.parquet_bytes import parquet_faults
+from anonfit.auditing.arrow_bytes import arrow_faults, frame_end, message_faults
 from anonfit.auditing.reading import unquoted
 from anonfit.auditing.result import BYTES, Finding
 
@@ -78,3 +87,263 @@ def _spelling(texts: pl.Series) -> str:
         return f"decimal {decimals[0]}" if len(decimals) == 1 else ""
     widths = lengths.drop_nulls().unique().to_list()
     return f"moment {widths[0]}" if len(widths) == 1 and bool(texts.str.contains(_MOMENT).all()) else ""
+
+
+_MAGIC = b"PAR1"
+_MAKER = re.compile(rb"[Pp]olars[\w .()+-]{0,120}")
+_FLOAT, _DOUBLE, _BYTES, _FIXED = 4, 5, 6, 7  # physical types
+_DICTIONARY_PAGE, _ZSTD = 2, 6
+
+
+@dataclass(slots=True)
+class _ThriftReader:
+    """Reads what Thrift's compact protocol writes: structs as dictionaries from a field's number to its value."""
+
+    data: bytes | mmap
+    place: int
+
+    def varint(self) -> int:
+        found = shift = 0
+        while True:
+            byte = self.data[self.place]
+            self.place += 1
+            found |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return found
+
+    def whole(self) -> int:
+        number = self.varint()
+        return (number >> 1) ^ -(number & 1)
+
+    def text(self) -> bytes:
+        length = self.varint()
+        self.place += length
+        return bytes(self.data[self.place - length : self.place])
+
+    def value(self, kind: int) -> Any:
+        if kind in (1, 2):
+            return kind == 1
+        if kind == 3:
+            self.place += 1
+            return self.data[self.place - 1]
+        if kind in (4, 5, 6):
+            return self.whole()
+        if kind == 7:
+            self.place += 8
+            return struct.unpack("<d", self.data[self.place - 8 : self.place])[0]
+        reads = {8: self.text, 9: self.many, 10: self.many, 12: self.struct}
+        return reads[kind]()
+
+    def many(self) -> list[Any]:
+        self.place += 1
+        head = self.data[self.place - 1]
+        kind = head & 15
+        count = head >> 4 if head >> 4 < 15 else self.varint()
+        # A truth in a list is a byte of its own.
+        return [self.value(3 if kind in (1, 2) else kind) for _ in range(count)]
+
+    def struct(self) -> dict[int, Any]:
+        found: dict[int, Any] = {}
+        number = 0
+        while head := self.data[self.place]:
+            self.place += 1
+            number = number + (head >> 4) if head >> 4 else self.whole()
+            found[number] = self.value(head & 15)
+        self.place += 1
+        return found
+
+
+@dataclass(slots=True)
+class _Chunk:
+    """A column's part of a row group. Rows are given as the first of them and the one after the last."""
+
+    name: str
+    rows: tuple[int, int]
+    kind: int
+    pages: list[tuple[int, int]] = field(default_factory=list)  # their rows
+    statistics: list[tuple[tuple[int, int], Mapping[int, Any]]] = field(default_factory=list)  # of which rows
+    dictionary: bytes | None = None
+    entries: int = 0
+    size: int = 0
+
+
+def parquet_faults(path: Path) -> set[str]:
+    """What a file holds beside its rows, in words."""
+    faults: set[str] = set()
+    with path.open("rb") as file, mmap(file.fileno(), 0, access=1) as data:
+        length = int.from_bytes(data[-8:-4], "little")
+        begin = len(data) - 8 - length
+        reader = _ThriftReader(data, begin)
+        footer = reader.struct()
+        if data[:4] != _MAGIC or data[-4:] != _MAGIC or reader.place != len(data) - 8:
+            faults.add("bytes that nothing refers to")
+        schema = pl.scan_parquet(path, glob=False).collect_schema()
+        faults |= _metadata_faults(footer, schema)
+        parts = [(0, 4)]
+        chunks = list(_chunks(data, footer, list(schema), parts, faults))
+    parts = sorted([*parts, (begin, begin)])
+    if any(one[1] != other[0] for one, other in pairwise(parts)):
+        faults.add("bytes that nothing refers to")
+    if faults:  # reading rows by lengths that are wrong could end in no memory
+        return faults
+    with ThreadPoolExecutor() as pool:
+        named = ([chunk for chunk in chunks if chunk.name == name] for name in schema)
+        return faults.union(*pool.map(lambda of: _column_faults(path, of), named))
+
+
+def _metadata_faults(footer: dict[int, Any], schema: pl.Schema) -> set[str]:
+    """The footer's texts are names of columns, the name of the writer, and the columns' types in Arrow's words."""
+    faults = set()
+    notes = footer.pop(5, [])
+    if [note.get(1) for note in notes] not in ([], [b"ARROW:schema"]):
+        faults.add("metadata")
+    elif notes:
+        faults |= message_faults(base64.b64decode(notes[0][2], validate=True), schema)
+    known = {b"root", b"schema", *(name.encode() for name in schema)}
+    texts = _texts([footer.get(2), footer.get(4), footer.get(7)], skipped=12)
+    if not texts <= known or not _MAKER.fullmatch(footer.pop(6, b"polars")) or set(footer) - {1, 2, 3, 4, 7}:
+        faults.add("metadata")
+    return faults
+
+
+def _texts(value: Any, skipped: int) -> set[bytes]:
+    """All texts in what was read, but for fields of one number."""
+    if isinstance(value, bytes):
+        return {value}
+    if isinstance(value, dict):
+        return set().union(*(_texts(inner, skipped) for number, inner in value.items() if number != skipped))
+    return set().union(*(_texts(inner, skipped) for inner in value)) if isinstance(value, list) else set()
+
+
+def _chunks(
+    data: mmap, footer: Mapping[int, Any], names: Sequence[str], parts: list[tuple[int, int]], faults: set[str]
+) -> Iterator[_Chunk]:
+    """The parts of columns; `parts` gets where their bytes are."""
+    first = 0
+    for group in footer[4]:
+        rows = (first, first + group[3])
+        first = rows[1]
+        for name, found in zip(names, group[1], strict=True):
+            chunk = _Chunk(name, rows, found[3][1])
+            _read_pages(data, chunk, found[3], parts, faults)
+            again = _ThriftReader(data, parts[-1][1])
+            if again.struct() == found[3]:  # polars writes it behind the pages, too
+                parts.append((parts[-1][1], again.place))
+            if 4 in found and set(_part(data, found[4], parts)) != {1}:  # where pages are
+                faults.add("metadata")
+            if 6 in found:  # the least and the greatest values of pages
+                _read_index(_part(data, found[6], parts), chunk, faults)
+            if set(found) - {2, 3, 4, 5, 6, 7}:
+                faults.add("metadata")
+            yield chunk
+
+
+def _part(data: mmap, place: int, parts: list[tuple[int, int]]) -> dict[int, Any]:
+    """What is written at a place."""
+    reader = _ThriftReader(data, place)
+    found = reader.struct()
+    parts.append((place, reader.place))
+    return found
+
+
+def _read_index(index: Mapping[int, Any], chunk: _Chunk, faults: set[str]) -> None:
+    """The ends of pages; one without values has none."""
+    for rows, lowest, highest in zip(chunk.pages, index[2], index[3], strict=True):
+        if lowest or highest:
+            chunk.statistics.append((rows, {5: highest, 6: lowest}))
+    if set(index) - {1, 2, 3, 4, 5}:
+        faults.add("metadata")
+
+
+def _read_pages(
+    data: mmap, chunk: _Chunk, about: Mapping[int, Any], parts: list[tuple[int, int]], faults: set[str]
+) -> None:
+    """All pages of a part, one after the other."""
+    begin = place = min(about[9], about.get(11, about[9]))
+    row = chunk.rows[0]
+    while place < begin + about[7]:
+        reader = _ThriftReader(data, place)
+        header = reader.struct()
+        place = reader.place + header[3]
+        if about[4] == _ZSTD and header[3] and frame_end(data[reader.place : place]) != header[3]:
+            faults.add("bytes that nothing refers to")
+        if header[1] == _DICTIONARY_PAGE:
+            chunk.dictionary = bytes(data[reader.place : place])
+            chunk.entries, chunk.size = header[7][1], header[2]
+            continue
+        page = header[5] if header[1] == 0 else header[8]
+        chunk.pages.append((row, row + page[1]))
+        row += page[1]
+        for number in {5, 8} & set(page):  # of the first and the second version
+            if isinstance(page[number], dict):
+                chunk.statistics.append((chunk.pages[-1], page[number]))
+    if 12 in about:
+        chunk.statistics.append((chunk.rows, about[12]))
+    parts.append((begin, place))
+    if place != begin + about[7] or row != chunk.rows[1] or about[4] not in (0, _ZSTD):
+        faults.add("a structure that this audit does not know")
+
+
+def _column_faults(path: Path, chunks: Sequence[_Chunk]) -> set[str]:
+    """Dictionaries have the values of the rows that use them, and statistics are of their rows."""
+    if not chunks:
+        return set()
+    faults = set()
+    column = pl.scan_parquet(path, glob=False).select(chunks[0].name).collect().to_series()
+    held: dict[bytes, list[tuple[_Chunk, pl.Series]]] = {}
+    for chunk in chunks:
+        short = chunk.dictionary is not None or isinstance(column.dtype, pl.Enum | pl.Categorical)
+        # The rows of a part are often those of its one page.
+        values = {rows: _plain(column[rows[0] : rows[1]], short=short) for rows in {chunk.rows, *chunk.pages}}
+        ends = {rows: (some.min(), some.max()) for rows, some in values.items()}
+        if not all(_is_of(one, *ends[rows], chunk.kind) for rows, one in chunk.statistics):
+            faults.add("statistics of other rows")
+        if chunk.dictionary is not None:
+            held.setdefault(chunk.dictionary, []).append((chunk, values[chunk.rows]))
+    # Parts with the same dictionary use it together.
+    for users in held.values():
+        used = pl.concat([rows for _, rows in users]).drop_nulls().unique()
+        if any((chunk.entries, chunk.size) != (len(used), _size(used, chunk)) for chunk, _ in users):
+            faults.add("dictionary entries that no row has")
+    if isinstance(column.dtype, pl.Enum) and set(column.dtype.categories) != set(column.unique().drop_nulls()):
+        faults.add("dictionary entries that no row has")
+    return faults
+
+
+def _plain(rows: pl.Series, *, short: bool) -> pl.Series:
+    """The values of rows as the file has them; in short, each once."""
+    found = rows.unique() if short else rows
+    return found.cast(pl.String) if isinstance(rows.dtype, pl.Enum | pl.Categorical) else found.to_physical()
+
+
+def _size(values: pl.Series, chunk: _Chunk) -> int:
+    """How long values are in a dictionary: texts have their lengths before them."""
+    if chunk.kind != _BYTES:
+        return len(values) * {1: 4, 2: 8, _FLOAT: 4, _DOUBLE: 8}.get(chunk.kind, chunk.size // max(1, chunk.entries))
+    lengths = values.str.len_bytes() if values.dtype == pl.String else values.bin.size()
+    return int(lengths.sum()) + 4 * len(values)
+
+
+def _is_of(statistics: Mapping[int, Any], least: Any, greatest: Any, kind: int) -> bool:
+    """Whether statistics tell these ends; their other entries are numbers and truths."""
+    ends = {number: statistics[number] for number in (1, 2, 5, 6) if number in statistics}
+    if any(isinstance(value, bytes | list | dict) for number, value in statistics.items() if number not in ends):
+        return False
+    return all(
+        _equals(raw, greatest, kind, is_greatest=True) if number in (1, 5) else _equals(raw, least, kind)
+        for number, raw in ends.items()
+    )
+
+
+def _equals(raw: bytes, value: Any, kind: int, *, is_greatest: bool = False) -> bool:
+    """Whether bytes of a physical type are a value; of a long text its beginning, rounded up if it is the greatest."""
+    if isinstance(value, str | bytes):
+        text = value.encode() if isinstance(value, str) else value
+        shortened = len(raw) <= len(text) + 3 and raw > text and any(text.startswith(raw[:-n]) for n in range(1, 5))
+        return raw == text or (shortened if is_greatest else text.startswith(raw))
+    if isinstance(value, float):
+        form = {2: "<e", 4: "<f", 8: "<d"}.get(len(raw))
+        return form is not None and struct.unpack(form, raw)[0] == value
+    number = int.from_bytes(raw, "big" if kind == _FIXED else "little")
+    return isinstance(value, int) and number == value % 256 ** len(raw)

@@ -4,23 +4,77 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from anonfit.auditing.diversity import PERSONS_UNKNOWN
-from anonfit.auditing.figures import Figure, Share
+from anonfit.auditing.counting import PERSONS_UNKNOWN
 from anonfit.auditing.request import Request, SetDemand
 from anonfit.auditing.result import (
     DROPPED,
     WITHHELD,
     Audit,
+    CountedFigure,
     Diversity,
     Finding,
     GroupSizes,
     LabelCheck,
     SetSizes,
+    Share,
     SourceCheck,
 )
 
 __all__ = ["all_findings", "k_finding", "met_by_source", "suppression"]
+
+
+_SENTENCES = {
+    "undeclared columns": ("The file holds no undeclared column.", "The file holds undeclared columns."),
+    "missing columns": ("The file holds every declared column.", "The file lacks declared columns."),
+    "column order": ("Columns are in the declared order.", "Columns are not in the declared order."),
+    "labels": ("Every label can be read.", "Some labels break the grammar of labels or name unknown values."),
+    "label ends": (
+        "Every label is made of the recoding's cuts.",
+        "Some labels have ends that are no cut of the recoding.",
+    ),
+    "disjoint groups": ("No two groups overlap.", "Some groups have labels that overlap."),
+    "regions": (
+        "Every group is a region of the recoding.",
+        "Some groups are no region of the recoding: their labels tell of records, or are not of this recoding.",
+    ),
+    "released rows": (
+        "Every released row is a row of the source inside its label.",
+        "Some released rows are no rows of the source inside their label: moved, changed, added or doubled.",
+    ),
+    "one group per row": (
+        "No source row is in two groups.",
+        "Some source rows are inside the labels of several groups.",
+    ),
+    WITHHELD: (
+        "Source rows are released or withheld.",
+        "The source rows that are not released are not those withheld.",
+    ),
+    DROPPED: ("Rows were left out for missing values.", "Other rows lack a value than were left out for one."),
+    "suppression limit": ("No more rows are withheld than may be.", "More rows are withheld than may be."),
+    "whole groups": (
+        "Every group holds all source rows inside its labels.",
+        "Some source rows inside the labels of a released group are not in it.",
+    ),
+    "withheld groups": (
+        "Every group that was withheld misses a demand.",
+        "Some source rows were withheld though their groups meet all demands.",
+    ),
+    "observed labels": (
+        "Every label is what the records have.",
+        "Some labels are not what the records of their group have.",
+    ),
+    "joint cells": (
+        "Both releases together leave every person among enough others.",
+        "Both releases together leave some persons among too few others.",
+    ),
+    "row order": (
+        "Rows are in the order of their values.",
+        "Rows are not in the order of their values, which may tell more.",
+    ),
+}
+"""What is said of a demand that is met, and of one that is not."""
 
 
 def all_findings(audit: Audit, request: Request, *, names: Sequence[str]) -> list[Finding]:
@@ -50,10 +104,27 @@ def all_findings(audit: Audit, request: Request, *, names: Sequence[str]) -> lis
     if audit.source is not None:
         found.extend(_source(audit.source, request))
     if audit.joint is not None and audit.joint.cells_below_k is not None:
-        found.append(_joint(audit.joint.cells_below_k))
+        below = audit.joint.cells_below_k
+        found.append(_finding("joint cells", 0, below.value, met=not below.value, persons=below.persons))
     if audit.sorted is not None:
-        found.append(_order("sorted" if audit.sorted else "not sorted"))
+        order = "sorted" if audit.sorted else "not sorted"
+        found.append(_finding("row order", "sorted", order, met=audit.sorted))
     return found
+
+
+def _finding(name: str, asked: Any, found: Any, *, met: bool, **more: Any) -> Finding:
+    """A demand that could be checked."""
+    return Finding(name, asked, found, met, _SENTENCES[name][0 if met else 1], **more)
+
+
+def _none(name: str, number: int, where: str | None = None) -> Finding:
+    """Something that there must not be, of groups or labels."""
+    return _finding(name, 0, number, met=not number, where=where)
+
+
+def _nobody(name: str, persons: int) -> Finding:
+    """Something that must not be so of any row or person."""
+    return _finding(name, 0, persons, met=not persons, persons=persons)
 
 
 def _columns(names: Sequence[str], expected: Sequence[str]) -> list[Finding]:
@@ -62,15 +133,10 @@ def _columns(names: Sequence[str], expected: Sequence[str]) -> list[Finding]:
     undeclared = [name for name in names if name not in declared]
     lacking = [name for name in expected if name not in held]
     ordered = [name for name in names if name in declared] == [name for name in expected if name in held]
-    words = (
-        "The file holds undeclared columns." if undeclared else "The file holds no undeclared column.",
-        "The file lacks declared columns." if lacking else "The file holds every declared column.",
-        "Columns are in the declared order." if ordered else "Columns are not in the declared order.",
-    )
     return [
-        Finding("undeclared columns", [], undeclared, not undeclared, words[0]),
-        Finding("missing columns", [], lacking, not lacking, words[1]),
-        Finding("column order", "as declared", "as declared" if ordered else "another", ordered, words[2]),
+        _finding("undeclared columns", [], undeclared, met=not undeclared),
+        _finding("missing columns", [], lacking, met=not lacking),
+        _finding("column order", "as declared", "as declared" if ordered else "another", met=ordered),
     ]
 
 
@@ -123,61 +189,33 @@ def _risk(audit: Audit, request: Request, *, lost: bool) -> Finding:
 
 def _labels(labels: LabelCheck, request: Request) -> list[Finding]:
     """Labels can be read and, for regions, are made of the recoding's cuts and do not overlap."""
-    good, bad = "Every label can be read.", "Some labels break the grammar of labels or name unknown values."
-    found = [_no_labels("labels", number, column, (good, bad)) for column, number in labels.unreadable.items()]
+    found = [_none("labels", number, column) for column, number in labels.unreadable.items()]
     if request.regions == "any":
         return found
-    good, bad = (
-        "Every label is made of the recoding's cuts.",
-        "Some labels have ends that are no cut of the recoding.",
-    )
-    found += [_no_labels("label ends", number, column, (good, bad)) for column, number in labels.not_allowed.items()]
+    found += [_none("label ends", number, column) for column, number in labels.not_allowed.items()]
     if labels.overlapping is None:
         sentence = "Whether groups overlap cannot be told: some quasi-identifiers have no labels that are understood."
         return [*found, Finding("disjoint groups", 0, None, None, sentence)]
-    good, bad = "No two groups overlap.", "Some groups have labels that overlap."
-    return [*found, _no_labels("disjoint groups", labels.overlapping, None, (good, bad))]
+    return [*found, _none("disjoint groups", labels.overlapping)]
 
 
 def _regions(labels: LabelCheck) -> Finding:
     """Every group is a region of the recoding."""
-    good, bad = (
-        "Every group is a region of the recoding.",
-        "Some groups are no region of the recoding: their labels tell of records, or are not of this recoding.",
-    )
-    if labels.no_region is None:
-        sentence = (
-            "Whether groups are regions cannot be told: some quasi-identifiers have no labels that are understood."
-        )
-        return Finding("regions", 0, None, None, sentence)
-    return _no_labels("regions", labels.no_region, None, (good, bad))
-
-
-def _no_labels(name: str, number: int, where: str | None, sentences: tuple[str, str]) -> Finding:
-    return Finding(name, 0, number, not number, sentences[1 if number else 0], where)
+    if labels.no_region is not None:
+        return _none("regions", labels.no_region)
+    sentence = "Whether groups are regions cannot be told: some quasi-identifiers have no labels that are understood."
+    return Finding("regions", 0, None, None, sentence)
 
 
 def _source(check: SourceCheck, request: Request) -> list[Finding]:
     """Released rows are the source's rows, each in the one label that holds it, and the rest is accounted for."""
-    good = "Every released row is a row of the source inside its label."
-    bad = "Some released rows are no rows of the source inside their label: moved, changed, added or doubled."
-    found = [_no_rows("released rows", check.unmatched, (good, bad))]
-    good, bad = "No source row is in two groups.", "Some source rows are inside the labels of several groups."
-    found.append(_no_rows("one group per row", check.in_several, (good, bad)))
+    found = [_nobody("released rows", check.unmatched.persons), _nobody("one group per row", check.in_several.persons)]
     if not check.by_labels:
         sentence = "Labels were not compared with the source: some quasi-identifiers have none that are understood."
         found.append(Finding("labels against source", None, None, None, sentence))
     if check.not_in_source:
-        names = list(check.not_in_source)
-        found.append(
-            Finding(
-                "source columns",
-                [],
-                names,
-                met=False,
-                sentence="Some released columns are not in the source.",
-            )
-        )
+        sentence = "Some released columns are not in the source."
+        found.append(Finding("source columns", [], list(check.not_in_source), met=False, sentence=sentence))
     if request.withheld is not None:
         withheld = check.absent.persons - (0 if request.dropped is None else check.dropped)
         found.append(_rows_absent(WITHHELD, withheld, request.withheld))
@@ -187,66 +225,28 @@ def _source(check: SourceCheck, request: Request) -> list[Finding]:
         share = Share(check.absent.persons - check.dropped, check.absent.of - check.dropped)
         found.append(suppression(share, request.suppression_limit))
     if request.regions != "any" and check.by_labels:
-        good = "Every group holds all source rows inside its labels."
-        bad = "Some source rows inside the labels of a released group are not in it."
-        found.append(_no_rows("whole groups", check.absent_inside, (good, bad)))
-        good = "Every group that was withheld misses a demand."
-        bad = "Some source rows were withheld though their groups meet all demands."
-        found.append(_no_rows("withheld groups", Share(check.in_vain, check.rows.persons), (good, bad)))
+        found.append(_nobody("whole groups", check.absent_inside.persons))
+        found.append(_nobody("withheld groups", check.in_vain))
     if request.regions == "observed" and check.by_labels:
-        good, bad = "Every label is what the records have.", "Some labels are not what the records of their group have."
-        found.append(_no_labels("observed labels", check.not_observed, None, (good, bad)))
+        found.append(_none("observed labels", check.not_observed))
     return found
 
 
 def met_by_source() -> list[Finding]:
     """The findings on a source of which every row is where it belongs: what a report may tell without one at hand."""
-    nothing, nowhere = Figure(0, 0), Share(0, 0)
+    nothing, nowhere = CountedFigure(0, 0), Share(0, 0)
     perfect = SourceCheck(True, (), (), nothing, nowhere, nowhere, nowhere, nowhere, 0, 0)
     return _source(perfect, Request(None, (), regions="observed", withheld=0, dropped=0))
 
 
-def _no_rows(name: str, found: Share, sentences: tuple[str, str]) -> Finding:
-    number = found.persons
-    return Finding(name, 0, number, not number, sentences[1 if number else 0], persons=number)
-
-
-_ABSENT = {
-    WITHHELD: (
-        "Source rows are released or withheld.",
-        "The source rows that are not released are not those withheld.",
-    ),
-    DROPPED: ("Rows were left out for missing values.", "Other rows lack a value than were left out for one."),
-}
-
-
 def _rows_absent(name: str, number: int, asked: int | range) -> Finding:
     """Rows of the source that are not released are as many as stated."""
-    met = number in asked if isinstance(asked, range) else number == asked
-    words = f"fewer than {asked.stop}" if isinstance(asked, range) else asked
-    exact = None if isinstance(asked, range) else asked
-    return Finding(name, words, number, met, _ABSENT[name][not met], persons=number, asked_persons=exact)
+    if isinstance(asked, range):
+        return _finding(name, f"fewer than {asked.stop}", number, met=number in asked, persons=number)
+    return _finding(name, asked, number, met=number == asked, persons=number, asked_persons=asked)
 
 
 def suppression(withheld: Share, limit: float) -> Finding:
     """No more rows are withheld than may be."""
-    met = withheld.share <= limit
-    good, bad = "No more rows are withheld than may be.", "More rows are withheld than may be."
-    return Finding("suppression limit", limit, withheld.share, met, good if met else bad, persons=withheld.persons)
-
-
-def _joint(below: Figure) -> Finding:
-    """Both releases together keep every cell at k persons."""
-    sentence = "Both releases together leave every person among enough others."
-    if below.value:
-        sentence = "Both releases together leave some persons among too few others."
-    return Finding("joint cells", 0, below.value, not below.value, sentence, persons=below.persons)
-
-
-def _order(found: str) -> Finding:
-    """The order of the rows tells nothing."""
-    good, bad = (
-        "Rows are in the order of their values.",
-        "Rows are not in the order of their values, which may tell more.",
-    )
-    return Finding("row order", "sorted", found, found == "sorted", good if found == "sorted" else bad)
+    share = withheld.share
+    return _finding("suppression limit", limit, share, met=share <= limit, persons=withheld.persons)

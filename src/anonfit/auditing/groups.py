@@ -1,35 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups of rows with equal quasi-identifiers, and the persons in them. Every figure of the audit starts here."""
+"""Groups of rows with equal quasi-identifiers, the persons in them, and how these are spread over the values of a
+column. Every figure of the audit starts here."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
-from anonfit.auditing.coding import Coded, IntArray, coded, dense, join_codes
-from anonfit.auditing.numbering import numbered
+from anonfit.auditing.coding import Coded, IntArray, coded, dense, join_codes, numbered
+from anonfit.auditing.result import Bin, CountedFigure, FrequentLabels, GroupSizes, Share
 from anonfit.errors import DataError
 
-_ROWS_AT_ONCE = 1 << 16
-
 __all__ = [
-    "Grouping",
-    "Persons",
+    "BoolArray",
+    "Evidence",
+    "FloatArray",
+    "RowGroups",
+    "RowPersons",
+    "SetGroups",
     "ValueCounts",
+    "ValueSpread",
     "count_values",
+    "frequent_labels",
     "group_rows",
+    "group_sizes",
     "most_frequent",
     "persons_in_groups",
     "read_persons",
-    "regrouped",
+    "set_groups",
+    "share_of",
+    "spread_of",
+    "value_places",
 ]
+
+_ROWS_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Grouping:
+class RowGroups:
     """The group of every row, the number of groups, and the position of one row of each."""
 
     of_row: IntArray
@@ -38,7 +51,7 @@ class Grouping:
 
 
 @dataclass(frozen=True, slots=True)
-class Persons:
+class RowPersons:
     """Whom the rows stand for: one person each; `numbers[row]` persons; or the person `entities[row]`."""
 
     numbers: IntArray | None = None
@@ -49,10 +62,42 @@ class Persons:
         """What a person is here."""
         return "entities" if self.entities is not None else "count column" if self.numbers is not None else "rows"
 
-    def only(self, chosen: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Persons:
+    def only(self, chosen: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> RowPersons:
         """Those of some rows."""
         numbers = None if self.numbers is None else self.numbers[chosen]
-        return Persons(numbers, self.entities and Coded(self.entities.codes[chosen], self.entities.bound))
+        return RowPersons(numbers, self.entities and Coded(self.entities.codes[chosen], self.entities.bound))
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What persons are counted on: rows of a table, pairs of a group and a value, or groups that stand for their
+    persons."""
+
+    grouping: RowGroups
+    persons: RowPersons
+    sizes: IntArray  # (group) persons
+    persons_unknown: bool = False  # rows were counted though persons are entities
+
+    def without(self, left_out: BoolArray | None) -> Evidence:
+        """The same persons and groups without the rows of some groups."""
+        if left_out is None:
+            return self
+        keep = ~left_out[self.grouping.of_row]
+        return replace(
+            self,
+            grouping=replace(self.grouping, of_row=self.grouping.of_row[keep]),
+            persons=self.persons.only(keep),
+            sizes=np.where(left_out, 0, self.sizes),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SetGroups:
+    """The coarser groups of one of several quasi-identifiers."""
+
+    columns: tuple[str, ...]
+    of_group: IntArray  # (group of all quasi-identifiers)
+    sizes: IntArray  # (coarser group) persons
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +110,10 @@ class ValueCounts:
     persons: IntArray  # (pair)
 
 
-def group_rows(frame: pl.DataFrame, rows: int) -> Grouping:
+def group_rows(frame: pl.DataFrame, rows: int) -> RowGroups:
     """Group by all columns; without columns all rows are one group. Neighbours that are equal are coded only once."""
     if not frame.width or not rows:
-        return Grouping(np.zeros(rows, np.int64), min(1, rows), np.zeros(min(1, rows), np.int64))
+        return RowGroups(np.zeros(rows, np.int64), min(1, rows), np.zeros(min(1, rows), np.int64))
     columns = pl.all().to_physical()
     changed = frame.select(pl.any_horizontal(columns.ne_missing(columns.shift(1)))).to_series().to_numpy().copy()
     changed[0] = True
@@ -79,16 +124,17 @@ def group_rows(frame: pl.DataFrame, rows: int) -> Grouping:
     # Groups are numbered as they appear: in a sorted file numbers rise.
     codes, first = numbered(join_codes([coded(column) for column in short.get_columns()], len(heads))[0])
     of_row = codes - 1 if len(heads) == rows else np.repeat(codes - 1, np.diff(np.append(heads, rows)))
-    return Grouping(of_row, len(first), heads[first])
+    return RowGroups(of_row, len(first), heads[first])
 
 
-def regrouped(grouping: Grouping, frame: pl.DataFrame) -> Grouping:
-    """The coarser grouping by some of the columns; `frame` holds them for one row of each group."""
-    coarse = group_rows(frame, grouping.count)
-    return Grouping(coarse.of_row[grouping.of_row], coarse.count, grouping.first[coarse.first])
+def set_groups(columns: tuple[str, ...], heads: pl.DataFrame, evidence: Evidence) -> SetGroups:
+    """The groups by some of the quasi-identifiers; `heads` holds their columns for one row of each group."""
+    coarse = group_rows(heads, evidence.grouping.count)
+    sizes = persons_in_groups(evidence.persons, coarse.of_row[evidence.grouping.of_row], coarse.count)
+    return SetGroups(columns, coarse.of_row, sizes)
 
 
-def persons_in_groups(persons: Persons, groups: IntArray, count: int) -> IntArray:
+def persons_in_groups(persons: RowPersons, groups: IntArray, count: int) -> IntArray:
     """Persons per group: a person with several rows in a group counts there once."""
     if persons.entities is not None:
         pairs, _ = join_codes([Coded(groups, max(1, count)), persons.entities], len(groups))
@@ -97,7 +143,7 @@ def persons_in_groups(persons: Persons, groups: IntArray, count: int) -> IntArra
     return np.bincount(groups, weights=weights, minlength=count).astype(np.int64)
 
 
-def count_values(persons: Persons, grouping: Grouping, column: Coded, *, sizes: IntArray) -> ValueCounts:
+def count_values(persons: RowPersons, grouping: RowGroups, column: Coded, *, sizes: IntArray) -> ValueCounts:
     """Persons per group and value of a column."""
     if grouping.count << _bits(column.bound) > _table_size(len(grouping.of_row)):
         column = column.narrow()
@@ -163,12 +209,12 @@ def most_frequent(counts: ValueCounts) -> IntArray:
     return most
 
 
-def read_persons(frame: pl.DataFrame, *, entity: str | None, count: str | None) -> Persons:
+def read_persons(frame: pl.DataFrame, *, entity: str | None, count: str | None) -> RowPersons:
     """Whom the rows of a frame stand for; rows without an entity are taken for one person together."""
     if entity is not None:
-        return Persons(entities=coded(frame[entity]))
+        return RowPersons(entities=coded(frame[entity]))
     if count is None:
-        return Persons()
+        return RowPersons()
     values = frame[count]
     if isinstance(values.dtype, pl.Categorical | pl.Enum):  # texts of a file are read as categories
         values = values.cast(pl.String)
@@ -176,4 +222,130 @@ def read_persons(frame: pl.DataFrame, *, entity: str | None, count: str | None) 
     whole = numbers.cast(pl.Int64, strict=False)
     if whole.null_count() or not bool((whole >= 1).all()) or not bool((whole == numbers).all()):
         raise DataError(f"The count column '{count}' must hold a whole number of at least 1 in every row.")
-    return Persons(numbers=whole.to_numpy())
+    return RowPersons(numbers=whole.to_numpy())
+
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class ValueSpread:
+    """Persons per group and value. Values are called by their place among all values of the table, in rising order."""
+
+    groups: IntArray  # (group) its number in the grouping; groups without persons are left out
+    begin: IntArray  # (group) its first pair
+    total: IntArray  # (group) the sum of its counts
+    group: IntArray  # (pair) rising
+    value: IntArray  # (pair) the value's place, rising within a group
+    count: IntArray  # (pair)
+    table: IntArray  # (value) persons of the whole table
+
+    def sums(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The sum of something of the pairs, per group."""
+        return np.add.reduceat(values, self.begin)
+
+    def most(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The largest of something of the pairs, per group."""
+        return np.maximum.reduceat(values, self.begin)
+
+    @property
+    def distinct(self) -> IntArray:
+        """The number of different values, per group."""
+        return np.diff(np.append(self.begin, len(self.group)))
+
+    @property
+    def share(self) -> FloatArray:
+        """The share that each pair's value has in its group."""
+        return self.count / self.total[self.group]
+
+    @property
+    def table_share(self) -> FloatArray:
+        """The share that each value has in the whole table."""
+        shares: FloatArray = self.table / self.table.sum()
+        return shares
+
+
+def value_places(column: Coded) -> tuple[IntArray, int]:
+    """The place of every row's value among the different ones, in the order of their codes, and how many they are."""
+    if column.bound > max(4 * len(column.codes), 2**16):
+        places, first = dense(column.codes)
+        return places, len(first)
+    seen = np.bincount(column.codes, minlength=column.bound) > 0
+    return (np.cumsum(seen) - 1)[column.codes], int(np.count_nonzero(seen))
+
+
+def spread_of(persons: RowPersons, column: Coded, *, counts: ValueCounts) -> ValueSpread:
+    """The spread of a column whose values were counted. In the whole table, too, a person has a value once."""
+    begin = np.flatnonzero(np.diff(counts.group, prepend=-1))
+    groups = counts.group[begin]
+    group = np.repeat(np.arange(len(begin)), np.diff(np.append(begin, len(counts.group))))
+    place, different = value_places(Coded(counts.value, int(counts.value.max(initial=0)) + 1))
+    if persons.entities is None:
+        table = np.bincount(place, weights=counts.persons, minlength=different).astype(np.int64)
+    else:
+        table = persons_in_groups(persons, value_places(column)[0], different)
+    total = np.add.reduceat(counts.persons, begin) if len(begin) else begin
+    return ValueSpread(groups, begin, total, group, place, counts.persons, table)
+
+
+# --- sizes --------------------------------------------------------------------------------------------------------
+
+
+_BINS = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
+
+
+def share_of(sizes: IntArray, chosen: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Share:
+    """The persons in the chosen groups, of all persons."""
+    return Share(int(sizes[chosen].sum()), int(sizes.sum()))
+
+
+def group_sizes(sizes: IntArray, k: int | None) -> GroupSizes:
+    """Smallest, quartiles, largest, and what is below k."""
+    if not len(sizes):
+        below, share = (CountedFigure(0, 0), Share(0, 0)) if k else (None, None)
+        return GroupSizes(0, None, None, None, None, None, None, below, share, histogram=())
+    low, first, middle, third, high = (
+        int(size) for size in np.percentile(sizes, [0, 25, 50, 75, 100], method="inverted_cdf")
+    )
+    below = persons_below = None
+    if k is not None:
+        persons_below = share_of(sizes, sizes < k)
+        below = CountedFigure(int(np.count_nonzero(sizes < k)), persons_below.persons)
+    return GroupSizes(
+        len(sizes),
+        low,
+        first,
+        middle,
+        third,
+        high,
+        float(sizes.mean()),
+        below,
+        persons_below,
+        _histogram(sizes),
+        dict(zip(*(part.tolist() for part in np.unique(sizes, return_counts=True)), strict=True)),
+    )
+
+
+def _histogram(sizes: IntArray) -> tuple[Bin, ...]:
+    """Groups and persons by size, bins without groups left out."""
+    bins = []
+    for low, after in zip(_BINS, (*_BINS[1:], None), strict=True):
+        inside = (sizes >= low) if after is None else (sizes >= low) & (sizes < after)
+        if inside.any():
+            persons = share_of(sizes, inside)
+            groups = CountedFigure(int(np.count_nonzero(inside)), persons.persons)
+            bins.append(Bin(low, None if after is None else after - 1, groups, persons))
+    return tuple(bins)
+
+
+def frequent_labels(heads: pl.DataFrame, sizes: IntArray) -> dict[str, FrequentLabels]:
+    """The labels of every column that most persons have; heads: (group) what a group says."""
+    found = {}
+    for name in heads.columns:
+        labels = pl.DataFrame({"label": heads[name], "persons": sizes})
+        held = labels.group_by("label").agg(pl.col("persons").sum())
+        most = int(held["persons"].max() or 0)  # type: ignore[arg-type]
+        frequent = held.filter(pl.col("persons") == most)["label"].to_list()
+        found[name] = FrequentLabels(len(held), most, frozenset(frequent))
+    return found

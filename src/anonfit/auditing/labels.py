@@ -1,20 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The audit's own reader of labels (docs/labels.md): a label becomes the set of values it means.
-It shares nothing with the code that writes labels, so a label that is written wrongly is read as what it says."""
+"""The audit's own reader of labels (docs/labels.md): a label becomes the set of values it means, or the cells of a
+recoding, and has one spelling: one that means the same but is written otherwise could carry a message.
+
+It shares nothing with the code that writes labels, so a label that is written wrongly is read as what it says. What
+lies between two neighbouring cuts, one leaf or one word is a cell of a recoding, and missing is cell 0 of a column that
+has missing values."""
 
 from __future__ import annotations
 
+import datetime
 import json
 import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import lru_cache
 
-from anonfit.auditing.meanings import Meaning
-from anonfit.auditing.scalars import moment, period
+from anonfit.auditing.meanings import LabelMeaning, LabelTree, moment, period
 
-__all__ = ["INTERVAL_NAME", "Interval", "ValueSet", "bare", "leaf_interval", "read_bounds", "read_label"]
+__all__ = [
+    "Interval",
+    "Run",
+    "ValueSet",
+    "bare",
+    "cell_reader",
+    "joined",
+    "leaf_interval",
+    "read_bounds",
+    "read_label",
+    "speller",
+]
 
+Run = tuple[int, int]
+"""The first and the last of some neighbouring cells."""
 INTERVAL_NAME = re.compile(r'\[[^,"{}\x00-\x1f]+, [^,"{}\x00-\x1f]+[)\]]|[<≥] [^,"{}\x00-\x1f]*[^,"{}\s\x00-\x1f]')
 _SPECIAL = re.compile(r'[,"{}\x00-\x1f\x7f-\x9f]')
 
@@ -38,7 +56,7 @@ class ValueSet:
     names: tuple[str, ...] = ()
 
 
-def read_label(text: str | None, meaning: Meaning) -> ValueSet | None:
+def read_label(text: str | None, meaning: LabelMeaning) -> ValueSet | None:
     """What a label means; None if the text is no label of the column. An empty cell means missing."""
     if text is None or text == "missing":
         return ValueSet(missing=True)
@@ -52,7 +70,7 @@ def read_label(text: str | None, meaning: Meaning) -> ValueSet | None:
     return _present(text, meaning)
 
 
-def read_bounds(lower: str | None, upper: str | None, missing: str | None, *, meaning: Meaning) -> ValueSet | None:
+def read_bounds(lower: str | None, upper: str | None, missing: str | None, *, meaning: LabelMeaning) -> ValueSet | None:
     """What a pair of bounds and the word about missing values mean; None if they are no bounds of the column."""
     if missing not in (None, "no", "possible", "only"):
         return None
@@ -79,7 +97,7 @@ def bare(name: str) -> bool:
     )
 
 
-def _present(text: str, meaning: Meaning) -> ValueSet | None:
+def _present(text: str, meaning: LabelMeaning) -> ValueSet | None:
     """A label without its part about missing values."""
     if meaning.type == "nominal" or meaning.tree is not None:
         return _named(text, meaning)
@@ -103,7 +121,7 @@ def _interval(lower: Decimal | None, upper: Decimal | None, *, closed: bool = Fa
     return ValueSet(intervals=(Interval(lower, upper, closed),))
 
 
-def _closed_above(lower: Decimal | None, upper: Decimal | None, meaning: Meaning) -> bool:
+def _closed_above(lower: Decimal | None, upper: Decimal | None, meaning: LabelMeaning) -> bool:
     """Whether an upper bound is inclusive: only the end of a declared domain is, unless it is also a cut."""
     last = meaning.domain[1]
     if upper is None or upper != last:
@@ -111,7 +129,7 @@ def _closed_above(lower: Decimal | None, upper: Decimal | None, meaning: Meaning
     return last not in (meaning.cuts or ()) or lower == last
 
 
-def _place(text: str, meaning: Meaning) -> Decimal | None:
+def _place(text: str, meaning: LabelMeaning) -> Decimal | None:
     """Where a number, a date or a word of the order stands on the column's line."""
     if meaning.type != "ordinal":
         return meaning.scalar(text)
@@ -119,7 +137,7 @@ def _place(text: str, meaning: Meaning) -> Decimal | None:
     return None if name is None else _positions(meaning.order).get(name)
 
 
-def _bound(text: str, meaning: Meaning) -> Decimal | None:
+def _bound(text: str, meaning: LabelMeaning) -> Decimal | None:
     """As `_place`, but a word stands in its column as it is: bounds are values, not labels."""
     return _positions(meaning.order).get(text) if meaning.type == "ordinal" else meaning.scalar(text)
 
@@ -129,7 +147,7 @@ def _positions(order: tuple[str, ...]) -> dict[str, Decimal]:
     return {word: Decimal(position) for position, word in enumerate(order)}
 
 
-def _named(text: str, meaning: Meaning) -> ValueSet | None:
+def _named(text: str, meaning: LabelMeaning) -> ValueSet | None:
     """One name or a set of names; in an ordered column with a taxonomy, the intervals of the leaves below them."""
     tree = meaning.tree
     if INTERVAL_NAME.fullmatch(text) or (tree is not None and meaning.type != "nominal" and text in tree.below):
@@ -149,7 +167,7 @@ def _named(text: str, meaning: Meaning) -> ValueSet | None:
     return ValueSet(intervals=intervals) if len(intervals) == len(leaves) else None
 
 
-def leaf_interval(leaf: str, meaning: Meaning) -> Interval | None:
+def leaf_interval(leaf: str, meaning: LabelMeaning) -> Interval | None:
     """What a leaf of a taxonomy over numbers, dates or words of an order means."""
     if meaning.type == "date":
         return _dates_of_leaf(leaf)
@@ -219,3 +237,201 @@ def _name(text: str) -> str | None:
     if _quoted_end(text, 0) != len(text):
         return None
     return str(json.loads(text))
+
+
+def joined(runs: Iterable[Run]) -> list[Run]:
+    """Runs as separate ones in rising order."""
+    found: list[Run] = []
+    for low, high in sorted(runs):
+        if found and low <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(high, found[-1][1]))
+        else:
+            found.append((low, high))
+    return found
+
+
+Ends = tuple[int | None, int | None]
+
+
+def cell_reader(meaning: LabelMeaning) -> Callable[[ValueSet], list[Run] | None]:
+    """A function that gives the runs of cells that are exactly a label's values; None if cells cannot make them.
+
+    Where a column has no missing values, "*" is all its cells, and no other label may speak of missing.
+    """
+    shift, last = int(bool(meaning.missing)), meaning.cells - 1
+    present = _names(meaning) if meaning.type == "nominal" else _intervals(meaning)
+
+    def cells(found: ValueSet) -> list[Run] | None:
+        runs: list[Run] = [(shift, last)] if found.everything else []
+        for low, high in () if found.everything else present(found):
+            if low is None or high is None:
+                return None
+            runs.append((low + shift, high + shift))
+        if found.missing and shift:
+            runs.append((0, 0))
+        elif found.missing and not found.everything:
+            return None
+        return joined(runs)
+
+    return cells
+
+
+def _names(meaning: LabelMeaning) -> Callable[[ValueSet], list[Ends]]:
+    """The leaves below names."""
+    below = {} if meaning.tree is None else meaning.tree.below
+    return lambda found: [below.get(name, (None, None)) for name in found.names]
+
+
+def _intervals(meaning: LabelMeaning) -> Callable[[ValueSet], list[Ends]]:
+    """The cells of intervals."""
+    if meaning.tree is not None:
+        place = {leaf_interval(leaf, meaning): number for number, leaf in enumerate(meaning.tree.leaves)}
+        return lambda found: [(place.get(one), place.get(one)) for one in found.intervals]
+    if meaning.type == "ordinal":
+        return lambda found: [_words(one, len(meaning.order) - 1) for one in found.intervals]
+    cuts = {cut: number for number, cut in enumerate(sorted(meaning.cuts or ()))}
+    return lambda found: [_between(one, meaning, cuts) for one in found.intervals]
+
+
+def _words(interval: Interval, last: int) -> Ends:
+    """The words of an interval of an order, whose ends are places in it."""
+    low = 0 if interval.lower is None else int(interval.lower)
+    if interval.upper is None:
+        return low, last
+    return low, int(interval.upper) - (0 if interval.closed else 1)
+
+
+def _between(interval: Interval, meaning: LabelMeaning, cuts: dict[Decimal, int]) -> Ends:
+    """The cells between two cuts, or a cut and an end of the domain."""
+    first, last = meaning.domain
+    if interval.lower is None or (interval.lower == first and first not in cuts):
+        low: int | None = 0
+    else:
+        low = cuts[interval.lower] + 1 if interval.lower in cuts else None
+    if interval.upper is None:
+        return low, len(cuts)
+    if interval.closed:
+        return low, len(cuts) if interval.upper == last else None
+    return low, cuts.get(interval.upper)
+
+
+Tops = Mapping[int, Sequence[tuple[int, str]]]
+
+_EPOCH = datetime.datetime(1970, 1, 1)
+_WHOLE = 10**15  # whole numbers below are written without a point
+
+
+def speller(meaning: LabelMeaning, *, observed: bool) -> Callable[[str, ValueSet], bool]:
+    """A function that says whether a text is the label of what it means, in a column of a recoding."""
+    if meaning.type not in ("nominal", "ordinal") and meaning.tree is None:
+        return lambda text, found: text in _labels_of_line(found, meaning, observed=observed)
+    read, tops = cell_reader(meaning), {} if meaning.tree is None else _tops(meaning.tree)
+
+    def spelled(text: str, found: ValueSet) -> bool:
+        runs = read(found)
+        return runs is None or text == _label_of_cells(runs, meaning, tops)
+
+    return spelled
+
+
+def _labels_of_line(found: ValueSet, meaning: LabelMeaning, *, observed: bool) -> list[str]:
+    """The label of an interval of numbers or dates; long whole numbers may have one of two forms."""
+    low, high = meaning.domain
+    domain = None if low is None or high is None else Interval(low, high, closed=True)
+    everything = found.everything or (not observed and domain is not None and found.intervals == (domain,))
+    if everything and (found.missing or not meaning.missing):
+        return ["*"]
+    if everything and (domain is None or observed):
+        return ["not missing"]
+    if not everything and not found.intervals:
+        return ["missing"]
+    inner = domain if everything and domain is not None else found.intervals[0]
+    return [("missing or " if found.missing else "") + text for text in _spelled_intervals(inner, meaning)]
+
+
+def _spelled_intervals(one: Interval, meaning: LabelMeaning) -> list[str]:
+    lower = [""] if one.lower is None else _scalars(one.lower, meaning.type, meaning.scale)
+    upper = [""] if one.upper is None else _scalars(one.upper, meaning.type, meaning.scale)
+    if one.lower is None:
+        return [f"< {text}" for text in upper]
+    if one.upper is None:
+        return [f"≥ {text}" for text in lower]
+    if one.closed and one.lower == one.upper:
+        return lower
+    return [f"[{first}, {last}{']' if one.closed else ')'}" for first in lower for last in upper]
+
+
+@lru_cache(maxsize=1 << 16)
+def _scalars(value: Decimal, kind: str, scale: str | None) -> list[str]:
+    """How a number or date is written."""
+    if kind == "date":
+        return [_moment(value, scale)]
+    whole = value == value.to_integral_value()
+    if whole and abs(value) < _WHOLE:
+        return [str(int(value))]
+    return [repr(float(value)), *([str(int(value))] if whole else [])]
+
+
+def _moment(value: Decimal, scale: str | None) -> str:
+    seconds = int(value // 1)
+    found = _EPOCH + datetime.timedelta(seconds=seconds)
+    if scale != "time":
+        return found.date().isoformat() if seconds % 86400 == 0 else ""
+    parts = f"{value % 1:.9f}".partition(".")[2]
+    digits = parts[:6] if parts.endswith("000") else parts
+    return found.isoformat() + (f".{digits}" if digits.strip("0") else "")
+
+
+def _label_of_cells(runs: list[Run], meaning: LabelMeaning, tops: Tops) -> str | None:
+    """The label of some leaves or words; None where there is none."""
+    shift, count = int(bool(meaning.missing)), meaning.cells
+    if runs == [(0, count - 1)]:
+        return "*"
+    missing = shift == 1 and bool(runs) and runs[0][0] == 0
+    known = [(max(low, shift) - shift, high - shift) for low, high in runs if high >= shift]
+    if not known:
+        return "missing" if missing else None
+    if known == [(0, count - shift - 1)]:
+        return "not missing"
+    inner = _spelled_words(known, meaning) if meaning.tree is None else _spelled_names(known, tops)
+    return None if inner is None else f"missing or {inner}" if missing else inner
+
+
+def _spelled_words(runs: list[Run], meaning: LabelMeaning) -> str | None:
+    if len(runs) > 1:
+        return None
+    (low, high), order = runs[0], meaning.order
+    if low == high:
+        return _quoted(order[low])
+    if low == 0:
+        return f"< {_quoted(order[high + 1])}"
+    if high == len(order) - 1:
+        return f"≥ {_quoted(order[low])}"
+    return f"[{_quoted(order[low])}, {_quoted(order[high + 1])})"
+
+
+def _spelled_names(runs: list[Run], tops: Tops) -> str:
+    """The fewest names of a taxonomy that are exactly these leaves."""
+    names = []
+    for low, high in runs:
+        while low <= high:
+            last, name = next((last, name) for last, name in tops[low] if last <= high)
+            names.append(name)
+            low = last + 1
+    if len(names) == 1:
+        return names[0] if INTERVAL_NAME.fullmatch(names[0]) else _quoted(names[0])
+    return "{" + ", ".join(map(_quoted, names)) + "}"
+
+
+def _tops(tree: LabelTree) -> Tops:
+    """For every leaf the nodes that begin with it, the largest first, each as its last leaf and its name."""
+    found: dict[int, dict[int, str]] = {}
+    *_, root = tree.below
+    for name, (first, last) in tree.below.items():  # a child, which is named where it is all of a node, comes first
+        if name != root:
+            found.setdefault(first, {}).setdefault(last, name)
+    return {first: sorted(some.items(), reverse=True) for first, some in found.items()}
+
+
+def _quoted(name: str) -> str:
+    return name if bare(name) else json.dumps(name, ensure_ascii=False)

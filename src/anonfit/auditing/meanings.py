@@ -1,28 +1,229 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the labels of a column mean: its type, order, domain and taxonomy, read from plain mappings.
-The entries of "columns" in recoding.json have this form; users of `audit` may write it by hand."""
+"""What the labels of a column mean: its type, order, domain and taxonomy, read from plain mappings. The entries of
+"columns" in recoding.json have this form; users of `audit` may write it by hand.
+
+`Settings` is what all JSON files are read with: a setting that is missing, unknown or of another kind than it must be
+is an error, never ignored."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import datetime
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Literal, cast
 
-from anonfit.auditing.scalars import moment, number
-from anonfit.auditing.settings import Settings
-from anonfit.errors import RecodingError, did_you_mean
+from anonfit.errors import RecodingError, RequestError, did_you_mean
 
-__all__ = ["TYPES", "ColumnType", "Meaning", "Tree", "read_meaning"]
+__all__ = [
+    "TYPES",
+    "LabelMeaning",
+    "LabelTree",
+    "LabelType",
+    "Settings",
+    "moment",
+    "number",
+    "object_of",
+    "period",
+    "read_meaning",
+    "text_of",
+]
 
-ColumnType = Literal["continuous", "date", "ordinal", "nominal"]
+NEEDED: Any = object()
+"""The default of a setting that must be written."""
+
+_MOST_BYTES = 1 << 29
+_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ,.()+_-]{0,99}")
+_WORDS = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+    list: "a list",
+    dict: "an object",
+}
+
+
+def text_of(file: Path) -> str:
+    """The text of a file of a bounded size; anything else is a ValueError or an OSError."""
+    if not file.is_file():
+        raise ValueError("not a file")
+    with file.open("rb") as stream:
+        content = stream.read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        raise ValueError("too large")
+    return content.decode("utf-8")
+
+
+def object_of(text: str) -> dict[str, Any]:
+    """The object of a JSON text in which no key stands twice and every number is finite; anything else is a
+    ValueError.
+    """
+    try:
+        found = json.loads(text, object_pairs_hook=_once, parse_constant=_no_number, parse_float=_finite)
+        json.dumps(found, ensure_ascii=False).encode() if "\\u" in text else None  # half a sign is no Unicode
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    if not isinstance(found, dict):
+        raise ValueError("not an object")
+    return found
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key twice")
+    return found
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text[:20]} is no number")
+
+
+def _finite(text: str) -> float:
+    found = float(text)
+    return found if math.isfinite(found) else _no_number(text)
+
+
+def _is_plain(value: object) -> bool:
+    """Whether a value is a number, a truth value or a short word."""
+    if isinstance(value, str):
+        return _WORD.fullmatch(value) is not None
+    return value is None or isinstance(value, (bool, float)) or (isinstance(value, int) and abs(value) < 1 << 63)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """An object of a JSON file, how messages call it, and the error that a fault of it is."""
+
+    entries: Mapping[str, Any]
+    label: str
+    error: type[RequestError]
+
+    def known(self, names: Iterable[str]) -> Settings:
+        """The same settings, if all of them have one of these names."""
+        valid = list(names)
+        for name in self.entries:
+            if name not in valid:
+                raise self.error(f"{self._begin} has the unknown setting '{name}': {did_you_mean(str(name), valid)}")
+        return self
+
+    def get(self, name: str, kind: type, default: Any = NEEDED) -> Any:
+        """The value of a setting, of the kind it must be; a number may be written as a whole one."""
+        if name not in self.entries:
+            if default is NEEDED:
+                raise self.error(f"{self._begin} has no '{name}'.")
+            return default
+        value = self.entries[name]
+        if value is None and default is None:
+            return None
+        kinds = {float: (int, float), dict: (Mapping,), list: (list, tuple)}.get(kind, (kind,))
+        if not isinstance(value, kinds) or (isinstance(value, bool) and kind is not bool):
+            raise self.error(f"'{name}' in {self.label} is not {_WORDS[kind]}.")
+        return value
+
+    def word(self, name: str, words: Iterable[str], default: Any = NEEDED) -> Any:
+        """The value of a setting that is one of some words."""
+        value, valid = self.get(name, str, default), list(words)
+        if value != default and value not in valid:
+            raise self.error(f"'{name}' in {self.label} is an unknown word: {did_you_mean(value, valid)}")
+        return value
+
+    def plain(self, names: Iterable[str], columns: Iterable[str]) -> Settings:
+        """The same settings, if all have one of these names and hold a number, a truth value, a short word, or names of
+        columns: what is not judged by an audit must not carry anything else.
+        """
+        valid = set(columns)
+        for name, value in self.known(names).entries.items():
+            words = value if isinstance(value, (list, tuple)) else (value,)
+            if not all(_is_plain(word) if word is value else isinstance(word, str) and word in valid for word in words):
+                raise self.error(f"'{name}' in {self.label} is not a number or a word that a setting may be.")
+        return self
+
+    def texts(self, name: str, default: Any = NEEDED) -> Any:
+        """The texts of a setting that is a list of such."""
+        value = self.get(name, list, default)
+        if value is not default and not all(isinstance(text, str) for text in value):
+            raise self.error(f"'{name}' in {self.label} is not a list of texts.")
+        return tuple(value)
+
+    def part(self, name: str, default: Any = NEEDED) -> Settings:
+        """The settings of an object that is a setting."""
+        return Settings(self.get(name, dict, default), f"'{name}' of {self.label}", self.error)
+
+    def parts(self, name: str, default: Any = NEEDED) -> list[Settings]:
+        """The settings of each object of a list."""
+        value = self.get(name, list, default)
+        if not all(isinstance(entry, Mapping) for entry in value):
+            raise self.error(f"'{name}' in {self.label} is not a list of objects.")
+        return [Settings(entry, f"an entry of '{name}' of {self.label}", self.error) for entry in value]
+
+    @property
+    def _begin(self) -> str:
+        """The label at the beginning of a sentence."""
+        return self.label[0].upper() + self.label[1:]
+
+
+# The exponent is bounded so that a hostile text cannot ask for a number of a million digits.
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d{1,3})?", re.ASCII)
+_MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?)?", re.ASCII)
+_PERIOD = re.compile(r"(\d{4})(?:-Q([1-4])|-(\d\d)(?:-(\d\d))?)?", re.ASCII)
+_EPOCH = datetime.date(1970, 1, 1).toordinal()
+
+
+@lru_cache(maxsize=1 << 16)
+def number(text: str) -> Decimal | None:
+    """The number a text states, None if it states none."""
+    return Decimal(text) if _NUMBER.fullmatch(text) else None
+
+
+@lru_cache(maxsize=1 << 16)
+def moment(text: str) -> Decimal | None:
+    """The date or time a text states, in seconds since 1970, None if it states none."""
+    match = _MOMENT.fullmatch(text)
+    if match is None:
+        return None
+    try:
+        days = datetime.date.fromisoformat(match[1]).toordinal() - _EPOCH
+    except ValueError:
+        return None
+    hour, minute, second = (int(part or 0) for part in match.group(2, 3, 4))
+    if hour > 23 or minute > 59 or second > 59:
+        return None
+    return days * 86400 + hour * 3600 + minute * 60 + second + Decimal(f"0.{match[5] or 0}")
+
+
+def period(text: str) -> tuple[Decimal, Decimal] | None:
+    """The begin of the year, quarter, month or day a text states and that of the next, None if it states none."""
+    match = _PERIOD.fullmatch(text)
+    if match is None:
+        return None
+    year, month, day = int(match[1]), int(match[3] or 3 * int(match[2] or 1) - 2), int(match[4] or 1)
+    months = 0 if match[4] else 1 if match[3] else 3 if match[2] else 12
+    years, later = divmod(month - 1 + months, 12)
+    try:
+        begin = datetime.date(year, month, day).toordinal()
+    except ValueError:
+        return None
+    after = datetime.date.max.toordinal() + 1
+    if year + years <= datetime.MAXYEAR:
+        after = begin + 1 if match[4] else datetime.date(year + years, later + 1, 1).toordinal()
+    return Decimal(begin - _EPOCH) * 86400, Decimal(after - _EPOCH) * 86400
+
+
+LabelType = Literal["continuous", "date", "ordinal", "nominal"]
 TYPES = ("continuous", "date", "ordinal", "nominal")
 Ends = tuple[Decimal | None, Decimal | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class LabelTree:
     """A taxonomy: its leaves in depth-first order, and the run of leaves below every name."""
 
     leaves: tuple[str, ...]
@@ -30,33 +231,52 @@ class Tree:
 
 
 @dataclass(frozen=True, slots=True)
-class Meaning:
+class LabelMeaning:
     """How the labels of one column are read."""
 
     name: str
-    type: ColumnType
+    type: LabelType
     order: tuple[str, ...] = ()
     domain: Ends = (None, None)
-    tree: Tree | None = None
+    tree: LabelTree | None = None
     cuts: frozenset[Decimal] | None = None  # None: not stated
     other: str | None = None
     date_format: str | None = None
     missing: bool | None = None  # whether missing values are among those of the column; None: not stated
     scale: str | None = None  # of dates: whether they are days ("date") or moments ("time")
 
+    @property
+    def cells(self) -> int:
+        """How many cells a recoding has of the column; missing is one of them where there are missing values."""
+        if self.missing is None:
+            raise RecodingError(f"The recoding does not say whether column '{self.name}' has missing values.")
+        if self.tree is not None:
+            return len(self.tree.leaves) + self.missing
+        if self.type == "ordinal":
+            return len(self.order) + self.missing
+        if self.cuts is None:
+            needed = "taxonomy" if self.type == "nominal" else "cuts"
+            raise RecodingError(f"The recoding has no {needed} of column '{self.name}'.")
+        return len(self.cuts) + 1 + self.missing
+
+    @property
+    def cut_count(self) -> int:
+        """How many cuts a recoding has of the column, 0 where leaves or words are its cells."""
+        return 0 if self.tree is not None or self.cuts is None else len(self.cuts)
+
     def scalar(self, text: str) -> Decimal | None:
         """The place on the line of a continuous or date column that a text states."""
         return moment(text) if self.type == "date" else number(text)
 
 
-def read_meaning(name: str, entry: Mapping[str, Any]) -> Meaning:
+def read_meaning(name: str, entry: Mapping[str, Any]) -> LabelMeaning:
     """One column's meaning from its mapping; faults are errors that name the column."""
     given = Settings(entry, f"the meaning of column '{name}'", RecodingError)
     kind = entry.get("type")
     if kind not in TYPES:
         hint = did_you_mean(str(kind), TYPES)
         raise RecodingError(f"The meaning of column '{name}' has an unknown type: {hint}")
-    shell = Meaning(name, cast("ColumnType", kind))
+    shell = LabelMeaning(name, cast("LabelType", kind))
     order = tuple(str(word) for word in given.get("order", list, None) or ())
     if kind == "ordinal" and (not order or len(set(order)) < len(order)):
         raise RecodingError(f"The meaning of ordinal column '{name}' needs an order of different words.")
@@ -65,7 +285,7 @@ def read_meaning(name: str, entry: Mapping[str, Any]) -> Meaning:
     if tree is not None and other is not None and other not in tree.leaves:
         raise RecodingError(f"The name of all others in column '{name}' is no leaf of its taxonomy.")
     ordered = kind in ("continuous", "date")
-    return Meaning(
+    return LabelMeaning(
         name,
         shell.type,
         order=order,
@@ -79,7 +299,7 @@ def read_meaning(name: str, entry: Mapping[str, Any]) -> Meaning:
     )
 
 
-def _cuts(shell: Meaning, values: Sequence[object]) -> frozenset[Decimal]:
+def _cuts(shell: LabelMeaning, values: Sequence[object]) -> frozenset[Decimal]:
     """The cuts as they are compared; a recoding counts its cells by them, so they must rise."""
     cuts = [_end(shell, cut) for cut in values]
     if any(low >= high for low, high in pairwise(cuts)):
@@ -87,7 +307,7 @@ def _cuts(shell: Meaning, values: Sequence[object]) -> frozenset[Decimal]:
     return frozenset(cuts)
 
 
-def _end(shell: Meaning, value: object) -> Decimal:
+def _end(shell: LabelMeaning, value: object) -> Decimal:
     found = shell.scalar(str(value))
     if found is None:
         kind = "a date (2024-03-01)" if shell.type == "date" else "a number"
@@ -95,7 +315,7 @@ def _end(shell: Meaning, value: object) -> Decimal:
     return found
 
 
-def _domain(shell: Meaning, value: Sequence[object] | None) -> Ends:
+def _domain(shell: LabelMeaning, value: Sequence[object] | None) -> Ends:
     if value is None:
         return None, None
     if len(value) != 2:
@@ -104,7 +324,7 @@ def _domain(shell: Meaning, value: Sequence[object] | None) -> Ends:
     return low, high
 
 
-def _tree(name: str, taxonomy: Mapping[str, Any]) -> Tree:
+def _tree(name: str, taxonomy: Mapping[str, Any]) -> LabelTree:
     """The runs of leaves of a nested mapping, without recursion: a taxonomy may be deep."""
     leaves: list[str] = []
     below: dict[str, tuple[int, int]] = {}
@@ -124,4 +344,4 @@ def _tree(name: str, taxonomy: Mapping[str, Any]) -> Tree:
         run = (len(leaves) - 1 if first is None else first, len(leaves) - 1)
         if below.setdefault(str(node["name"]), run) != run:
             raise RecodingError(f"The taxonomy of column '{name}' has the name '{node['name']}' at two places.")
-    return Tree(tuple(leaves), below)
+    return LabelTree(tuple(leaves), below)

@@ -1,308 +1,380 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The audit itself: reads, groups and measures what a request asks for, then holds it against the demands."""
+"""The audit itself: reads, groups and measures what a request asks for, then holds it against the demands.
+
+There is one way for all tables. One that fits in memory is one batch; of a larger one, batches are read one after the
+other, and what is kept are groups, counts of pairs of a group and a value, and sums of hashes."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from anonfit.auditing.boxes import Boxes
-from anonfit.auditing.coding import IntArray, coded_values
-from anonfit.auditing.demands import DiversityDemand
-from anonfit.auditing.diversity import generalized_target, measure_demands
-from anonfit.auditing.evidence import (
-    Evidence,
-    Space,
-    gather_evidence,
-    left_out_groups,
-    locate_in_other,
-    open_data,
-    open_source,
-    persons_in_file,
-    read_space,
-    source_persons,
-    without_suppressed,
-)
-from anonfit.auditing.figures import Share
+from anonfit.auditing.boxes import LabelBoxes
+from anonfit.auditing.coding import IntArray
+from anonfit.auditing.counting import CountedRows, GroupCounter, GroupCounts
 from anonfit.auditing.findings import all_findings
-from anonfit.auditing.groups import Grouping, count_values, persons_in_groups, regrouped
-from anonfit.auditing.joint import joint_cells
-from anonfit.auditing.numbering import Hashes
-from anonfit.auditing.population import population_sizes
-from anonfit.auditing.raw_columns import measure_raw_column
-from anonfit.auditing.reading import Table, open_table, require_columns
-from anonfit.auditing.released import Released, open_released
+from anonfit.auditing.groups import (
+    BoolArray,
+    Evidence,
+    frequent_labels,
+    group_sizes,
+    read_persons,
+)
+from anonfit.auditing.hashing import aligned, aligned_texts
+from anonfit.auditing.observed import Seen, observed_groups
+from anonfit.auditing.reading import AuditedTable, is_text_file, open_table, require_columns
+from anonfit.auditing.regions import read_representatives
+from anonfit.auditing.released import boxes_of, check_labels, guess_meanings, read_columns
 from anonfit.auditing.request import Request, check_request
-from anonfit.auditing.result import UNKNOWN_PERSONS, Audit, Diversity, JointCells, JournalistRisk, RawColumn, SetSizes
-from anonfit.auditing.risk import journalist_risk, marketer_risk, prosecutor_risk
-from anonfit.auditing.row_order import rows_are_sorted
-from anonfit.auditing.sizes import frequent_labels, group_sizes
-from anonfit.auditing.source import Located, check_source, raw_hashes
-from anonfit.auditing.values import RawValues
-from anonfit.auditing.withholding import withholding_of
-from anonfit.errors import DataError
+from anonfit.auditing.result import (
+    UNKNOWN_PERSONS,
+    Audit,
+    JointCells,
+    LabelCheck,
+    SetSizes,
+    Share,
+)
+from anonfit.auditing.risk import joint_cells, journalist_figures, locate_in_other, marketer_risk, prosecutor_risk
+from anonfit.auditing.rows import Released, RowOrder, open_released
+from anonfit.auditing.source import Hashers, KeyTally, SourceRows, compare_rows
+from anonfit.errors import DataError, refuse_fork
 
-__all__ = [
-    "diversity_within",
-    "evidence_of_sets",
-    "journalist_figures",
-    "notes_of",
-    "run_audit",
-    "sensitive_demands",
-    "sizes_of_sets",
-]
+__all__ = ["ROWS_AT_ONCE", "audit_request"]
 
+ROWS_AT_ONCE = 1 << 21
+"""Rows that are read at once of a table that does not fit in memory, unless it is said."""
+_MANY_ROWS = 1 << 24
 _ROWS_SIDE_BY_SIDE = 1 << 22  # of more, what is computed side by side would need too much memory
 
 
-def run_audit(request: Request) -> Audit:
-    """Audit one table."""
+def audit_request(request: Request) -> Audit:
+    """Audit one table: as a whole, or some rows at a time if that is asked, or if it is a file of very many."""
+    refuse_fork()
+    if request.rows_at_once is None and _is_large(request):
+        request = replace(request, rows_at_once=ROWS_AT_ONCE)
     check_request(request)
-    table = open_data(request)
+    if request.rows_at_once is not None and not _can_read_in_batches(request):
+        raise DataError(
+            "An audit that reads some rows at a time counts rows or a count column, knows what labels mean, and "
+            "compares with no other release and no population."
+        )
+    table = open_data(request, lazily=request.rows_at_once is not None)
     require_columns(table, request.sensitive, purpose="a sensitive column")
     require_columns(table, [request.count] if request.count else [], purpose="the count column")
-    released = open_released(table, request.quasi_identifiers)
-    raw = [name for name in table.names if name not in released.heads.columns]
-    source = open_source(released, request, raw=raw)
-
-    def count(located: Located | None) -> tuple[Evidence, list[RawColumn], list[Diversity]]:
-        found = gather_evidence(released, request, source=source, located=located, raw=raw)
-        return found, *_raw_columns(without_suppressed(found, released, request), request, released)
-
-    # Labels are read in Python, raw columns are counted and compared in loops that leave a core to it.
-    hashing: Future[tuple[Hashes, Hashes]] | None = None
-    with ThreadPoolExecutor(3) as pool:
-        counting = pool.submit(count, None) if persons_in_file(released, request) else None
-        order = None if request.order is None else pool.submit(rows_are_sorted, released)
-        if source is not None and released.rows <= _ROWS_SIDE_BY_SIDE:
-            hashing = pool.submit(raw_hashes, released, source, raw)
-        space = _judged(read_space(released, request, source=source), released, request, source)
-        evidence, raw_columns, diversity = count(space.located) if counting is None else counting.result()
-        is_sorted = None if order is None else order.result()
-    compared = None
-    if source is not None:
-        hashes = raw_hashes(released, source, raw) if hashing is None else hashing.result()
-        left_out = left_out_groups(released, request)
-        compared = check_source(
-            released,
-            source,
-            located=space.located,
-            raw=raw,
-            hashes=hashes,
-            suppressed=left_out,
-            not_observed=0 if space.seen is None else space.seen.wrong(),
-            in_vain=space.in_vain,
-        )
-        if counting is None and (compared.unmatched.persons or compared.absent_inside.persons):
-            # Persons were counted on rows of the source, and not all of these are in the file.
-            evidence, raw_columns, diversity = count(None)
-    journalist, population = journalist_figures(released, request, sizes=evidence.sizes, boxes=space.boxes)
-    audit = Audit(
-        rows=released.rows,
-        persons=int(evidence.sizes.sum()) if request.entity is None else _everyone(evidence),
-        counted=UNKNOWN_PERSONS if evidence.persons_unknown else evidence.persons.counted,
-        quasi_identifiers=request.quasi_identifiers,
-        sizes=group_sizes(evidence.sizes, request.k),
-        suppressed_rows=Share(int(np.count_nonzero(released.suppressed[released.grouping.of_row])), released.rows),
-        sets=sizes_of_sets(released, request, evidence=evidence),
-        diversity=tuple(diversity),
-        prosecutor=prosecutor_risk(evidence.sizes, request.thresholds),
-        journalist=journalist,
-        marketer=marketer_risk(evidence.sizes, population),
-        raw_columns=tuple(raw_columns),
-        labels=space.labels,
-        source=compared,
-        joint=_joint(request, source, space=space),
-        sorted=is_sorted,
-        findings=(),
-        notes=notes_of(request, evidence=evidence, suppressed=left_out_groups(released, request) is not None),
-        frequent={} if request.meanings is None else frequent_labels(released.heads, evidence.sizes),
-    )
-    found = replace(audit, findings=tuple(all_findings(audit, request, names=table.names)))
-    if evidence.persons.counted != "entities" or not request.k:
-        return found
-    told = _rounded(audit, request, released, evidence=evidence)
-    return replace(found, _rounded=replace(told, findings=tuple(all_findings(told, request, names=table.names))))
+    released = open_released(table, request.quasi_identifiers, request.rows_at_once)
+    counting = GroupCounter(request, released, left_out_groups(released, request))
+    return _Auditing(request, released, _open_source(released, request), counting).run()
 
 
-def _judged(space: Space, released: Released, request: Request, source: Table | None) -> Space:
-    """The same without rows of the source that had to be withheld, though the label of a group may hold them; and how
-    many others are in no group.
+def _is_large(request: Request) -> bool:
+    """Whether the data is a file that had better not be read as a whole; a frame is in memory already."""
+    files = [data for data in (request.data, request.source) if data is not None]
+    if not all(isinstance(data, (str, Path)) for data in files) or not _can_read_in_batches(request):
+        return False
+    table = open_data(request)
+    return not table.is_text and table.width < len(table.schema) and table.height() > _MANY_ROWS
+
+
+def _can_read_in_batches(request: Request) -> bool:
+    """Whether all that is asked can be found from some rows at a time."""
+    guessing = request.source is not None and request.meanings is None
+    return request.entity is None and request.other is None and request.population is None and not guessing
+
+
+def open_data(request: Request, *, lazily: bool = False) -> AuditedTable:
+    """The table that is audited; in a file of a release only an empty field means missing, in a typed one nothing."""
+    missing: tuple[str, ...] = request.missing
+    if request.is_release:
+        missing = ("",) if is_text_file(request.data) else ()
+    return open_table(request.data, missing=missing, lazily=lazily)
+
+
+def _open_source(released: Released, request: Request) -> SourceRows | None:
+    """The source, reduced to the columns the audit needs, with missing values as they were taken for such when the
+    release was made.
     """
-    located, boxes = space.located, space.boxes
-    if source is None or located is None or boxes is None:
-        return space
-    if not located.outside and (boxes.shared is None or not boxes.shared.any()):
-        return space
-    withholding = withholding_of(request, list(released.columns), source)
-    if withholding is None:
-        return space
-    withholding.add(source, located.found.group)
-    judged = withholding.judged()
-    located.found.group[~judged.mask(source, request)] = -1
-    return replace(space, in_vain=judged.missed)
-
-
-def _rounded(audit: Audit, request: Request, released: Released, *, evidence: Evidence) -> Audit:
-    """What may be told of persons who have several rows: their numbers in multiples of k, rounded down.
-
-    Whoever has the file can count its rows; exact numbers of persons would tell by subtraction how many rows of a group
-    are of one person, and so would exact figures of diversity, which count a person's equal values once.
-    """
-    k = request.k or 1
-    sizes = evidence.sizes // k * k
-
-    def down(share: Share) -> Share:
-        return Share(share.persons // k * k, share.of // k * k)
-
-    def least(persons: int | None) -> int | None:
-        return persons if persons is None or persons < k else persons // k * k
-
-    return replace(
-        audit,
-        persons=audit.persons // k * k,
-        sizes=group_sizes(sizes, k),
-        sets=sizes_of_sets(released, request, evidence=evidence, rounded=True),
-        prosecutor=prosecutor_risk(sizes, request.thresholds),
-        marketer=marketer_risk(sizes, None),
-        diversity=tuple(
-            one
-            if one.found is None or one.asked is None or one.model == "distinct-l"
-            else replace(one, found=replace(one.found, value=one.asked))
-            for one in audit.diversity
-        ),
-        raw_columns=tuple(
-            replace(one, certain=down(one.certain), likely=down(one.likely), smallest=least(one.smallest))
-            for one in audit.raw_columns
-        ),
-    )
-
-
-def _everyone(evidence: Evidence) -> int:
-    """Different persons in the file; one with rows in several groups counts once."""
-    everyone = np.zeros(len(evidence.grouping.of_row), np.int64)
-    return int(persons_in_groups(evidence.persons, everyone, 1).sum())
-
-
-def evidence_of_sets(
-    evidence: Evidence, request: Request, released: Released
-) -> list[tuple[tuple[str, ...], Evidence]]:
-    """The same persons in the groups of every one of several quasi-identifiers."""
-    found = []
-    for demand in request.sets:
-        coarse = _regrouped(evidence, released, demand.columns)
-        sizes = persons_in_groups(evidence.persons, coarse.of_row, coarse.count)
-        found.append((demand.columns, replace(evidence, grouping=coarse, sizes=sizes)))
-    return found
-
-
-def _regrouped(evidence: Evidence, released: Released, columns: Sequence[str]) -> Grouping:
-    """The groups of some quasi-identifiers."""
-    held = [column for name in columns for column in released.columns[name]]
-    return regrouped(evidence.grouping, released.heads.select(held))
-
-
-def diversity_within(
-    columns: tuple[str, ...], evidence: Evidence, asked: Sequence[DiversityDemand], raw: RawValues
-) -> list[Diversity]:
-    """What is asked of a raw column, in the groups of one of several quasi-identifiers."""
-    counts = count_values(evidence.persons, evidence.grouping, raw.column, sizes=evidence.sizes)
-    return [
-        replace(one, settings=one.settings | {"quasi_identifier": list(columns)})
-        for one in measure_demands(asked, raw, counts=counts, evidence=evidence)
-    ]
-
-
-def _raw_columns(evidence: Evidence, request: Request, released: Released) -> tuple[list[RawColumn], list[Diversity]]:
-    """Inference and diversity of the raw columns, some columns at a time on all cores."""
-    generalized = [demand for demand in request.targets if demand.column in request.quasi_identifiers]
-    demands = [*sensitive_demands(request), *(demand for demand in request.targets if demand not in generalized)]
-    unknown = [demand.column for demand in demands if demand.column not in evidence.names]
-    if unknown:
-        raise DataError(f"Something is asked of '{unknown[0]}', which is no raw column of the data and the source.")
-    sensitive = {demand.column for demand in sensitive_demands(request)}
-    several = evidence_of_sets(evidence, request, released)
-
-    def measure(series: pl.Series) -> tuple[RawColumn, list[Diversity]]:
-        column = coded_values(series)
-        counts = count_values(evidence.persons, evidence.grouping, column, sizes=evidence.sizes)
-        inferred = measure_raw_column(series.name, len(series), counts=counts, sensitive=series.name in sensitive)
-        asked = [demand for demand in demands if demand.column == series.name]
-        raw = RawValues(series, column, evidence.text_file)
-        if not several:
-            return inferred, measure_demands(asked, raw, counts=counts, evidence=evidence)
-        return inferred, [one for columns, held in several for one in diversity_within(columns, held, asked, raw)]
-
-    measured: list[tuple[RawColumn, list[Diversity]]] = []
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for chunk in evidence.columns(evidence.names):
-            measured.extend(pool.map(measure, chunk))
-    diversity = [one for _, several in measured for one in several]
-    return [one for one, _ in measured], [*diversity, *map(generalized_target, generalized)]
-
-
-def sensitive_demands(request: Request) -> list[DiversityDemand]:
-    """The demands on sensitive columns; of one without any, the different values are counted."""
-    asked = {demand.column for demand in request.diversity}
-    plain = [name for name in request.sensitive if name not in asked]
-    return [*request.diversity, *(DiversityDemand(name, "distinct-l", {"l": 1}, is_asked=False) for name in plain)]
-
-
-def journalist_figures(
-    released: Released, request: Request, *, sizes: IntArray, boxes: Boxes | None
-) -> tuple[JournalistRisk | None, IntArray | None]:
-    """The risk of an attacker who knows the population, and the persons of the population per group."""
-    if request.population is None:
-        return None, None
-    population = open_table(request.population, missing=request.missing, label="the population")
-    counted, basis = population_sizes(released, population, boxes=boxes)
-    return journalist_risk(sizes, counted, basis=basis, thresholds=request.thresholds), counted
-
-
-def sizes_of_sets(
-    released: Released, request: Request, *, evidence: Evidence, rounded: bool = False
-) -> tuple[SetSizes, ...]:
-    """The groups of every one of several quasi-identifiers; persons in multiples of k, if they are to be rounded."""
-    found = []
-    for demand in request.sets:
-        coarse = _regrouped(evidence, released, demand.columns)
-        sizes = persons_in_groups(evidence.persons, coarse.of_row, coarse.count)
-        sizes = sizes // demand.k * demand.k if rounded and demand.k else sizes
-        found.append(SetSizes(demand.columns, demand.k, group_sizes(sizes, demand.k)))
-    return tuple(found)
-
-
-def _joint(request: Request, source: Table | None, *, space: Space) -> JointCells | None:
-    """Cells of two releases; both are found by their labels."""
-    if request.other is None or source is None:
+    if request.source is None:
         return None
-    if space.located is None:
-        raise DataError(
-            "The labels of the data are not understood: give the meaning of its columns to compare two releases."
-        )
-    there = locate_in_other(request.other, source, missing=request.missing)
-    return joint_cells(space.located.found.group, there, persons=source_persons(source, request), k=request.k)
+    lazily, stripped = not released.is_whole, request.stripped
+    table = open_table(request.source, missing=request.missing, label="the source", lazily=lazily, stripped=stripped)
+    if request.keys is not None and not table.is_text:
+        # A text file of a release cannot tell an empty text from a missing one.
+        table = replace(table, keys=frozenset(request.keys), rest=("",) if is_text_file(request.data) else ())
+    require_columns(table, released.columns, purpose="a quasi-identifier")
+    others = request.other.quasi_identifiers if request.other else ()
+    persons = [name for name in (request.entity, request.count) if name]
+    table = table.only([*released.columns, *released.raw, *persons, *others])
+    if released.is_whole:
+        known = request.meanings or {}
+        names = [name for name in released.columns if name in known and known[name].type in ("nominal", "ordinal")]
+        table = table.loaded(names)
+    return SourceRows(table, request, tuple(released.columns), request.rows_at_once)
 
 
-def notes_of(request: Request, *, evidence: Evidence, suppressed: bool) -> tuple[str, ...]:
-    """What a reader of the figures should know."""
-    notes = [
-        "Figures are about an attacker who knows the quasi-identifiers of a person; other knowledge is not covered."
-    ]
-    if request.source is not None and request.meanings is None:
-        notes.append("The meaning of labels was guessed from the source.")
-    if suppressed:
-        notes.append(
-            "Rows with * in every quasi-identifier count as one group; what groups tell of raw columns is measured "
-            "without them."
+def left_out_groups(released: Released, request: Request) -> BoolArray | None:
+    """The groups of a foreign file that are rows which another tool suppressed; None: there are none of them. In a
+    release, a star in every column is a region like any other.
+    """
+    if request.meanings is not None:
+        return None
+    suppressed = released.suppressed
+    return suppressed if suppressed.any() and not suppressed.all() else None
+
+
+# --- labels -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Space:
+    """What is wrong with the labels (None: nothing is known of their meaning), the boxes of the released groups, if all
+    their labels are understood, and what takes in the records of groups, where labels are of these.
+    """
+
+    labels: LabelCheck | None = None
+    boxes: LabelBoxes | None = None
+    seen: Seen | None = None
+
+
+def _read_space(released: Released, request: Request, source: SourceRows | None) -> _Space:
+    """Read the labels as far as they have a meaning."""
+    if request.regions == "any" and request.tree is None and source is None and request.population is None:
+        return _Space()
+    meanings, tree = request.meanings, request.tree
+    if meanings is None:
+        meanings = {} if source is None else guess_meanings(released, source.table)
+    if request.representatives and tree is not None:
+        return _Space(*read_representatives(released, meanings, tree))
+    columns = read_columns(released, meanings, None if request.meanings is None else request.regions)
+    if request.regions == "observed" and tree is not None:
+        strangers, regions, seen = observed_groups(columns, tree, released.groups)
+        labels = check_labels(columns, None, regions=request.regions, tree=None, groups=released.groups)
+        return _Space(replace(labels, overlapping=0 if regions else None, no_region=strangers), regions, seen)
+    boxes = boxes_of(released, columns, without=left_out_groups(released, request))
+    if request.meanings is None:
+        return _Space(None, boxes)
+    labels = check_labels(columns, boxes, regions=request.regions, tree=tree, groups=released.groups)
+    return _Space(labels, boxes)
+
+
+# --- the audit ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Auditing:
+    """One audit on its way."""
+
+    request: Request
+    released: Released
+    source: SourceRows | None
+    counting: GroupCounter
+
+    def run(self) -> Audit:
+        """All that is asked; labels are read in Python, and rows are counted and compared meanwhile, in loops that
+        leave a core to it.
+        """
+        released, source = self.released, self.source
+        hashing: Future[Hashers] | None = None
+        compared = None
+        with ThreadPoolExecutor(4) as pool:
+            reading = pool.submit(_read_space, released, self.request, source)
+            if source is not None and (not released.is_whole or released.rows <= _ROWS_SIDE_BY_SIDE):
+                hashing = pool.submit(Hashers.of, released, source.table)
+            file = pool.submit(self._read_file, pool, reading, hashing)
+            space = reading.result()
+            if not released.is_whole:
+                file.result()  # batches of both tables at a time would need twice the memory
+            if source is not None:
+                source.locate(space.boxes, space.seen)
+            in_file, is_sorted, tally = file.result()
+            counted = self._count_in_source() if in_file is None else in_file
+        if source is not None:
+            hashers = Hashers.of(released, source.table) if hashing is None else hashing.result()
+            compared = compare_rows(released, source, hashers, tally=tally, suppressed=self.counting.left_out)
+            if in_file is None and (compared.unmatched.persons or compared.absent_inside.persons):
+                # Persons were counted on rows of the source, and not all of these are in the file.
+                counted = self.counting.count(map(self._rows_of_file, released.batches()), released.raw)
+        audit = self._figures(counted, space)
+        audit = replace(audit, source=compared, sorted=is_sorted)
+        found = self._judged(audit)
+        if counted.evidence.persons.entities is None or not self.request.k:
+            return found
+        return replace(found, _rounded=self._judged(self._rounded(audit, counted.evidence)))
+
+    def _read_file(
+        self, pool: ThreadPoolExecutor, reading: Future[_Space], hashing: Future[Hashers] | None
+    ) -> tuple[GroupCounts | None, bool | None, KeyTally | None]:
+        """One reading of the file: what is counted in it, if it tells its persons, whether its rows are sorted and, if
+        it is read in batches, the keys of its rows.
+        """
+        released, entity = self.released, self.request.entity
+        order = None if self.request.order is None else RowOrder(released)
+        tally = None if released.is_whole or hashing is None else KeyTally()
+
+        def batches() -> Iterator[tuple[AuditedTable, IntArray]]:
+            for batch, groups in released.batches():
+                ordering = None if order is None else pool.submit(order.add, batch, groups)
+                yield batch, groups
+                if tally is not None and hashing is not None:
+                    by_labels = reading.result().boxes is not None
+                    tally.add(groups if by_labels else np.zeros_like(groups), hashing.result().file(batch))
+                if ordering is not None:
+                    ordering.result()
+
+        counted = None
+        if entity is None or entity in released.table.schema:
+            counted = self.counting.count(map(self._rows_of_file, batches()), released.raw)
+        else:
+            for _ in batches():
+                pass
+        return counted, None if order is None else order.is_sorted, tally
+
+    def _rows_of_file(self, batch: tuple[AuditedTable, IntArray]) -> CountedRows:
+        """Rows of the file; without a column that says whose they are, each counts."""
+        table, groups = batch
+        entity, count = self.request.entity, self.request.count
+        entity = entity if entity in table.schema else None
+        frame = table.frame([name for name in (entity, count) if name])
+        return CountedRows(groups, read_persons(frame, entity=entity, count=count), table.columns)
+
+    def _count_in_source(self) -> GroupCounts:
+        """Persons in the groups, counted among the source's rows in the labels, since only the source has the entities;
+        rows of the file where labels are not understood.
+        """
+        entity, source, released = self.request.entity, self.source, self.released
+        if source is None or entity is None or entity not in source.table.schema:
+            raise DataError(f"The entity column '{entity}' is neither in the data nor in the source.")
+        if source.boxes is None:
+            return self.counting.count(map(self._rows_of_file, released.batches()), released.raw)
+        groups = source.groups()
+        kept, table = pl.Series(groups >= 0), source.table
+        persons = read_persons(table.frame([entity]).filter(kept), entity=entity, count=None)
+
+        def columns(names: Sequence[str]) -> Iterator[list[pl.Series]]:
+            for chunk in table.columns(names):
+                yield [_like(released.table, series).filter(kept) for series in chunk]
+
+        names = [name for name in released.raw if name in table.schema]
+        return self.counting.count([CountedRows(groups[groups >= 0], persons, columns)], names)
+
+    # --- figures --------------------------------------------------------------------------------------------------
+
+    def _figures(self, counted: GroupCounts, space: _Space) -> Audit:
+        """All figures but those on the source and on the order of rows."""
+        request, released, evidence = self.request, self.released, counted.evidence
+        sizes, entities = evidence.sizes, evidence.persons.entities is not None
+        journalist, population = journalist_figures(released, request, sizes=sizes, boxes=space.boxes)
+        counts = "entities" if entities else "rows" if request.count is None else "count column"
+        return Audit(
+            rows=released.rows,
+            persons=counted.everyone(),
+            counted=UNKNOWN_PERSONS if evidence.persons_unknown else counts,
+            quasi_identifiers=request.quasi_identifiers,
+            sizes=group_sizes(sizes, request.k),
+            suppressed_rows=Share(int(released.rows_of_group[released.suppressed].sum()), released.rows),
+            sets=self._set_sizes(evidence),
+            diversity=counted.diversity,
+            prosecutor=prosecutor_risk(sizes, request.thresholds),
+            journalist=journalist,
+            marketer=marketer_risk(sizes, population),
+            raw_columns=counted.raw_columns,
+            labels=space.labels,
+            source=None,
+            joint=self._joint(),
+            sorted=None,
+            findings=(),
+            notes=self._notes(evidence),
+            frequent={} if request.meanings is None else frequent_labels(released.heads, sizes),
         )
-    if evidence.persons.counted == "entities":
-        notes.append("A person's rows are counted once per group; linking them across groups is not covered.")
-    if evidence.persons_unknown:
-        notes.append("Figures count rows: which of them are one person's is not known.")
-    return tuple(notes)
+
+    def _set_sizes(self, evidence: Evidence, *, rounded: bool = False) -> tuple[SetSizes, ...]:
+        """The groups of several quasi-identifiers; persons in multiples of k, if they are to be rounded."""
+        found = []
+        for demand, groups in zip(self.request.sets, self.counting.sets(evidence), strict=True):
+            sizes = groups.sizes // demand.k * demand.k if rounded and demand.k else groups.sizes
+            found.append(SetSizes(demand.columns, demand.k, group_sizes(sizes, demand.k)))
+        return tuple(found)
+
+    def _joint(self) -> JointCells | None:
+        """Cells of two releases; both are found by their labels."""
+        request, source = self.request, self.source
+        if request.other is None or source is None:
+            return None
+        if source.boxes is None:
+            raise DataError(
+                "The labels of the data are not understood: give the meaning of its columns to compare two releases."
+            )
+        there = locate_in_other(request.other, source.table, missing=request.missing)
+        entity, count = (name if name in source.table.schema else None for name in (request.entity, request.count))
+        frame = source.table.frame([name for name in (entity, count) if name is not None])
+        persons = read_persons(frame, entity=entity, count=count)
+        return joint_cells(source.groups(), there, persons=persons, k=request.k)
+
+    def _notes(self, evidence: Evidence) -> tuple[str, ...]:
+        """What a reader of the figures should know."""
+        notes = [
+            "Figures are about an attacker who knows the quasi-identifiers of a person; other knowledge is not covered."
+        ]
+        if self.request.source is not None and self.request.meanings is None:
+            notes.append("The meaning of labels was guessed from the source.")
+        if self.counting.left_out is not None:
+            notes.append(
+                "Rows with * in every quasi-identifier count as one group; what groups tell of raw columns is measured "
+                "without them."
+            )
+        if evidence.persons.entities is not None:
+            notes.append("A person's rows are counted once per group; linking them across groups is not covered.")
+        if evidence.persons_unknown:
+            notes.append("Figures count rows: which of them are one person's is not known.")
+        return tuple(notes)
+
+    def _judged(self, audit: Audit) -> Audit:
+        """An audit with what is found of every demand."""
+        return replace(audit, findings=tuple(all_findings(audit, self.request, names=self.released.table.names)))
+
+    def _rounded(self, audit: Audit, evidence: Evidence) -> Audit:
+        """What may be told of persons who have several rows: their numbers in multiples of k, rounded down.
+
+        Whoever has the file can count its rows; exact numbers of persons would tell by subtraction how many rows of a
+        group are of one person, and so would exact figures of diversity, which count a person's equal values once.
+        """
+        k = self.request.k or 1
+        sizes = evidence.sizes // k * k
+
+        def down(share: Share) -> Share:
+            return Share(share.persons // k * k, share.of // k * k)
+
+        def least(persons: int | None) -> int | None:
+            return persons if persons is None or persons < k else persons // k * k
+
+        return replace(
+            audit,
+            persons=audit.persons // k * k,
+            sizes=group_sizes(sizes, k),
+            sets=self._set_sizes(evidence, rounded=True),
+            prosecutor=prosecutor_risk(sizes, self.request.thresholds),
+            marketer=marketer_risk(sizes, None),
+            diversity=tuple(
+                one
+                if one.found is None or one.asked is None or one.by_rows
+                else replace(one, found=replace(one.found, value=one.asked))
+                for one in audit.diversity
+            ),
+            raw_columns=tuple(
+                replace(one, certain=down(one.certain), likely=down(one.likely), smallest=least(one.smallest))
+                for one in audit.raw_columns
+            ),
+        )
+
+
+def _like(table: AuditedTable, series: pl.Series) -> pl.Series:
+    """A column of the source with its values as the file has them: texts of numbers may be spelled in several ways."""
+    if series.name not in table.schema:
+        return series
+    column = table.frame([series.name]).to_series()
+    align = aligned_texts if table.is_text and series.dtype == pl.String else aligned
+    return align(column, series)[1].alias(series.name)

@@ -2,7 +2,7 @@
 """The diversity models: what each measures of a group, and whether that is what was asked.
 
 A model turns a spread into one figure per group; in the worst group the figure is what the table reaches. A new model
-is one more function here and one more entry in MODELS.
+is one more function here and one more entry in MODELS, and no other module of the audit changes.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from anonfit.auditing.closeness import closeness
-from anonfit.auditing.spread import BoolArray, FloatArray, Spread
-from anonfit.auditing.values import Values
+from anonfit.auditing.coding import IntArray
+from anonfit.auditing.groups import BoolArray, FloatArray, ValueSpread
+from anonfit.auditing.values import Hierarchy, ReadValues
 
-__all__ = ["MAX_CONFIDENCE", "MODELS", "Model", "Parameter"]
+__all__ = ["MAX_CONFIDENCE", "MODELS", "DiversityModel"]
 
 TIE = 1e-9  # figures this near to what is asked count as equal to it
 Asked = Mapping[str, Any]
@@ -26,7 +26,7 @@ Measured = tuple[npt.NDArray[Any], BoolArray]  # (group) the figure, and whether
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class DemandParameter:
     """A number that a demand states: from `least` (above it, if `above`) to `most`, and not `empty`: that end of the
     range every group of any table meets, so that a demand with it would be none.
     """
@@ -55,31 +55,33 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class DiversityModel:
     """A way to say how diverse a group is."""
 
     asked: str  # the parameter that the figure is held against
-    parameters: Mapping[str, Parameter]
+    parameters: Mapping[str, DemandParameter]
     worst: Literal["smallest", "largest"]  # which figure is the worst group's
-    measure: Callable[[Spread, Values, Asked], Measured]
+    measure: Callable[[ValueSpread, ReadValues, Asked], Measured]
     good: str  # what is said of a table that holds what was asked
     bad: str
     reads: Literal["values", "distance", "numbers"] = "values"
     by_rows: bool = False  # the same whether rows or persons are counted
+    words: tuple[str, ...] = ()  # settings of a demand beside its numbers, of how values are read
+    flags: tuple[str, ...] = ()  # and those that are true or false
 
 
-def _distinct(spread: Spread, _values: Values, asked: Asked) -> Measured:
+def _distinct(spread: ValueSpread, _values: ReadValues, asked: Asked) -> Measured:
     """The number of different values."""
     return spread.distinct, spread.distinct >= asked["l"]
 
 
-def _entropy(spread: Spread, _values: Values, asked: Asked) -> Measured:
+def _entropy(spread: ValueSpread, _values: ReadValues, asked: Asked) -> Measured:
     """The l that the entropy reaches: as many values, all as frequent, have the same entropy."""
     entropy = np.log(spread.total) - spread.sums(spread.count * np.log(spread.count)) / spread.total
     return np.exp(entropy), entropy >= np.log(asked["l"]) - TIE
 
 
-def _recursive(spread: Spread, _values: Values, asked: Asked) -> Measured:
+def _recursive(spread: ValueSpread, _values: ReadValues, asked: Asked) -> Measured:
     """The c that is just too small: the most frequent value by all from the l-th on; infinite without an l-th."""
     counts = spread.count[np.lexsort((-spread.count, spread.group))]
     before = np.append(0, np.cumsum(counts))
@@ -90,23 +92,23 @@ def _recursive(spread: Spread, _values: Values, asked: Asked) -> Measured:
     return figures, most < asked["c"] * rest
 
 
-def _closeness(spread: Spread, values: Values, asked: Asked) -> Measured:
+def _closeness(spread: ValueSpread, values: ReadValues, asked: Asked) -> Measured:
     """The distance between the group's values and the whole table's."""
     figures = closeness(spread, values)
     return figures, figures <= asked["t"] + TIE
 
 
-def _confidence(name: str) -> Callable[[Spread, Values, Asked], Measured]:
+def _confidence(name: str) -> Callable[[ValueSpread, ReadValues, Asked], Measured]:
     """The share of the most frequent value, held against the parameter of this name."""
 
-    def measure(spread: Spread, _values: Values, asked: Asked) -> Measured:
+    def measure(spread: ValueSpread, _values: ReadValues, asked: Asked) -> Measured:
         figures = spread.most(spread.count) / spread.total
         return figures, figures <= asked[name] + TIE
 
     return measure
 
 
-def _likeness(spread: Spread, _values: Values, asked: Asked) -> Measured:
+def _likeness(spread: ValueSpread, _values: ReadValues, asked: Asked) -> Measured:
     """The largest relative gain of a value's share; infinite where no beta would allow it (enhanced likeness)."""
     known = spread.table_share[spread.value]
     gain = spread.share / known - 1
@@ -116,14 +118,14 @@ def _likeness(spread: Spread, _values: Values, asked: Asked) -> Measured:
     return figures, figures <= asked["beta"] + TIE
 
 
-def _disclosure(spread: Spread, _values: Values, asked: Asked) -> Measured:
+def _disclosure(spread: ValueSpread, _values: ReadValues, asked: Asked) -> Measured:
     """The largest change of a value's share, as a logarithm; infinite if a value of the table is not in the group."""
     changes = np.abs(np.log(spread.share / spread.table_share[spread.value]))
     figures = np.where(spread.distinct < np.count_nonzero(spread.table), np.inf, spread.most(changes))
     return figures, figures < asked["delta"] + TIE
 
 
-def _squares(spread: Spread, values: Values) -> tuple[FloatArray, FloatArray]:
+def _squares(spread: ValueSpread, values: ReadValues) -> tuple[FloatArray, FloatArray]:
     """Per group, the sum of squared deviations from the mean, and how many known values there are."""
     numbers = values.numbers[spread.value]
     weights = np.where(np.isnan(numbers), 0.0, spread.count)
@@ -135,90 +137,92 @@ def _squares(spread: Spread, values: Values) -> tuple[FloatArray, FloatArray]:
     return np.maximum(spread.sums(weights * away**2) - rest**2 / np.maximum(known, 1), 0.0), known
 
 
-def _squared_error(spread: Spread, values: Values, asked: Asked) -> Measured:
+def _squared_error(spread: ValueSpread, values: ReadValues, asked: Asked) -> Measured:
     """The sum of squared deviations from the group's mean."""
     figures, _ = _squares(spread, values)
     return figures, figures >= asked["error"] * (1 - TIE)
 
 
-def _variance(spread: Spread, values: Values, asked: Asked) -> Measured:
+def _variance(spread: ValueSpread, values: ReadValues, asked: Asked) -> Measured:
     """The mean of squared deviations from the group's mean."""
     squares, known = _squares(spread, values)
     figures = squares / np.maximum(known, 1)
     return figures, figures >= asked["variance"] * (1 - TIE)
 
 
-MODELS: Mapping[str, Model] = {
-    "distinct-l": Model(
+MODELS: Mapping[str, DiversityModel] = {
+    "distinct-l": DiversityModel(
         "l",
-        {"l": Parameter(1, empty=1)},
+        {"l": DemandParameter(1, empty=1)},
         "smallest",
         _distinct,
         "Every group holds as many different values as asked.",
         "Some groups hold fewer different values than asked.",
         by_rows=True,
     ),
-    "entropy-l": Model(
+    "entropy-l": DiversityModel(
         "l",
-        {"l": Parameter(1, empty=1)},
+        {"l": DemandParameter(1, empty=1)},
         "smallest",
         _entropy,
         "The values of every group are as evenly spread as asked.",
         "The values of some groups are less evenly spread than asked.",
     ),
-    "recursive-cl": Model(
+    "recursive-cl": DiversityModel(
         "c",
-        {"c": Parameter(0, above=True), "l": Parameter(1, whole=True, empty=1)},
+        {"c": DemandParameter(0, above=True), "l": DemandParameter(1, whole=True, empty=1)},
         "largest",
         _recursive,
         "In no group the most frequent value outweighs the rarer ones more than allowed.",
         "In some groups the most frequent value outweighs the rarer ones more than allowed.",
     ),
-    "t-closeness": Model(
+    "t-closeness": DiversityModel(
         "t",
-        {"t": Parameter(0, 1, empty=1)},
+        {"t": DemandParameter(0, 1, empty=1)},
         "largest",
         _closeness,
         "The values of every group are distributed as closely to the whole table's as asked.",
         "The values of some groups are distributed less closely to the whole table's than asked.",
         reads="distance",
+        words=("distance",),
     ),
-    "alpha-k": Model(
+    "alpha-k": DiversityModel(
         "alpha",
-        {"alpha": Parameter(0, 1, above=True, empty=1)},
+        {"alpha": DemandParameter(0, 1, above=True, empty=1)},
         "largest",
         _confidence("alpha"),
         "No value has a larger share of a group than allowed.",
         "In some groups a value has a larger share than allowed.",
     ),
-    "beta-likeness": Model(
+    "beta-likeness": DiversityModel(
         "beta",
-        {"beta": Parameter(0)},
+        {"beta": DemandParameter(0)},
         "largest",
         _likeness,
         "No group makes a value more likely than allowed.",
         "Some groups make a value more likely than allowed.",
+        flags=("enhanced",),
     ),
-    "delta-disclosure": Model(
+    "delta-disclosure": DiversityModel(
         "delta",
-        {"delta": Parameter(0)},
+        {"delta": DemandParameter(0)},
         "largest",
         _disclosure,
         "Every value has about the share in every group that it has in the whole table.",
         "Some groups lack a value of the table, or its share there differs more than allowed.",
     ),
-    "squared-error": Model(
+    "squared-error": DiversityModel(
         "error",
-        {"error": Parameter(0, empty=0)},
+        {"error": DemandParameter(0, empty=0)},
         "smallest",
         _squared_error,
         "The numbers of every group differ as much as asked.",
         "The numbers of some groups differ less than asked.",
         reads="numbers",
     ),
-    "variance": Model(
+    "variance": DiversityModel(
         "variance",
-        {"variance": Parameter(0, empty=0)},
+        {"variance": DemandParameter(0, empty=0)},
         "smallest",
         _variance,
         "The numbers of every group vary as much as asked.",
@@ -227,11 +231,91 @@ MODELS: Mapping[str, Model] = {
     ),
 }
 
-MAX_CONFIDENCE = Model(
+MAX_CONFIDENCE = DiversityModel(
     "max_confidence",
-    {"max_confidence": Parameter(0, 1, above=True)},
+    {"max_confidence": DemandParameter(0, 1, above=True)},
     "largest",
     _confidence("max_confidence"),
     "No group makes a value of the target more certain than allowed.",
     "Some groups make a value of the target more certain than allowed.",
 )
+
+
+def closeness(spread: ValueSpread, values: ReadValues) -> FloatArray:
+    """The distance of every group, by the ground that the values stand on."""
+    if values.hierarchy is not None:
+        return _hierarchical(spread, values.hierarchy)
+    return _ordered(spread) if values.distance == "ordered" else _equal(spread)
+
+
+def _equal(spread: ValueSpread) -> FloatArray:
+    """What the group's values have too much is what all others lack, so only values in the group count."""
+    surplus = np.maximum(spread.share - spread.table_share[spread.value], 0)
+    found: FloatArray = spread.sums(surplus)
+    return found
+
+
+def _ordered(spread: ValueSpread) -> FloatArray:
+    """The area between the two cumulated distributions.
+
+    The group's is a staircase: from one of its values to the next it stays at one height, and the table's rises. So
+    the area over a step is found from running sums of the table's, parted where the table's passes the height.
+    """
+    steps = len(spread.table) - 1
+    if steps < 1:
+        return np.zeros(len(spread.begin))
+    table = np.cumsum(spread.table_share)[:-1]  # (value) all but the last, where both are 1
+    area = np.append(0.0, np.cumsum(table))
+    cumulated = np.append(0, np.cumsum(spread.count))
+    height = (cumulated[1:] - cumulated[spread.begin][spread.group]) / spread.total[spread.group]
+    last = np.append(spread.begin[1:], len(spread.group)) - 1
+    after = np.append(spread.value[1:], 0)
+    after[last] = steps
+    start = np.minimum(spread.value, steps)
+    passed = np.clip(np.searchsorted(table, height, "right"), start, after)
+    below = height * (passed - start) - (area[passed] - area[start])
+    above = (area[after] - area[passed]) - height * (after - passed)
+    before = area[spread.value[spread.begin]]  # where the group's is still 0
+    found: FloatArray = np.maximum(spread.sums(below + above) + before, 0) / steps  # rounding may leave less than 0
+    return found
+
+
+def _hierarchical(spread: ValueSpread, hierarchy: Hierarchy) -> FloatArray:
+    """What is moved between the children of a node costs by the node's height (Li, Li, Venkatasubramanian 2007).
+
+    Of a node's children, some have more persons of the group than by the table and some fewer; the smaller sum is
+    moved between them. Both sums differ by what the node itself has more, so children that no person of the group is
+    below need not be looked at.
+    """
+    found, share = np.zeros(len(spread.begin)), spread.share
+    wanted = _shares_of_nodes(spread, hierarchy)
+    for level, below in zip(hierarchy.nodes[-2::-1], hierarchy.nodes[:0:-1], strict=True):
+        pairs = np.flatnonzero(below[spread.value] >= 0)
+        if not len(pairs):
+            continue
+        group, node, child = spread.group[pairs], level[spread.value[pairs]], below[spread.value[pairs]]
+        first = _runs(group, child)
+        held = np.add.reduceat(share[pairs], first)
+        more = np.maximum(held - wanted[child[first]], 0)
+        group, node = group[first], node[first]
+        first = _runs(group, node)
+        group, node = group[first], node[first]
+        more = np.add.reduceat(more, first)
+        fewer = more - (np.add.reduceat(held, first) - wanted[node])
+        cost = hierarchy.heights[node] / hierarchy.heights[0] * np.maximum(np.minimum(more, fewer), 0)
+        found += np.bincount(group, weights=cost, minlength=len(found))
+    return found
+
+
+def _shares_of_nodes(spread: ValueSpread, hierarchy: Hierarchy) -> FloatArray:
+    """The share of the whole table that is below each node."""
+    shares = np.zeros(len(hierarchy.heights))
+    for level in hierarchy.nodes:
+        there = level >= 0
+        shares += np.bincount(level[there], weights=spread.table_share[there], minlength=len(shares))
+    return shares
+
+
+def _runs(group: IntArray, node: IntArray) -> IntArray:
+    """Where each run of equal groups and nodes begins."""
+    return np.flatnonzero((np.diff(group, prepend=-1) != 0) | (np.diff(node, prepend=-1) != 0))

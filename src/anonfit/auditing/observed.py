@@ -5,32 +5,36 @@ one region, no two in the same, and it says no more and no less than what the re
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
-from anonfit.auditing.alignment import mixed
-from anonfit.auditing.axes import Axis, Run
-from anonfit.auditing.boxes import Boxes, box_space
-from anonfit.auditing.coding import IntArray
-from anonfit.auditing.labels import Interval, ValueSet, leaf_interval
-from anonfit.auditing.meanings import Meaning
-from anonfit.auditing.placing import Cells
-from anonfit.auditing.region_grid import RegionGrid
-from anonfit.auditing.region_parts import RegionSpace, region_space
-from anonfit.auditing.region_tree import RegionTree
+from anonfit.auditing.axes import Axis, Cells
+from anonfit.auditing.boxes import LabelBoxes, box_space, place_rows
+from anonfit.auditing.coding import Coded, IntArray, coded, coded_values, join_codes, numbered
+from anonfit.auditing.counting import groups_that_miss
+from anonfit.auditing.groups import Evidence, RowGroups, RowPersons, persons_in_groups, read_persons
+from anonfit.auditing.hashing import mixed
+from anonfit.auditing.labels import Interval, Run, ValueSet, leaf_interval
+from anonfit.auditing.meanings import LabelMeaning
+from anonfit.auditing.reading import AuditedTable
+from anonfit.auditing.recoding import RegionGrid, RegionTree
+from anonfit.auditing.regions import RegionSpace, region_space
 from anonfit.auditing.released import ColumnLabels
+from anonfit.auditing.request import Request
+from anonfit.auditing.values import RawValues
 
-__all__ = ["Seen", "observed_groups"]
+__all__ = ["ReleasedRegions", "Seen", "observed_groups", "withholding_of"]
 
 _MISSING = ValueSet(missing=True)
 
 
 def observed_groups(
     columns: Mapping[str, ColumnLabels], tree: RegionTree | RegionGrid, groups: int
-) -> tuple[int, Boxes | None, Seen | None]:
+) -> tuple[int, LabelBoxes | None, Seen | None]:
     """How many groups lie in no region, or in one with others; the regions as boxes, each of the group in it; and what
     takes in the records of the groups.
     """
@@ -53,14 +57,14 @@ def observed_groups(
     _, first, count = np.unique(parts[known], axis=0, return_inverse=True, return_counts=True)
     known[np.flatnonzero(known)[count[first.reshape(-1)] > 1]] = False
     made = [
-        _Column.of(axis, some, units[name], column.of_group)
+        _SeenColumn.of(axis, some, units[name], column.of_group)
         for axis, some, (name, column) in zip(space.axes, runs, columns.items(), strict=True)
     ]
     seen = Seen(groups, made, [meaning.tree is None for meaning in meanings.values()])
     return groups - int(known.sum()), _boxes(space, parts, known), seen
 
 
-def _said(found: ValueSet | None, meaning: Meaning) -> ValueSet:
+def _said(found: ValueSet | None, meaning: LabelMeaning) -> ValueSet:
     """What a label says: of a column without missing values a star says nothing of these, and an interval of words is
     that of its first and last; no label is any.
     """
@@ -78,7 +82,7 @@ def _words(one: Interval, count: int) -> Interval:
     return Interval(first, last, closed=True)
 
 
-def _units(meaning: Meaning) -> list[ValueSet]:
+def _units(meaning: LabelMeaning) -> list[ValueSet]:
     """The leaves or words of a column; numbers and dates have none."""
     if meaning.tree is not None:
         if meaning.type == "nominal":
@@ -102,14 +106,14 @@ def _within(runs: list[Run], held: list[Run]) -> bool:
     return all(any(low <= first and last <= high for low, high in held) for first, last in runs)
 
 
-def _boxes(space: RegionSpace, parts: IntArray, known: npt.NDArray[np.bool_]) -> Boxes:
+def _boxes(space: RegionSpace, parts: IntArray, known: npt.NDArray[np.bool_]) -> LabelBoxes:
     """The regions that groups lie in, as boxes."""
     boxes = box_space(space.axes, space.sets, parts[known])
     return replace(boxes, group_of_box=np.flatnonzero(known)[boxes.group_of_box])
 
 
 @dataclass(slots=True)
-class _Column:
+class _SeenColumn:
     """What a column's labels say, and what the records of every group have: of numbers and dates the cells they reach
     from and to, of leaves and words which there are, as one sum.
     """
@@ -125,14 +129,9 @@ class _Column:
     pairs: IntArray  # of a group and a leaf or word, as one number
 
     @classmethod
-    def of(cls, axis: Axis, runs: Sequence[list[Run]], units: Sequence[ValueSet], of_group: IntArray) -> _Column:
+    def of(cls, axis: Axis, runs: Sequence[list[Run]], units: Sequence[ValueSet], of_group: IntArray) -> _SeenColumn:
         groups = len(of_group)
-        table = None
-        if units:
-            table = np.full(axis.cells, -1, np.int64)
-            for number, one in enumerate(units):
-                for first, last in axis.runs(one):
-                    table[first : last + 1] = number
+        table = axis.numbers(units) if units else None
         present = [[(max(1, low), high) for low, high in some if high > 0] for some in runs]
         low = np.array([some[0][0] if some else axis.cells for some in present], np.int64)
         high = np.array([some[-1][1] if some else -1 for some in present], np.int64)
@@ -185,7 +184,7 @@ class Seen:
     """What the records of every group have, taken in as they are found."""
 
     groups: int
-    columns: list[_Column]
+    columns: list[_SeenColumn]
     by_ends: Sequence[bool] = ()
 
     def add(self, groups: IntArray, cells: Sequence[Cells]) -> None:
@@ -201,3 +200,121 @@ class Seen:
             found |= column.wrong(by_ends=by_ends)
         held = (self.columns[0].seen_high >= 0) | self.columns[0].seen_missing
         return int(np.count_nonzero(found & held))
+
+
+_ROWS, _PERSONS, _ENTITY, _GROUP = "rows", "persons", "entity", "group"
+BoolArray = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedRegions:
+    """The regions whose rows are to be released, and rows of these that are in no group."""
+
+    space: RegionSpace
+    names: tuple[str, ...]  # quasi-identifiers
+    released: pl.DataFrame  # (region) its part of every column
+    missed: int
+
+    def mask(self, batch: AuditedTable, request: Request) -> BoolArray:
+        """Which rows are to be released."""
+        parts = _parts(self.space, self.names, batch, request)
+        keys = _frame(parts).with_row_index("row")
+        known = keys.join(self.released, on=self.released.columns, how="semi")["row"].to_numpy()
+        found = np.zeros(len(parts), np.bool_)
+        found[known] = True
+        return found
+
+
+@dataclass(slots=True)
+class Withholding:
+    """The rows of the source, as they are taken in."""
+
+    request: Request
+    names: tuple[str, ...]  # quasi-identifiers
+    space: RegionSpace
+    asked: tuple[str, ...]  # raw columns
+    text_file: bool
+    kinds: list[pl.DataFrame] = field(default_factory=list)
+
+    def add(self, batch: AuditedTable, groups: IntArray) -> None:
+        """More rows, and the groups that they are in (-1: none)."""
+        parts = _parts(self.space, self.names, batch, self.request)
+        entity, count = self.request.entity, self.request.count
+        raw = [series.alias(f"raw {place}") for place, series in enumerate(batch.frame(self.asked).get_columns())]
+        columns = [*_frame(parts).get_columns(), pl.Series(_GROUP, groups), *raw]
+        if entity is not None and entity in batch.schema:
+            columns.append(batch.frame([entity]).to_series().alias(_ENTITY))
+        numbers = np.ones(len(parts), np.int64)
+        if count is not None and count in batch.schema:
+            found = read_persons(batch.frame([count]), entity=None, count=count).numbers
+            numbers = numbers if found is None else found
+        frame = pl.DataFrame(columns).with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
+        frame = frame.with_columns(pl.lit(1, pl.Int64).alias(_ROWS), pl.Series(_PERSONS, numbers))
+        self.kinds.append(_summed(frame.filter(pl.Series((parts >= 0).all(axis=1)))))
+
+    def judged(self) -> ReleasedRegions:
+        """What is to be released of all rows taken in."""
+        frame = _summed(pl.concat(self.kinds, how="vertical_relaxed"))
+        left = np.ones(len(frame), np.bool_)
+        while len(missed := self._missed(frame, left)):
+            left[missed] = False
+        kept = frame.filter(pl.Series(left))
+        outside = int(kept.filter(pl.col(_GROUP) < 0)[_ROWS].sum())
+        return ReleasedRegions(self.space, self.names, kept.select(_part_names(len(self.names))).unique(), outside)
+
+    def _missed(self, frame: pl.DataFrame, left: BoolArray) -> IntArray:
+        """The rows, of those left, in groups that miss a demand."""
+        rows = np.flatnonzero(left)
+        table = frame[rows]
+        entities = coded(table[_ENTITY]) if _ENTITY in table.columns else None
+        persons = RowPersons(entities=entities) if entities is not None else RowPersons(table[_PERSONS].to_numpy())
+        bad = np.zeros(len(rows), np.bool_)
+        request = self.request
+        for names, k in [(one.columns, one.k) for one in request.sets] or [(self.names, request.k)]:
+            keys = [table[f"part {self.names.index(name)}"].to_numpy() for name in names]
+            codes, _ = join_codes([Coded(key, int(key.max(initial=0)) + 1) for key in keys], len(rows))
+            group, first = numbered(codes)
+            grouping = RowGroups(group - 1, len(first), first)
+            sizes = persons_in_groups(persons, grouping.of_row, grouping.count)
+            failing = sizes < (k or 0)
+            evidence = Evidence(grouping, persons, sizes)
+            for demand in (*request.diversity, *request.targets):
+                if demand.is_asked and demand.column in self.asked:
+                    series = table[f"raw {self.asked.index(demand.column)}"].alias(demand.column)
+                    raw = RawValues(series, coded_values(series), self.text_file)
+                    failing[groups_that_miss(demand, raw, evidence=evidence)] = True
+            bad |= failing[grouping.of_row]
+        return rows[bad]
+
+
+def withholding_of(request: Request, names: Sequence[str], source: AuditedTable) -> Withholding | None:
+    """What judges the rows of a source; None where the recoding is not known, or is not of these columns."""
+    if request.tree is None or not request.tree.fits or request.meanings is None:
+        return None
+    space = region_space({name: request.meanings[name] for name in names}, request.tree)
+    demands = [*request.diversity, *request.targets]
+    asked = dict.fromkeys(one.column for one in demands if one.column in source.schema and one.column not in names)
+    return Withholding(request, tuple(names), space, tuple(asked), source.is_text)
+
+
+def _parts(space: RegionSpace, names: Sequence[str], batch: AuditedTable, request: Request) -> IntArray:
+    """The parts of every row's region, -1 where it has none."""
+    placed = place_rows(space.axes, batch, quasi_identifiers=names, **request.left_out)
+    parts = space.parts_at(placed.cells, placed.rows)
+    if placed.lost is not None:
+        parts[placed.lost] = -1
+    return parts
+
+
+def _part_names(count: int) -> list[str]:
+    return [f"part {place}" for place in range(count)]
+
+
+def _frame(parts: IntArray) -> pl.DataFrame:
+    return pl.DataFrame(parts, schema=dict.fromkeys(_part_names(parts.shape[1]), pl.Int64))
+
+
+def _summed(frame: pl.DataFrame) -> pl.DataFrame:
+    """Every kind of row once, with the numbers of all."""
+    kinds = [name for name in frame.columns if name not in (_ROWS, _PERSONS)]
+    return frame.group_by(kinds, maintain_order=True).agg(pl.col(_ROWS, _PERSONS).sum())

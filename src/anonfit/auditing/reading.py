@@ -15,10 +15,10 @@ from typing import Any, Literal, TypeAlias
 import polars as pl
 from polars.exceptions import PolarsError
 
-from anonfit.auditing.numbering import as_pointers, few_texts
+from anonfit.auditing.coding import as_pointers, few_texts
 from anonfit.errors import DataError, did_you_mean, refuse_patterns
 
-__all__ = ["Table", "is_text_file", "open_table", "reading_options", "require_columns", "unquoted", "unreadable"]
+__all__ = ["AuditedTable", "is_text_file", "open_table", "reading_options", "require_columns", "unquoted", "unreadable"]
 
 _DELIMITERS = (",", ";", "\t", "|")
 _PACKED = (".gz", ".zst")
@@ -34,7 +34,7 @@ TextScan: TypeAlias = Callable[[Iterable[str]], pl.LazyFrame]
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class AuditedTable:
     """A table to be read column by column; text that means missing, NaN and null come out as null."""
 
     lazy: pl.LazyFrame
@@ -78,13 +78,13 @@ class Table:
         """The number of rows."""
         return int(_collected(self.lazy.select(pl.len()), self.label).item())
 
-    def only(self, names: Iterable[str]) -> Table:
+    def only(self, names: Iterable[str]) -> AuditedTable:
         """The same table with some of its columns; names it does not have are left out."""
         wanted = [name for name in dict.fromkeys(names) if name in self.schema]
         schema = {name: self.schema[name] for name in wanted}
         return replace(self, lazy=self.lazy.select(wanted), schema=schema, whole_lines=False)
 
-    def loaded(self, keys: Iterable[str]) -> Table:
+    def loaded(self, keys: Iterable[str]) -> AuditedTable:
         """The same table in memory, if it fits; the key columns of a text file as integers that point to texts."""
         table = self
         if self.scan is not None:
@@ -95,7 +95,7 @@ class Table:
             return table
         return replace(table, lazy=table.frame(table.names).lazy(), kind="clean")
 
-    def shortened(self) -> Table:
+    def shortened(self) -> AuditedTable:
         """The same table, if it is in memory, with texts as pointers to the different ones, where these are few."""
         if self.kind != "clean":
             return self
@@ -104,7 +104,7 @@ class Table:
         return replace(self, lazy=pl.DataFrame(columns).lazy())
 
 
-def require_columns(table: Table, names: Iterable[str], *, purpose: str) -> None:
+def require_columns(table: AuditedTable, names: Iterable[str], *, purpose: str) -> None:
     """Raise if the table lacks a column, naming the nearest one it has."""
     for name in names:
         if name not in table.schema:
@@ -119,7 +119,7 @@ def open_table(
     label: str = "the data",
     lazily: bool = False,
     stripped: bool = False,
-) -> Table:
+) -> AuditedTable:
     """A path (csv, parquet, arrow; csv also packed) or a polars, pandas or Arrow frame as a `Table`; a lazy frame is
     collected, unless it is to be read `lazily`; texts of a text file are `stripped` of blanks around them if asked.
     """
@@ -138,7 +138,7 @@ def open_table(
         raise DataError(f"Column '{nested[0]}' of {label} holds nested values: an audit needs one value per cell.")
     width = len(schema) if cells <= _CELLS[kind] else len(schema) * _CELLS[kind] // cells
     clean = {name: _clean_type(dtype) for name, dtype in schema.items()}
-    return Table(lazy, clean, label, max(1, width), tuple(missing), kind, scan, whole_lines=scan is not None)
+    return AuditedTable(lazy, clean, label, max(1, width), tuple(missing), kind, scan, whole_lines=scan is not None)
 
 
 def is_text_file(data: object) -> bool:

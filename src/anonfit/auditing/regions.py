@@ -1,89 +1,266 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Released groups against the regions of the recoding: under regions = "domain" each group says exactly what one
-region is, so that its labels tell nothing else of its records. Called by `released.check_labels`."""
+"""The parts that the regions of a recoding are made of, column by column: runs of cells, and the values in them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
 
 import numpy as np
 
-from anonfit.auditing.axes import Run
+from anonfit.auditing.axes import Axis, Cells, axis_of, distinct_texts
+from anonfit.auditing.boxes import LabelBoxes, box_space, locate_rows
 from anonfit.auditing.coding import Coded, IntArray, join_codes
-from anonfit.auditing.labels import ValueSet
-from anonfit.auditing.meanings import Meaning
-from anonfit.auditing.region_cells import cell_count, cell_reader
-from anonfit.auditing.region_grid import RegionGrid
-from anonfit.auditing.region_tree import Bits, RegionTree
+from anonfit.auditing.labels import (
+    Interval,
+    Run,
+    ValueSet,
+    cell_reader,
+    joined,
+    leaf_interval,
+    read_label,
+    speller,
+)
+from anonfit.auditing.meanings import LabelMeaning, moment, number
+from anonfit.auditing.recoding import RegionGrid, RegionTree
+from anonfit.auditing.result import LabelCheck
+from anonfit.auditing.rows import Released
 
-__all__ = ["GroupLabels", "count_strangers"]
+__all__ = ["RegionSpace", "read_representatives", "region_space"]
 
-GroupLabels = tuple[Meaning, Sequence[ValueSet | None], IntArray]
-"""A column's meaning, the sets of its different labels (None: no label), and the label of every group."""
+Part = tuple[Run, ...]
+_NONE = np.empty(0, np.int64)
+_DAY = 86400
 
 
-def count_strangers(labels: Mapping[str, GroupLabels], tree: RegionTree | RegionGrid, *, groups: int) -> int:
-    """How many groups are no region of the recoding: all (and at least one) if it is not one of these columns."""
-    if not tree.fits:
-        return max(1, groups)
+def parts_of(tree: RegionTree | RegionGrid, name: str) -> tuple[list[Part], IntArray]:
+    """The different parts of a column, and the part of every region of a tree."""
     if isinstance(tree, RegionGrid):
-        return _strangers_of_grid(labels, tree, groups)
-    strange = np.zeros(groups, np.bool_)
-    known = np.ones(len(tree.first), np.bool_)
-    columns = []
-    for place, name in enumerate(tree.columns):
-        part_of_label, part_of_region, parts = _parts(labels[name], tree, place)
-        part_of_group = part_of_label[labels[name][2]]
-        strange |= part_of_group < 0
-        known &= part_of_region >= 0
-        columns.append((part_of_group, part_of_region, parts))
-    codes = [Coded(np.concatenate([group[~strange], region[known]]), max(1, parts)) for group, region, parts in columns]
-    inside = groups - int(strange.sum())
-    keys, _ = join_codes(codes, inside + int(known.sum()))
-    return groups - int(np.count_nonzero(_places(keys[:inside], np.sort(keys[inside:])) >= 0))
+        return sorted(tree.parts[name]), _NONE
+    place = tree.columns.index(name)
+    if place not in tree.sets:
+        size = int(tree.last[:, place].max(initial=0)) + 1
+        ends, of_region = np.unique(
+            tree.first[:, place].astype(np.int64) * size + tree.last[:, place], return_inverse=True
+        )
+        return [(divmod(one, size),) for one in ends.tolist()], of_region
+    rows, of_region = np.unique(tree.sets[place], axis=0, return_inverse=True)
+    cells = (np.flatnonzero(np.unpackbits(bits)).tolist() for bits in rows)
+    return [tuple(joined((cell, cell) for cell in some)) for some in cells], of_region.reshape(-1)
 
 
-def _strangers_of_grid(labels: Mapping[str, GroupLabels], grid: RegionGrid, groups: int) -> int:
-    """How many groups have a label that is no part of its column: every combination of parts is a region."""
-    strange = np.zeros(groups, np.bool_)
-    for name, parts in grid.parts.items():
-        meaning, sets, of_group = labels[name]
-        read = cell_reader(meaning)
-        runs = [None if found is None else read(found) for found in sets]
-        known = np.array([one is not None and tuple(one) in parts for one in runs], np.bool_)
-        strange |= ~known[of_group]
-    return int(strange.sum())
+def ends_of(low: int, high: int, meaning: LabelMeaning) -> tuple[Decimal | None, Decimal | None]:
+    """The ends of a run of cells between cuts."""
+    cuts = sorted(meaning.cuts or ())
+    return (
+        cuts[low - 1] if low else meaning.domain[0],
+        cuts[high] if high < len(cuts) else meaning.domain[1],
+    )
 
 
-def _parts(column: GroupLabels, tree: RegionTree, place: int) -> tuple[IntArray, IntArray, int]:
-    """The part of the column that every label and every region is (-1: none that both have), and how many there are."""
-    meaning, sets, _ = column
-    read = cell_reader(meaning)
-    runs = [None if found is None else read(found) for found in sets]
-    size = cell_count(meaning)
-    if place in tree.sets:
-        return _parts_by_bits(runs, tree.sets[place], size)
-    single = [one[0] if one is not None and len(one) == 1 else None for one in runs]
-    keys = np.array([-1 if run is None else run[0] * size + run[1] for run in single], np.int64)
-    parts = np.unique(keys[keys >= 0])
-    regions = tree.first[:, place].astype(np.int64) * size + tree.last[:, place]
-    return _places(keys, parts), _places(regions, parts), len(parts)
+def value_set(part: Part, meaning: LabelMeaning) -> ValueSet:
+    """The values of some cells of a recoding."""
+    shift = int(bool(meaning.missing))
+    missing = shift == 1 and part[0][0] == 0
+    runs = [(max(low, shift) - shift, high - shift) for low, high in part if high >= shift]
+    if runs == [(0, meaning.cells - shift - 1)]:
+        return ValueSet(missing, everything=True)
+    if meaning.tree is not None:
+        leaves = [meaning.tree.leaves[cell] for low, high in runs for cell in range(low, high + 1)]
+        if meaning.type == "nominal":
+            return ValueSet(missing, names=tuple(leaves))
+        return ValueSet(missing, intervals=_known(leaf_interval(leaf, meaning) for leaf in leaves))
+    if meaning.type == "ordinal":
+        return ValueSet(missing, intervals=tuple(Interval(Decimal(low), Decimal(high), True) for low, high in runs))
+    return ValueSet(missing, intervals=_known(_interval(low, high, meaning) for low, high in runs))
 
 
-def _places(keys: IntArray, parts: IntArray) -> IntArray:
-    """Where keys stand among sorted parts, -1 for those that do not."""
-    at = np.searchsorted(parts, keys)
-    found: IntArray = np.where(np.append(parts, -2)[at] == keys, at, -1)
+def _known(found: Iterable[Interval | None]) -> tuple[Interval, ...]:
+    return tuple(one for one in found if one is not None)
+
+
+def _interval(low: int, high: int, meaning: LabelMeaning) -> Interval:
+    first, last = ends_of(low, high, meaning)
+    return Interval(first, last, closed=high == len(meaning.cuts or ()) and last is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class RegionSpace:
+    """The regions of a recoding as places of cells: a region is a part of every column."""
+
+    axes: tuple[Axis, ...]
+    sets: tuple[list[ValueSet], ...]  # (column, part)
+    parts: IntArray  # (region, column) of a tree
+    boxes: LabelBoxes | None  # None: of a grid, where every combination of parts is a region
+    tables: tuple[IntArray, ...]  # (column, cell) the part, of a grid
+
+    def parts_at(self, cells: list[Cells], rows: int) -> IntArray:
+        """The parts of the region that holds each row, -1 where there is none."""
+        if self.boxes is None:
+            return np.stack([table[column] for table, column in zip(self.tables, cells, strict=True)], axis=1)
+        region = locate_rows(self.boxes, cells, rows=rows).group
+        found: IntArray = np.where(region[:, None] < 0, -1, self.parts[region])
+        return found
+
+
+def region_space(
+    meanings: Mapping[str, LabelMeaning],
+    tree: RegionTree | RegionGrid,
+    told: Mapping[str, Iterable[ValueSet]] | None = None,
+) -> RegionSpace:
+    """The space of these columns; cells tell apart what regions tell apart, and the sets `told` of a column beside."""
+    found = {name: parts_of(tree, name) for name in meanings}
+    sets = tuple([value_set(part, meanings[name]) for part in parts] for name, (parts, _) in found.items())
+    more = told or {}
+    axes = tuple(
+        axis_of(meaning, [*some, *more.get(name, ())])
+        for (name, meaning), some in zip(meanings.items(), sets, strict=True)
+    )
+    if isinstance(tree, RegionGrid):
+        tables = tuple(axis.numbers(some) for axis, some in zip(axes, sets, strict=True))
+        return RegionSpace(axes, sets, np.empty((0, len(axes)), np.int64), None, tables)
+    parts = np.stack([of_region for _, of_region in found.values()], axis=1)
+    return RegionSpace(axes, sets, parts, box_space(axes, sets, parts), ())
+
+
+@dataclass(frozen=True, slots=True)
+class _RegionColumn:
+    """A column of regions: the values of its parts, the part of every region, and the value of every part and group
+    (-1: one that no region has).
+    """
+
+    sets: list[ValueSet]  # (part)
+    part_of_region: IntArray
+    value_of_part: IntArray
+    value_of_group: IntArray
+    values: int
+    strangers: int  # different released values that no region has
+
+
+def read_representatives(
+    released: Released, meanings: Mapping[str, LabelMeaning], tree: RegionTree | RegionGrid
+) -> tuple[LabelCheck, LabelBoxes | None]:
+    """Whether every released value follows from a region, and all of a group from one; and the regions as boxes, each
+    in the group that has its representatives.
+    """
+    if not tree.fits or set(meanings) != set(released.columns):
+        count = max(1, released.groups)
+        return LabelCheck(dict.fromkeys(released.columns, 0), {}, overlapping=None, no_region=count), None
+    columns = {name: _column(released, meanings[name], parts_of(tree, name)) for name in released.columns}
+    by_grid = isinstance(tree, RegionGrid)
+    regions, groups = (
+        np.stack([getattr(column, name) for column in columns.values()], axis=1)
+        for name in ("value_of_group" if by_grid else "part_of_region", "value_of_group")
+    )
+    sets = [_by_value(column) if by_grid else column.sets for column in columns.values()]
+    if by_grid:  # every combination of parts is a region
+        known = (groups >= 0).all(axis=1)
+        boxes_at, group_of_region = regions[known], np.flatnonzero(known)
+        strange = int(np.count_nonzero(~known))
+        several = [np.bincount(one.value_of_part, minlength=one.values) > 1 for one in columns.values()]
+        shared = known & np.any([some[place] for some, place in zip(several, groups.T, strict=True)], axis=0)
+    else:
+        values = np.stack([one.value_of_part[one.part_of_region] for one in columns.values()], axis=1)
+        group_of_region = _group_of(values, groups, [one.values for one in columns.values()])
+        boxes_at, strange = regions, released.groups - len(np.unique(group_of_region[group_of_region >= 0]))
+        shared = np.bincount(group_of_region[group_of_region >= 0], minlength=released.groups) > 1
+    axes = [axis_of(meanings[name], some) for name, some in zip(columns, sets, strict=True)]
+    boxes = box_space(axes, sets, boxes_at)
+    boxes = replace(boxes, group_of_box=group_of_region[boxes.group_of_box], shared=shared)
+    unreadable = {name: column.strangers for name, column in columns.items()}
+    return LabelCheck(unreadable, {}, overlapping=0, no_region=strange), boxes
+
+
+def _column(released: Released, meaning: LabelMeaning, found: tuple[list[Part], IntArray]) -> _RegionColumn:
+    """A column of regions beside the released values of it."""
+    parts, part_of_region = found
+    keys = [_key(part, meaning) for part in parts]
+    number_of = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+    codes, texts = distinct_texts(released.heads[released.columns[meaning.name][0]])
+    numbers = np.array([number_of.get(_read(text, meaning), -1) for text in (None, *texts)], np.int64)
+    used = numbers[np.unique(codes)]
+    return _RegionColumn(
+        [value_set(part, meaning) for part in parts],
+        part_of_region,
+        np.array([number_of[key] for key in keys], np.int64),
+        numbers[codes],
+        len(number_of),
+        int(np.count_nonzero(used < 0)),
+    )
+
+
+def _by_value(column: _RegionColumn) -> list[ValueSet]:
+    """The values of all parts that have the same representative."""
+    found = [ValueSet() for _ in range(column.values)]
+    for place, one in zip(column.value_of_part.tolist(), column.sets, strict=True):
+        known = found[place]
+        found[place] = ValueSet(
+            known.missing or one.missing,
+            known.everything or one.everything,
+            known.intervals + one.intervals,
+            known.names + one.names,
+        )
     return found
 
 
-def _parts_by_bits(runs: Sequence[list[Run] | None], regions: Bits, size: int) -> tuple[IntArray, IntArray, int]:
-    """The same where parts are sets of cells."""
-    table = np.zeros((len(runs), size), np.bool_)
-    for row, one in zip(table, runs, strict=True):
-        for low, high in one or ():
-            row[low : high + 1] = True
-    texts = [bits.tobytes() for bits in np.packbits(table, axis=1)]
-    parts = {text: number for number, text in enumerate(dict.fromkeys(texts))}
-    of_label = np.array([-1 if one is None else parts[text] for one, text in zip(runs, texts, strict=True)], np.int64)
-    return of_label, np.array([parts.get(bits.tobytes(), -1) for bits in regions], np.int64), len(parts)
+def _group_of(regions: IntArray, groups: IntArray, bounds: Iterable[int]) -> IntArray:
+    """The group that has the values of each region, -1 for none."""
+    together = np.concatenate([groups, regions])
+    codes = [Coded(column + 1, bound + 1) for column, bound in zip(together.T, bounds, strict=True)]
+    keys, _ = join_codes(codes, len(together))
+    order = np.argsort(keys[: len(groups)])
+    place = np.minimum(np.searchsorted(keys[: len(groups)], keys[len(groups) :], sorter=order), max(0, len(groups) - 1))
+    if not len(groups):
+        return np.full(len(regions), -1)
+    at = order[place]
+    known = (keys[at] == keys[len(groups) :]) & (groups[at] >= 0).all(axis=1)
+    found: IntArray = np.where(known, at, -1)
+    return found
+
+
+def _keeps_labels(meaning: LabelMeaning) -> bool:
+    return meaning.type == "nominal" or meaning.tree is not None
+
+
+def _read(text: str | None, meaning: LabelMeaning) -> Hashable:
+    """A released value as keys are compared; a text that is none equals no key."""
+    if _keeps_labels(meaning):
+        label = None if text is None else read_label(text, meaning)
+        if text is None or label is None or not speller(meaning, observed=False)(text, label):
+            return "none"
+        cells = cell_reader(meaning)(label)
+        return "none" if cells is None else tuple(cells)
+    if text is None or meaning.type == "ordinal":
+        return text
+    found = moment(text) if meaning.type == "date" else number(text)
+    return "none" if found is None else float(found) if meaning.type != "date" else found
+
+
+def _key(part: Part, meaning: LabelMeaning) -> Hashable:
+    """What is released of a part: its cells where labels are kept, else its representative, None where it is empty."""
+    if _keeps_labels(meaning):
+        return part
+    shift = int(bool(meaning.missing))
+    low, high = part[0][0], part[-1][1]
+    if shift and low == 0:
+        return None
+    if meaning.type == "ordinal":
+        return meaning.order[(low + high) // 2 - shift]
+    first, last = ends_of(low - shift, high - shift, meaning)
+    if first is None or last is None:
+        end = last if first is None else first
+        return end if end is None or meaning.type == "date" else float(end)
+    return _middle_moment(first, last, meaning) if meaning.type == "date" else _middle(float(first), float(last))
+
+
+def _middle(low: float, high: float) -> float:
+    half = low / 2 + high / 2
+    return half if low <= half < high else low
+
+
+def _middle_moment(low: Decimal, high: Decimal, meaning: LabelMeaning) -> Decimal:
+    """The middle of two moments: of dates, the day it is in; of times, to the microsecond."""
+    if meaning.scale != "time":
+        return low + (high - low) // (2 * _DAY) * _DAY
+    return low + (((high - low) / 2 * 10**6).quantize(Decimal(1))) / 10**6

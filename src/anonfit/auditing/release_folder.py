@@ -10,20 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from anonfit.auditing.api import audit, read_other
-from anonfit.auditing.batch_audit import audit_request
-from anonfit.auditing.figures import Share
 from anonfit.auditing.file_bytes import check_bytes
 from anonfit.auditing.findings import k_finding, suppression
-from anonfit.auditing.folder import Folder, check_files, open_folder
-from anonfit.auditing.meanings import Meaning
-from anonfit.auditing.promises import RAW_ROLES, Promise, read_promise
+from anonfit.auditing.folder import RAW_ROLES, Folder, Promise, check_files, open_folder, read_promise
+from anonfit.auditing.meanings import LabelMeaning, Settings
+from anonfit.auditing.measuring import audit_request
 from anonfit.auditing.reading import is_text_file, open_table
-from anonfit.auditing.recoded import Recoded, read_meanings, read_recoding
+from anonfit.auditing.recoding import Recoded, read_meanings, read_recoding
 from anonfit.auditing.reports import Retell, check_report, not_recounted
-from anonfit.auditing.request import Attacker, OtherRelease, Request
-from anonfit.auditing.result import UNKNOWN_PERSONS, Audit, Finding
-from anonfit.auditing.risk import THRESHOLDS, Threshold, read_threshold
-from anonfit.auditing.settings import Settings
+from anonfit.auditing.request import THRESHOLDS, Attacker, OtherRelease, Request, Threshold, read_threshold
+from anonfit.auditing.result import UNKNOWN_PERSONS, Audit, Finding, Share
 from anonfit.errors import RecodingError, ReleaseError, refuse_fork
 
 __all__ = ["audit_data", "audit_release", "check_published", "other_release"]
@@ -290,7 +286,7 @@ def other_release(folder: Path) -> OtherRelease:
     return OtherRelease(opened.data, promise.having("quasi-identifier"), meanings, left_out, tree)
 
 
-def _meanings(promise: Promise, recoded: Recoded) -> dict[str, Meaning]:
+def _meanings(promise: Promise, recoded: Recoded) -> dict[str, LabelMeaning]:
     """The meaning of every quasi-identifier."""
     for name in promise.having("quasi-identifier"):
         if name not in recoded.meanings:
@@ -298,7 +294,7 @@ def _meanings(promise: Promise, recoded: Recoded) -> dict[str, Meaning]:
     return {name: recoded.meanings[name] for name in promise.having("quasi-identifier")}
 
 
-def _keeps_labels(meaning: Meaning) -> bool:
+def _keeps_labels(meaning: LabelMeaning) -> bool:
     """Whether a column has labels where others have bounds or representatives."""
     return meaning.type == "nominal" or meaning.tree is not None
 
@@ -336,7 +332,7 @@ def _stated(
     return found
 
 
-def _roles(promise: Promise, meanings: Mapping[str, Meaning]) -> list[Finding]:
+def _roles(promise: Promise, meanings: Mapping[str, LabelMeaning]) -> list[Finding]:
     """The columns of the recoding are those that the spec calls quasi-identifiers."""
     asked, found = list(meanings), list(promise.having("quasi-identifier"))
     same = set(asked) == set(found)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A released table as the audit sees it: groups of equal quasi-identifiers and what their labels mean."""
+"""What the labels of released groups mean, guessed from the source where nobody has said it, and whether they are
+those of the recoding's regions."""
 
 from __future__ import annotations
 
@@ -11,92 +12,34 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from anonfit.auditing.axes import axis_of
-from anonfit.auditing.boxes import Boxes, box_space, overlapping_boxes
-from anonfit.auditing.coding import IntArray
-from anonfit.auditing.groups import Grouping, group_rows
-from anonfit.auditing.labels import Interval, ValueSet, read_bounds, read_label
-from anonfit.auditing.meanings import Meaning
-from anonfit.auditing.placing import distinct_texts
-from anonfit.auditing.reading import Table, require_columns
-from anonfit.auditing.region_grid import RegionGrid
-from anonfit.auditing.region_tree import RegionTree
-from anonfit.auditing.regions import GroupLabels, count_strangers
+from anonfit.auditing.axes import as_moments, axis_of, distinct_texts
+from anonfit.auditing.boxes import LabelBoxes, box_space, overlapping_boxes
+from anonfit.auditing.coding import Coded, IntArray, join_codes
+from anonfit.auditing.groups import group_rows
+from anonfit.auditing.labels import Interval, ValueSet, cell_reader, read_bounds, read_label, speller
+from anonfit.auditing.meanings import LabelMeaning
+from anonfit.auditing.reading import AuditedTable
+from anonfit.auditing.recoding import RegionGrid, RegionTree
+from anonfit.auditing.regions import parts_of
 from anonfit.auditing.result import LabelCheck
-from anonfit.auditing.spelling import speller
+from anonfit.auditing.rows import Released
 
-__all__ = [
-    "ColumnLabels",
-    "Regions",
-    "Released",
-    "boxes_of",
-    "check_labels",
-    "label_texts",
-    "open_released",
-    "physical_columns",
-    "read_columns",
-]
+__all__ = ["ColumnLabels", "Regions", "boxes_of", "check_labels", "count_strangers", "guess_meanings", "read_columns"]
 
 Regions = Literal["any", "domain", "observed"]
-
-
-@dataclass(frozen=True, slots=True)
-class Released:
-    """A table, its quasi-identifiers with the columns that hold them, its groups, and one row of each group."""
-
-    table: Table
-    columns: Mapping[str, tuple[str, ...]]  # quasi-identifier -> columns of the file
-    grouping: Grouping
-    heads: pl.DataFrame  # (group) the quasi-identifiers' columns
-
-    @property
-    def rows(self) -> int:
-        """The number of rows of the file."""
-        return len(self.grouping.of_row)
-
-    @property
-    def suppressed(self) -> npt.NDArray[np.bool_]:
-        """The groups with a star in every quasi-identifier, as other tools write rows that they suppress."""
-        if not self.heads.width:
-            return np.zeros(self.grouping.count, np.bool_)
-        stars = pl.all_horizontal(pl.all().cast(pl.String).eq_missing("*"))
-        return self.heads.select(stars).to_series().to_numpy()
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnLabels:
     """The different labels of one quasi-identifier, what they mean (None: no label), and the label of every group."""
 
-    meaning: Meaning
+    meaning: LabelMeaning
     sets: list[ValueSet | None]
     of_group: IntArray
     empty: int | None  # the place in `sets` of an empty cell, which is no label; None: bounds may be empty
 
 
-def physical_columns(table: Table, name: str) -> tuple[str, ...]:
-    """The columns of a file that hold a quasi-identifier: itself, or its bounds."""
-    if name not in table.schema and f"{name}_lower" in table.schema and f"{name}_upper" in table.schema:
-        return tuple(f"{name}_{end}" for end in ("lower", "upper", "missing") if f"{name}_{end}" in table.schema)
-    require_columns(table, [name], purpose="a quasi-identifier")
-    return (name,)
-
-
-def open_released(table: Table, quasi_identifiers: Sequence[str]) -> Released:
-    """Read the quasi-identifiers of a table and group its rows."""
-    columns = {name: physical_columns(table, name) for name in quasi_identifiers}
-    names = [column for held in columns.values() for column in held]
-    table = table.loaded(names).shortened()
-    frame = table.frame(names)
-    grouping = group_rows(frame, frame.height if names else table.height())
-    return Released(table, columns, grouping, frame[grouping.first] if names else frame)
-
-
-def label_texts(released: Released, name: str) -> list[str]:
-    """The different labels of a quasi-identifier that is held by one column."""
-    return distinct_texts(released.heads[released.columns[name][0]])[1]
-
-
-def read_column(released: Released, name: str, meaning: Meaning, regions: Regions | None) -> ColumnLabels:
+def read_column(released: Released, name: str, meaning: LabelMeaning, regions: Regions | None) -> ColumnLabels:
     """Read every different label of a quasi-identifier once; in a release (`regions` are given), one that is not
     written as labels are is none.
     """
@@ -118,7 +61,7 @@ def read_column(released: Released, name: str, meaning: Meaning, regions: Region
 
 
 def read_columns(
-    released: Released, meanings: Mapping[str, Meaning], regions: Regions | None = None
+    released: Released, meanings: Mapping[str, LabelMeaning], regions: Regions | None = None
 ) -> dict[str, ColumnLabels]:
     """The labels of every quasi-identifier that has a meaning."""
     return {name: read_column(released, name, meanings[name], regions) for name in released.columns if name in meanings}
@@ -126,7 +69,7 @@ def read_columns(
 
 def boxes_of(
     released: Released, columns: Mapping[str, ColumnLabels], *, without: npt.NDArray[np.bool_] | None = None
-) -> Boxes | None:
+) -> LabelBoxes | None:
     """The groups as boxes of the space of raw values, but for those `without` one; None if the labels of some
     quasi-identifier have no meaning.
     """
@@ -134,7 +77,7 @@ def boxes_of(
         return None
     known = [[found for found in column.sets if found is not None] for column in columns.values()]
     axes = [axis_of(column.meaning, sets) for column, sets in zip(columns.values(), known, strict=True)]
-    places = np.empty((released.grouping.count, len(columns)), np.int64)
+    places = np.empty((released.groups, len(columns)), np.int64)
     for position, column in enumerate(columns.values()):
         places[:, position] = column.of_group
     sets = [column.sets for column in columns.values()]
@@ -146,7 +89,7 @@ def boxes_of(
 
 def check_labels(
     columns: Mapping[str, ColumnLabels],
-    boxes: Boxes | None,
+    boxes: LabelBoxes | None,
     *,
     regions: Regions,
     tree: RegionTree | RegionGrid | None,
@@ -180,14 +123,14 @@ def _group_labels(columns: Mapping[str, ColumnLabels]) -> dict[str, GroupLabels]
     }
 
 
-def _allowed(found: ValueSet, meaning: Meaning, regions: Regions) -> bool:
+def _allowed(found: ValueSet, meaning: LabelMeaning, regions: Regions) -> bool:
     """Whether the ends of a label's intervals are cuts or ends of the domain."""
     if regions != "domain" or meaning.tree is not None or found.everything:
         return True
     return all(_allowed_interval(interval, meaning) for interval in found.intervals)
 
 
-def _allowed_interval(interval: Interval, meaning: Meaning) -> bool:
+def _allowed_interval(interval: Interval, meaning: LabelMeaning) -> bool:
     if meaning.type == "ordinal":
         return not interval.closed or interval.lower == interval.upper or interval.upper == len(meaning.order) - 1
     if meaning.cuts is None:
@@ -197,3 +140,75 @@ def _allowed_interval(interval: Interval, meaning: Meaning) -> bool:
     if interval.upper is None:
         return lower and high is None
     return lower and (interval.upper == high if interval.closed else interval.upper in meaning.cuts)
+
+
+GroupLabels = tuple[LabelMeaning, Sequence[ValueSet | None], IntArray]
+"""A column's meaning, the sets of its different labels (None: no label), and the label of every group."""
+
+
+def count_strangers(labels: Mapping[str, GroupLabels], tree: RegionTree | RegionGrid, *, groups: int) -> int:
+    """How many groups are no region of the recoding: all (and at least one) if it is not one of these columns. Under
+    regions = "domain" each group says exactly what one region is, so that its labels tell nothing else of its records.
+    """
+    if not tree.fits:
+        return max(1, groups)
+    of_group, of_region, bounds = [], [], []
+    for name, (meaning, sets, label_of_group) in labels.items():
+        parts, part_of_region = parts_of(tree, name)
+        number, read = {part: place for place, part in enumerate(parts)}, cell_reader(meaning)
+        runs = (None if found is None else read(found) for found in sets)
+        part_of_label = np.array([-1 if one is None else number.get(tuple(one), -1) for one in runs], np.int64)
+        of_group.append(part_of_label[label_of_group])
+        of_region.append(part_of_region)
+        bounds.append(max(1, len(parts)))
+    known = np.all([parts >= 0 for parts in of_group], axis=0)
+    count = int(np.count_nonzero(known))
+    if isinstance(tree, RegionGrid):  # every combination of parts is a region
+        return groups - count
+    every = [np.concatenate([group[known], region]) for group, region in zip(of_group, of_region, strict=True)]
+    keys, _ = join_codes([Coded(codes, bound) for codes, bound in zip(every, bounds, strict=True)], len(every[0]))
+    return groups - int(np.count_nonzero(np.isin(keys[:count], keys[count:])))
+
+
+def guess_meanings(released: Released, source: AuditedTable) -> Mapping[str, LabelMeaning]:
+    """A meaning per quasi-identifier under which all its labels can be read; a column without one is left out."""
+    found = {}
+    for name, columns in released.columns.items():
+        if name not in source.schema:
+            continue
+        raw = source.frame([name]).to_series()
+        if len(columns) > 1:
+            found[name] = LabelMeaning(name, "date" if raw.dtype.is_temporal() else "continuous")
+            continue
+        labels = distinct_texts(released.heads[columns[0]])[1]
+        fitting = [meaning for meaning in _candidates(name, raw) if _fits(labels, meaning, raw)]
+        if fitting:
+            found[name] = fitting[0]
+    return found
+
+
+def _candidates(name: str, raw: pl.Series) -> Sequence[LabelMeaning]:
+    """What the raw values could be, the most telling first."""
+    nominal = LabelMeaning(name, "nominal")
+    if raw.dtype.is_temporal():
+        return LabelMeaning(name, "date"), nominal
+    if raw.dtype.is_numeric():
+        return LabelMeaning(name, "continuous"), nominal
+    if raw.dtype == pl.Boolean:
+        return (nominal,)
+    texts = raw.cast(pl.String)
+    numbers = texts.cast(pl.Float64, strict=False)
+    if numbers.null_count() == texts.null_count():
+        return LabelMeaning(name, "continuous"), nominal
+    if as_moments(texts).null_count() == texts.null_count():
+        return LabelMeaning(name, "date"), nominal
+    return (nominal,)
+
+
+def _fits(labels: Sequence[str], meaning: LabelMeaning, raw: pl.Series) -> bool:
+    """Whether every label can be read and, of names, is made of raw values."""
+    sets = [read_label(label, meaning) for label in labels]
+    if meaning.type != "nominal":
+        return None not in sets
+    known = set(distinct_texts(raw)[1])
+    return all(found is not None and known.issuperset(found.names) for found in sets)

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from anonfit.auditing.labels import read_label
-from anonfit.auditing.meanings import Meaning
-from anonfit.auditing.spelling import speller
+from anonfit.auditing.labels import read_label, speller
+from anonfit.auditing.meanings import LabelMeaning
 
 __all__ = ["NOT_RECOUNTED", "Known", "has_shape", "spelled"]
 
@@ -30,7 +29,7 @@ class Known:
     """What texts in a report may be: names of columns, labels of these, and values of columns released as they are."""
 
     columns: frozenset[str]
-    meanings: Mapping[str, Meaning]
+    meanings: Mapping[str, LabelMeaning]
     values: Callable[[str], frozenset[str]]  # as `spelled`
 
 
@@ -56,7 +55,7 @@ def _label(value: Any, beside: Mapping[str, Any], known: Known) -> bool:
     return meaning is not None and isinstance(value, str) and _is_label(value, meaning)
 
 
-def _is_label(text: str, meaning: Meaning) -> bool:
+def _is_label(text: str, meaning: LabelMeaning) -> bool:
     found = read_label(text, meaning)
     return found is not None and (meaning.missing is None or speller(meaning, observed=False)(text, found))
 

@@ -1,25 +1,87 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an audit is asked: the tables to look at and the demands they must meet, checked before anything is read."""
+"""What an audit is asked: the tables to look at and the demands they must meet, checked before anything is read. A
+setting of a demand that is missing, unknown or out of its range is an error: a demand that is read wrongly would be a
+promise that nobody checks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from itertools import pairwise
 from numbers import Integral
 from typing import Any, Literal
 
-from anonfit.auditing.demands import DiversityDemand
-from anonfit.auditing.meanings import Meaning
-from anonfit.auditing.region_grid import RegionGrid
-from anonfit.auditing.region_tree import RegionTree
+from anonfit.auditing.meanings import TYPES, LabelMeaning, number
+from anonfit.auditing.models import MAX_CONFIDENCE, MODELS, DiversityModel
+from anonfit.auditing.recoding import RegionGrid, RegionTree
 from anonfit.auditing.released import Regions
 from anonfit.auditing.result import Finding
-from anonfit.auditing.risk import Threshold
-from anonfit.errors import DataError, listed
+from anonfit.auditing.values import Reading, read_nodes
+from anonfit.errors import DataError, SpecError, did_you_mean, listed
 
-__all__ = ["Attacker", "OtherRelease", "Request", "SetDemand", "check_request"]
+__all__ = [
+    "THRESHOLDS",
+    "Attacker",
+    "DiversityDemand",
+    "OtherRelease",
+    "Request",
+    "SetDemand",
+    "Threshold",
+    "check_request",
+    "column_sets",
+    "demand_settings",
+    "read_demand",
+    "read_sensitive",
+    "read_targets",
+    "read_threshold",
+]
 
 Attacker = Literal["prosecutor", "journalist", "marketer"]
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """A highest risk that someone finds acceptable: a preset with its source, not a law."""
+
+    name: str
+    value: float
+    size: int  # the smallest group that stays within it
+    source: str
+
+
+THRESHOLDS = (
+    Threshold("tools", 0.2, 5, "k = 5, the default of common tools (ARX: highest risk 0.2)"),
+    Threshold(
+        "ema-0070",
+        0.09,
+        11,
+        "EMA policy 0070 and Health Canada PRCI: 0.09 for public release, read as groups of 11 (1/11 = 0.0909)",
+    ),
+    Threshold("strict", 0.05, 20, "k = 20 (ARX: records at risk and success rate 0.05)"),
+)
+
+
+def read_threshold(given: str | float | Threshold) -> Threshold:
+    """A preset by its name, or a number between 0 and 1, which may be written as a text."""
+    if isinstance(given, Threshold):
+        return given
+    if isinstance(given, str):
+        presets = {preset.name: preset for preset in THRESHOLDS}
+        if given in presets:
+            return presets[given]
+        try:
+            value = float(given)
+        except ValueError:
+            raise DataError(
+                f"There is no risk threshold '{given}': {did_you_mean(given, presets)} A number such as 0.05 will do, "
+                "too."
+            ) from None
+        return read_threshold(value)
+    if not 0 < given <= 1:
+        raise DataError("A risk threshold is above 0 and at most 1.")
+    return Threshold(f"{given}", given, math.ceil(1 / Fraction(str(given))), "given")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +90,7 @@ class OtherRelease:
 
     data: object
     quasi_identifiers: tuple[str, ...]
-    meanings: Mapping[str, Meaning] | None  # None: guessed from the source
+    meanings: Mapping[str, LabelMeaning] | None  # None: guessed from the source
     left_out: Mapping[str, Any] = field(default_factory=dict)  # as of `Request`
     tree: RegionTree | RegionGrid | None = None  # that its representatives follow from; None: it has labels
 
@@ -52,7 +114,7 @@ class Request:
     entity: str | None = None
     entities_lost: bool = False  # persons are entities, but nothing says which rows are whose
     count: str | None = None
-    meanings: Mapping[str, Meaning] | None = None  # None: guessed from the source, if there is one
+    meanings: Mapping[str, LabelMeaning] | None = None  # None: guessed from the source, if there is one
     sets: tuple[SetDemand, ...] = ()
     diversity: tuple[DiversityDemand, ...] = ()  # on sensitive columns
     targets: tuple[DiversityDemand, ...] = ()  # on targets
@@ -107,8 +169,8 @@ def check_request(request: Request) -> None:
         if twice:
             raise DataError(f"Listed twice among the {purpose}: {listed(twice)}.")
     _check_roles(request)
-    for number in (request.k, *(demand.k for demand in request.sets)):
-        if number is not None and (not _is_whole(number) or number < 1):
+    for k in (request.k, *(demand.k for demand in request.sets)):
+        if k is not None and (not _is_whole(k) or k < 1):
             raise DataError("k is a whole number of at least 1: it counts the persons of the smallest group.")
     if request.sampling_fraction is not None:
         raise DataError(
@@ -163,3 +225,148 @@ def column_sets(given: Sequence[object], k: int | None) -> tuple[SetDemand, ...]
         else:
             raise DataError("A set of quasi-identifiers is a list of columns, or a mapping with 'columns' and 'k'.")
     return tuple(demands)
+
+
+_WORDS = {"type": TYPES, "distance": ("equal", "ordered", "hierarchical")}
+_READING = ("type", "order", "date_format", "taxonomy")
+_TARGET = ("column", "classes", "equal_width", "type", "weight", "scale")
+
+
+@dataclass(frozen=True, slots=True)
+class DiversityDemand:
+    """What a model must find in every group."""
+
+    column: str
+    model: str
+    parameters: Mapping[str, Any]
+    reading: Reading = field(default_factory=Reading)
+    is_asked: bool = True  # False: it is only measured
+
+    @property
+    def measure(self) -> DiversityModel:
+        """How it is measured."""
+        return MAX_CONFIDENCE if self.model == "max_confidence" else MODELS[self.model]
+
+    @property
+    def asked(self) -> float | None:
+        """The number that the worst group's figure is held against."""
+        return self.parameters[self.measure.asked] if self.is_asked else None
+
+    def with_type(self, kind: str | None, date_format: str | None) -> DiversityDemand:
+        """The same demand with what is declared of the column, where the demand itself does not say it."""
+        reading = self.reading
+        kind = "ordinal" if reading.order else kind  # an order that is given says what the column is
+        said: Any = {"type": reading.type or kind, "date_format": reading.date_format or date_format}
+        return replace(self, reading=replace(reading, **said))
+
+
+def demand_settings(model: str) -> tuple[str, ...]:
+    """The settings that a demand of a model may have."""
+    found = MODELS[model]
+    return ("column", "model", *found.parameters, *found.words, *found.flags, *_READING)
+
+
+def read_demand(entry: Mapping[str, Any]) -> DiversityDemand:
+    """A demand as in the spec: {"column": …, "model": "distinct-l", "l": 3}."""
+    name, column = str(entry.get("model")), entry.get("column")
+    if name not in MODELS:
+        raise SpecError([f"The audit cannot measure the diversity model '{name}': {did_you_mean(name, MODELS)}"])
+    if not isinstance(column, str):
+        raise SpecError([f"A demand of the model '{name}' needs a column."])
+    valid = demand_settings(name)
+    faults = [f"has the unknown setting '{key}': {did_you_mean(str(key), valid)}" for key in entry if key not in valid]
+    for key, parameter in MODELS[name].parameters.items():
+        if not parameter.holds(entry.get(key)):
+            faults.append(f"needs '{key}', {parameter}.")
+    parameters = {key: entry.get(key) for key in MODELS[name].parameters}
+    for key in MODELS[name].flags:
+        parameters[key] = entry.get(key, False)
+        if not isinstance(parameters[key], bool):
+            faults.append(f"has an '{key}' that is not true or false.")
+    faults += _reading_faults(entry)
+    if faults:
+        raise SpecError([f"The demand '{name}' on column '{column}' {fault}" for fault in faults])
+    return DiversityDemand(column, name, parameters, _reading(entry, column))
+
+
+def _reading_faults(entry: Mapping[str, Any]) -> list[str]:
+    """What is wrong with what a demand says of its column's values."""
+    faults = []
+    for key, words in _WORDS.items():
+        if entry.get(key) is not None and entry[key] not in words:
+            faults.append(f"has an unknown '{key}': {did_you_mean(str(entry[key]), words)}")
+    order = entry.get("order")
+    if order is not None and (not isinstance(order, (list, tuple)) or len(set(map(str, order))) < len(order)):
+        faults.append("has an 'order' that is not a list of different words.")
+    if not isinstance(entry.get("date_format"), str | None):
+        faults.append("has a 'date_format' that is not a text.")
+    if entry.get("distance") == "hierarchical" and entry.get("taxonomy") is None:
+        faults.append("needs the taxonomy that its hierarchical distance goes by.")
+    return faults
+
+
+def _reading(entry: Mapping[str, Any], column: str) -> Reading:
+    taxonomy = entry.get("taxonomy")
+    return Reading(
+        type=entry.get("type"),
+        order=tuple(str(word) for word in entry.get("order") or ()),
+        date_format=entry.get("date_format"),
+        taxonomy=None if taxonomy is None else read_nodes(taxonomy, column=column),
+        distance=entry.get("distance"),
+    )
+
+
+def read_sensitive(given: object) -> tuple[tuple[str, ...], tuple[DiversityDemand, ...]]:
+    """Sensitive columns and the demands on them: a list of names, or a mapping from names to one or more demands."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise SpecError(["'sensitive' is a list of columns, or a mapping from columns to demands."])
+    if not isinstance(given, Mapping):
+        return tuple(given), ()
+    demands = []
+    for column, entries in given.items():
+        several = [entries] if entries and isinstance(entries, Mapping) else entries or ()
+        if isinstance(several, str) or not all(isinstance(entry, Mapping) for entry in several):
+            raise SpecError([f"What is asked of the sensitive column '{column}' is a mapping or a list of such."])
+        for entry in several:
+            if entry.get("column", column) != column:
+                raise SpecError([f"A demand on the sensitive column '{column}' names another column."])
+            demands.append(read_demand({**entry, "column": column}))
+    return tuple(given), tuple(demands)
+
+
+def read_targets(given: Sequence[object], max_confidence: float) -> tuple[DiversityDemand, ...]:
+    """Targets as in the spec: names, or mappings with a column and its classes; each is held to the confidence."""
+    if not MAX_CONFIDENCE.parameters["max_confidence"].holds(max_confidence):
+        raise SpecError([f"'max_confidence' must be {MAX_CONFIDENCE.parameters['max_confidence']}."])
+    if isinstance(given, (str, Mapping)):
+        raise SpecError(["'targets' is a list of columns, each a name or a mapping with 'column' and its classes."])
+    if not given:
+        raise SpecError(["'max_confidence' is of targets, and none is named: list them in 'targets'."])
+    asked = {"max_confidence": max_confidence}
+    return tuple(DiversityDemand(name, "max_confidence", asked, reading) for name, reading in map(_target, given))
+
+
+def _target(entry: object) -> tuple[str, Reading]:
+    """The column of a target, and how its classes are made."""
+    if isinstance(entry, str):
+        return entry, Reading()
+    if not isinstance(entry, Mapping) or not isinstance(entry.get("column"), str):
+        raise SpecError(["A target is the name of a column, or a mapping with 'column'."])
+    column, classes, width = entry["column"], entry.get("classes"), entry.get("equal_width")
+    faults = [
+        f"has the unknown setting '{key}': {did_you_mean(str(key), _TARGET)}" for key in entry if key not in _TARGET
+    ]
+    faults += _reading_faults({"type": entry.get("type")})
+    if classes is not None and width is not None:
+        faults.append("has both 'classes' and 'equal_width'.")
+    ends = (
+        [number(str(end)) for end in classes] if isinstance(classes, (list, tuple)) else [None] * (classes is not None)
+    )
+    rising = [end for end in ends if end is not None]
+    if len(rising) < len(ends) or any(low >= high for low, high in pairwise(rising)):
+        faults.append("has 'classes' that are not a list of rising numbers.")
+    if width is not None and (isinstance(width, bool) or not isinstance(width, int) or width < 1):
+        faults.append("has an 'equal_width' that is not a whole number of at least 1.")
+    if faults:
+        raise SpecError([f"The target '{column}' {fault}" for fault in faults])
+    return column, Reading(type=entry.get("type"), classes=tuple(rising) or None, equal_width=width)

@@ -1,21 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an audit found: plain, frozen data. Made by `auditing.py`, shown by reports and the command line."""
+"""What an audit found: plain, frozen data, and the verdict on it in sentences. Figures know how many persons they rest
+on, so that a public report can leave out those about few. Of a release, the verdict always names what it claims."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from math import isinf
 from typing import Any
 
-from anonfit.auditing.figures import APART, PERSONS, Figure, Share, few, plain
-from anonfit.auditing.verdict import verdict_of
+from anonfit.errors import listed
 
 __all__ = [
+    "BYTES",
     "DROPPED",
+    "PERSONS",
     "UNKNOWN_PERSONS",
     "WITHHELD",
     "Audit",
     "Bin",
+    "CountedFigure",
     "Diversity",
     "Finding",
     "FrequentLabels",
@@ -26,14 +30,151 @@ __all__ = [
     "ProsecutorRisk",
     "RawColumn",
     "SetSizes",
+    "Share",
     "SourceCheck",
     "ThresholdShare",
+    "figure_words",
+    "plain",
 ]
 
-WITHHELD = "withheld rows"
-DROPPED = "dropped rows"
-BYTES = "file content"
-"""The finding on source rows that are not released."""
+PERSONS = {"persons": True}  # metadata of a field that is itself a number of persons
+APART = {"apart": True}  # metadata of a field that is told in sentences, not among the figures
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Some of all persons (or rows)."""
+
+    persons: int
+    of: int
+
+    @property
+    def share(self) -> float:
+        """The part of the whole, 0 of nothing."""
+        return self.persons / self.of if self.of else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class CountedFigure:
+    """A number computed on some persons; `rest` persons are told apart from them by it."""
+
+    value: float
+    persons: int
+    rest: int = 0
+
+
+def few(number: int, k: int) -> bool:
+    """Whether a number of persons is some, but fewer than k."""
+    return 0 < number < k
+
+
+def plain(value: Any, k: int = 0) -> Any:
+    """A tree of dataclasses as JSON-ready values; with k, every figure about fewer than k persons is a text instead."""
+    if isinstance(value, Share):
+        return _plain_share(value, k)
+    if isinstance(value, CountedFigure):
+        return f"fewer than {k}" if few(value.persons, k) or few(value.rest, k) else plain(value.value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {
+            one.name: f"fewer than {k}" if hidden else plain(part, k)
+            for one in fields(value)
+            if "apart" not in one.metadata
+            for part in (getattr(value, one.name),)
+            for hidden in ("persons" in one.metadata and part is not None and few(part, k),)
+        }
+    if isinstance(value, (list, tuple)):
+        return [plain(part, k) for part in value]
+    return "infinite" if isinstance(value, float) and isinf(value) else value  # JSON has no such number
+
+
+def _plain_share(value: Share, k: int) -> dict[str, Any]:
+    if few(value.persons, k):
+        return {"persons": f"fewer than {k}", "share": f"fewer than {k} persons"}
+    if few(value.of - value.persons, k):
+        return {"persons": f"all but fewer than {k}", "share": f"all but fewer than {k} persons"}
+    return {"persons": value.persons, "share": value.share}
+
+
+_IDENTIFYING = 0.9  # different values per row
+
+
+def _of_demands(audit: Audit) -> Iterator[str]:
+    """What the one who audits asked."""
+    asked = audit.asked
+    if not asked and not audit.claims:
+        yield "Nothing was asked: the figures say what the file protects, and nothing was held against them."
+    for head, met in (("Asked and missed", False), ("Asked and not checked", None), ("Asked and met", True)):
+        words = [_words(finding, audit) for finding in asked if finding.met is met]
+        if words:
+            yield f"{head}: {'; '.join(words)}."
+
+
+def _of_claims(audit: Audit) -> Iterator[str]:
+    """What a release claims of itself."""
+    if not audit.claims:
+        return
+    claims = "; ".join(audit.claims)
+    faults = [finding for finding in audit.missed if finding.claimed]
+    broken = [finding for finding in faults if finding.met is False]
+    names = "; ".join(_words(finding, audit) for finding in broken or faults)
+    if not faults:
+        yield f"The release holds what it claims: {claims}."
+    elif broken:
+        yield f"The release does not hold what it claims ({claims}): {names}."
+    else:
+        yield f"Whether the release holds what it claims ({claims}) was not checked in full: {names}."
+    yield from (one.sentence for one in audit.findings if one.name == "attack_limit")
+    if audit.not_recounted:
+        sections = ", ".join(audit.not_recounted).replace("_", " ")
+        yield f"Not recounted were those figures of its report that do not follow from the folder: {sections}."
+
+
+def _of_nobody(audit: Audit) -> Iterator[str]:
+    """What nobody asked, where the figures are such that somebody might."""
+    names = {finding.name for finding in audit.findings}
+    if not {"k", "prosecutor risk", "journalist risk"} & names and audit.sizes.smallest is not None:
+        together = ", ".join(audit.quasi_identifiers)
+        yield f"Nobody asked for a k of {together}: the smallest group has {audit.sizes.smallest}."
+    if "prosecutor risk" not in names:
+        above = [
+            f"{risk.above.share:.2%} are above {risk.name} ({risk.threshold:g}, groups of {risk.size})"
+            for risk in audit.prosecutor.above
+            if risk.above.persons
+        ]
+        if above:
+            yield f"Nobody asked for a highest risk, and of all persons {'; '.join(above)}."
+    for free in audit.diversity:
+        if free.asked is None and free.found is not None:
+            least = f"a group has {figure_words(free.found.value)} different value(s)"
+            yield f"Nobody asked anything of the sensitive column '{free.column}': {least}."
+    if not audit.claims:
+        alike = [one.name for one in audit.raw_columns if one.distinct.value > _IDENTIFYING and audit.rows > 1]
+        if alike:
+            yield f"Nobody asked whether rows can be told apart by these columns, and they can: {listed(alike)}."
+
+
+def _words(finding: Finding, audit: Audit) -> str:
+    """A demand with what it is of and, unless it is met, what was found."""
+    of = finding.where or (", ".join(audit.quasi_identifiers) if finding.name == "k" else None)
+    asked = f" {figure_words(finding.asked)}" if isinstance(finding.asked, (int, float)) and finding.asked else ""
+    sign = " =" if finding.name == "k" else ""
+    words = f"{finding.name}{sign}{asked}{f' of {of}' if of else ''}"
+    if finding.met is False and isinstance(finding.found, (int, float)) and not isinstance(finding.found, bool):
+        return f"{words} (found {figure_words(finding.found)})"
+    return words
+
+
+def figure_words(value: Any) -> str:
+    """A figure or names, as they are."""
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(str, value)) or "none"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return "nothing" if value is None else str(value)
+
+
+WITHHELD, DROPPED, BYTES = "withheld rows", "dropped rows", "file content"
+"""Findings on source rows that are not released, and on what a file holds beside its rows."""
 PUBLIC_SOURCE = ("by_labels", "compared", "not_in_source", "unmatched", "absent_inside", "in_several")
 """What everybody may know of the comparison with the source."""
 UNKNOWN_PERSONS = "rows in place of persons"
@@ -63,7 +204,7 @@ class Bin:
 
     low: int
     high: int | None
-    groups: Figure
+    groups: CountedFigure
     persons: Share
 
 
@@ -78,7 +219,7 @@ class GroupSizes:
     upper_quartile: int | None = field(metadata=PERSONS)
     largest: int | None = field(metadata=PERSONS)
     mean: float | None
-    groups_below_k: Figure | None  # None: no k was asked
+    groups_below_k: CountedFigure | None  # None: no k was asked
     persons_below_k: Share | None
     histogram: tuple[Bin, ...]
     of_size: Mapping[int, int] = field(default_factory=dict, repr=False, metadata=APART)  # how many groups there are
@@ -99,11 +240,12 @@ class Diversity:
 
     column: str
     model: str
-    found: Figure | None  # None: it could not be measured
+    found: CountedFigure | None  # None: it could not be measured
     asked: float | None  # None: it was only measured
     met: bool | None  # of all groups; None: nothing was asked, or it could not be checked
     sentence: str
     settings: dict[str, Any]  # of the demand, beside what was asked
+    by_rows: bool = field(default=False, metadata=APART)  # the same whether rows or persons are counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +263,8 @@ class ThresholdShare:
 class ProsecutorRisk:
     """The attacker knows that a person is in the file."""
 
-    highest: Figure
-    average: Figure
+    highest: CountedFigure
+    average: CountedFigure
     above: tuple[ThresholdShare, ...]
 
 
@@ -131,8 +273,8 @@ class JournalistRisk:
     """The attacker knows that a person is in the population the file was drawn from; `basis` says how that is known."""
 
     basis: str
-    highest: Figure
-    average: Figure
+    highest: CountedFigure
+    average: CountedFigure
     above: tuple[ThresholdShare, ...]
     larger_than_population: int  # groups with more persons than the population has there
 
@@ -155,7 +297,7 @@ class RawColumn:
     certain: Share  # all members of the group have the same value
     likely: Share  # 90 % of the members have the same value
     smallest: int | None = field(metadata=PERSONS)  # of the groups of the quasi-identifiers and this column together
-    distinct: Figure  # different values per row
+    distinct: CountedFigure  # different values per row
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +317,7 @@ class SourceCheck:
     by_labels: bool  # False: some labels have no meaning, so raw columns are compared over the whole file
     compared: tuple[str, ...]
     not_in_source: tuple[str, ...]
-    rows: Figure
+    rows: CountedFigure
     unmatched: Share  # released rows that no source row explains
     absent: Share  # source rows that are not released
     absent_inside: Share  # of these, rows inside the label of a released group
@@ -193,7 +335,7 @@ class JointCells:
 
     cells: int
     smallest: int | None = field(metadata=PERSONS)
-    cells_below_k: Figure | None
+    cells_below_k: CountedFigure | None
     persons_below_k: Share | None
 
 
@@ -211,7 +353,7 @@ class Audit:
     diversity: tuple[Diversity, ...]
     prosecutor: ProsecutorRisk
     journalist: JournalistRisk | None
-    marketer: Figure
+    marketer: CountedFigure
     raw_columns: tuple[RawColumn, ...]
     labels: LabelCheck | None
     source: SourceCheck | None
@@ -251,7 +393,7 @@ class Audit:
     @property
     def verdict(self) -> tuple[str, ...]:
         """In sentences: what was asked and met, what was asked and missed, what is claimed, and what nobody asked."""
-        return verdict_of(self)
+        return (*_of_demands(self), *_of_claims(self), *_of_nobody(self))
 
     @property
     def missed(self) -> tuple[Finding, ...]:

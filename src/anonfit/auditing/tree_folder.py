@@ -1,36 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder of a published tree: whether its files are those of its manifest, its model is the one that the manifest
-describes, the training rows hold what it claims, and audit.json, tree.txt and tree.svg tell just that."""
+"""What the audit of a model found, and the folder of a published tree: whether its files are those of its manifest, its
+model is the one that the manifest describes, the training rows hold what it claims, and audit.json, tree.txt and
+tree.svg tell just that."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from importlib.metadata import version
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 
-from anonfit.auditing.figures import Figure, Share
-from anonfit.auditing.folder import check_makers, files_as_stated, json_of
+from anonfit.auditing.folder import Promise, check_makers, files_as_stated, json_of, read_promise
 from anonfit.auditing.labels import read_label
-from anonfit.auditing.meanings import Meaning
-from anonfit.auditing.promises import Promise, read_promise
+from anonfit.auditing.meanings import LabelMeaning, Settings, object_of, text_of
+from anonfit.auditing.measuring import audit_request
+from anonfit.auditing.model_trees import MODEL, SavedTree, saved_tree_of
 from anonfit.auditing.reading import open_table, require_columns
-from anonfit.auditing.report_figures import Json, alike, as_recounted, entries
-from anonfit.auditing.result import Audit, Finding
-from anonfit.auditing.risk import THRESHOLDS, prosecutor_risk
-from anonfit.auditing.saved_trees import MODEL, SavedTree, saved_tree_of
-from anonfit.auditing.settings import Settings, object_of, text_of
-from anonfit.auditing.sizes import group_sizes
-from anonfit.auditing.tree_result import TreeAudit
+from anonfit.auditing.reports import Json, alike, as_recounted, as_retold, entries, not_retold
+from anonfit.auditing.request import THRESHOLDS, Request
+from anonfit.auditing.result import PERSONS, Audit, Finding, Share, plain
 from anonfit.errors import ReleaseError
 
 __all__ = [
+    "ClassExposure",
+    "OneTree",
     "RetellTree",
-    "TreeFolder",
+    "Span",
+    "TreeAudit",
     "check_tree_folder",
     "claimed",
     "is_tree_folder",
@@ -49,6 +48,101 @@ DRAWINGS = ("tree.txt", "tree.svg")
 _MANIFEST = ("format", "version", "anonfit", "packages", "engine", "algorithm", "spec", "audit", "files")
 _SECTIONS = {"format", "version", "asked", "told", "rows", "tree", "attacker", "spans", "not_covered", "audit"}
 NOT_COUNTED = "Not checked: only the rows that the tree was taught with say it."
+
+
+@dataclass(frozen=True, slots=True)
+class ClassExposure:
+    """The individuals whose class an attacker can tell with a confidence: so large a part of their span has it."""
+
+    confidence: float
+    persons: Share
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """One span: how many individuals have it, in which leaves they can be, and their class where that is public."""
+
+    persons: int = field(metadata=PERSONS)
+    leaves: tuple[int, ...]
+    of_class: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OneTree:
+    """A tree of a forest by itself."""
+
+    leaves: int
+    spans: int
+    smallest: int | None = field(metadata=PERSONS)
+    persons_below_k: Share | None
+    certain: Share | None  # whose class the tree makes certain
+
+
+@dataclass(frozen=True, slots=True)
+class TreeAudit:
+    """How anonymous the release of a model is. The groups of `spans` are its spans: persons nobody can tell apart by
+    the model and public values. `passed` is about what was asked; the figures are there in any case.
+    """
+
+    kind: Literal["tree", "forest", "model"]
+    public: tuple[str, ...]
+    private: tuple[str, ...]
+    target: str | None
+    class_is_public: bool
+    outcomes: int  # leaves, of all trees; of another model, the outcomes that were met
+    spans: Audit
+    exposed: tuple[ClassExposure, ...]  # none where the class is public or not given
+    trees: tuple[OneTree, ...]
+    of_spans: tuple[Span, ...]  # of a single tree
+
+    @property
+    def k(self) -> int | None:
+        """The individuals in the smallest span: the model is k-anonymous for this k (Definition 7)."""
+        return self.spans.k
+
+    @property
+    def below_k(self) -> Share | None:
+        """The individuals in spans of fewer than k; None where no k was asked."""
+        return self.spans.sizes.persons_below_k
+
+    @property
+    def certain(self) -> Share | None:
+        """The individuals whose class is certain: all of their span have the same."""
+        return next((one.persons for one in self.exposed if one.confidence == 1), None)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Every demand, and whether it is met."""
+        return self.spans.findings
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether every demand is met; one that could not be checked is not. None: nothing was asked."""
+        return self.spans.passed
+
+    @property
+    def missed(self) -> tuple[Finding, ...]:
+        """Demands that are not met, or could not be checked."""
+        return self.spans.missed
+
+    @property
+    def verdict(self) -> tuple[str, ...]:
+        """In sentences: what was asked and met or missed, and what the folder of a tree claims of itself."""
+        return self.spans.verdict
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the figures should know."""
+        return self.spans.notes
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, JSON-ready: for the owner of the data."""
+        return {"passed": self.passed, "k": self.k, **plain(self), "spans": self.spans.to_dict()}
+
+    def public_figures(self, k: int) -> dict[str, Any]:
+        """The same without any figure about fewer than k individuals, or all but fewer than k."""
+        spans = self.spans.public(k)
+        return {"passed": self.passed, "k": spans["k"], **plain(self, k), "spans": spans}
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +253,7 @@ def _intervals(saved: SavedTree, edges: list[float]) -> dict[int, Any]:
     """The classes of a tree by the place of their numbers between the edges."""
     found = {}
     for name in saved.classes:
-        read = read_label(str(name), Meaning(saved.target, "continuous"))
+        read = read_label(str(name), LabelMeaning(saved.target, "continuous"))
         if read is not None and read.intervals:
             lower = read.intervals[0].lower
             found[0 if lower is None else int(np.searchsorted(edges, float(lower), side="right"))] = name
@@ -227,51 +321,34 @@ def _of_figures(folder: TreeFolder, audit: TreeAudit | None, rows: int | None, r
 
 def _of_texts(folder: TreeFolder, report: Json, retell: RetellTree | None) -> list[Finding]:
     """All that follows from model, manifest and figures is what they give, and the drawings are those of the tree."""
-    names = ("report texts", "drawings")
+    sentences = {
+        "report texts": (
+            "The sentences of the audit follow from the tree.",
+            "The audit that was written says something else.",
+        ),
+        "drawings": ("The drawings are those of the tree.", "tree.txt or tree.svg are not drawings of the tree."),
+    }
     if retell is None:
-        sentence = "Not compared: nobody lent this audit the code that draws a tree and tells its audit anew."
-        return [Finding(name, None, None, None, sentence) for name in names]
-    try:
-        told, drawn = retell(folder.path, folder.manifest, report)
+        return not_retold(sentences, "draws a tree and tells its audit anew")
+
+    def compare(tell: RetellTree = retell) -> tuple[bool, bool]:
+        retold, drawn = tell(folder.path, folder.manifest, report)
         drawings = {name: text_of(folder.path / name) for name in DRAWINGS}
-        same = (alike(dict(report), dict(told)), drawings == dict(drawn))
-    except Exception:  # a folder of another shape than any that was ever written
-        same = (False, False)
-    words = (
-        ("The sentences of the audit follow from the tree.", "The audit that was written says something else."),
-        ("The drawings are those of the tree.", "tree.txt or tree.svg are not drawings of the tree."),
-    )
-    if all(same) or folder.manifest.get("anonfit") == version("anonfit"):
-        return [as_recounted(name, ok, *both) for name, ok, both in zip(names, same, words, strict=True)]
-    sentence = "Not checked: another version of anonfit made it and may say it in other words; audit it with that."
-    return [Finding(name, "as told anew", None, None, sentence) for name in names]
+        return alike(dict(report), dict(retold)), drawings == dict(drawn)
+
+    return as_retold(sentences, compare, made_by=folder.manifest.get("anonfit"), what="it")
 
 
 def uncounted(folder: TreeFolder) -> TreeAudit:
     """The audit of a tree without its training rows: no figures, and nothing that is known to be met."""
-    nobody = np.zeros(0, np.int64)
     words, promise = folder.words, folder.promise
     asked: list[tuple[str, Any, str | None]] = [("k", promise.k, None)]
     asked += [(one["model"], one["column"], one["column"]) for one in folder.diversity]
     if promise.max_confidence < 1:
         asked.append(("max_confidence", promise.max_confidence, folder.saved.target))
-    spans = Audit(
-        rows=0,
-        persons=0,
-        counted="rows",
-        quasi_identifiers=("span",),
-        sizes=group_sizes(nobody, promise.k),
-        suppressed_rows=Share(0, 0),
-        sets=(),
-        diversity=(),
-        prosecutor=prosecutor_risk(nobody, THRESHOLDS),
-        journalist=None,
-        marketer=Figure(0.0, 0),
-        raw_columns=(),
-        labels=None,
-        source=None,
-        joint=None,
-        sorted=None,
+    nobody = pl.DataFrame({"span": []})
+    spans = replace(
+        audit_request(Request(nobody, ("span",), k=promise.k, thresholds=THRESHOLDS, missing=())),
         findings=tuple(Finding(name, of, None, None, NOT_COUNTED, where) for name, of, where in asked),
         notes=("Nothing was counted: the rows that the tree was taught with were not given.",),
     )

@@ -1,27 +1,200 @@
 # SPDX-License-Identifier: Apache-2.0
 """The spans of a model, whatever it is: a tree that scikit-learn fitted, a forest, a tree of anonfit, or any function
-with few outcomes. Called by `trees.audit_tree`."""
+with few outcomes, which is asked for every public combination of the data under every combination of private values.
+
+A span (Friedman, Schuster and Wolff, Definition 5) is the outcomes that a row may have as far as its public values say,
+whatever the private ones are. Rows of one span cannot be told apart by the model."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 
-from anonfit.auditing.branches import ModelTree, leaf_of_rows
-from anonfit.auditing.coding import IntArray
-from anonfit.auditing.enumerating import Outcomes, spans_of_model
-from anonfit.auditing.fitted_trees import FittedTrees, feature_names, is_fitted_tree, read_fitted
-from anonfit.auditing.groups import Persons, persons_in_groups
+from anonfit.auditing.coding import Coded, IntArray, join_codes, numbered
+from anonfit.auditing.groups import RowPersons, group_rows, persons_in_groups
+from anonfit.auditing.model_trees import (
+    FittedTrees,
+    ModelTree,
+    SavedTree,
+    cells_of,
+    feature_names,
+    is_fitted_tree,
+    leaf_of_rows,
+    points_of,
+    read_fitted,
+    route,
+    saved_tree_of,
+)
 from anonfit.auditing.result import Finding
-from anonfit.auditing.saved_trees import SavedTree, saved_tree_of
-from anonfit.auditing.tree_spans import joined_spans, spans_of_tree
 from anonfit.errors import DataError, listed
 
-__all__ = ["AuditedModel", "ModelSpans", "class_name", "open_model", "spans_of"]
+__all__ = ["AuditedModel", "ModelSpans", "class_name", "joined_spans", "open_model", "spans_of", "spans_of_tree"]
+
+_BYTES_AT_ONCE = 1 << 26
+
+
+def spans_of_tree(tree: ModelTree, frame: pl.DataFrame, public: Sequence[str]) -> tuple[IntArray, list[IntArray]]:
+    """The span of every row, numbered from 0, and the leaves of every span.
+
+    A leaf is in the span if the public tests on its path hold and some private values pass the others. A path is one
+    conjunction, so private values need not be enumerated: it is enough that each column has a cell left.
+    """
+    cells = cells_of(tree, frame, public)
+    point_of_row, first = points_of(tree, cells, len(frame))
+    leaves = tree.leaves
+    place = {leaf: number for number, leaf in enumerate(leaves)}
+    width = (len(leaves) + 7) // 8
+    step = max(1, _BYTES_AT_ONCE // width)
+    numbers: dict[bytes, int] = {}
+    of_point = np.empty(len(first), np.int64)
+    for begin in range(0, len(first), step):
+        chosen = first[begin : begin + step]
+        bits = np.zeros((len(chosen), width), np.uint8)  # (point, leaf / 8)
+        for leaf, here in route(tree, {number: of_row[chosen] for number, of_row in cells.items()}, len(chosen)):
+            byte, bit = divmod(place[leaf], 8)
+            bits[here, byte] |= np.uint8(1 << bit)
+        found, which = np.unique(bits, axis=0, return_inverse=True)
+        names = np.array([numbers.setdefault(one.tobytes(), len(numbers)) for one in found], np.int64)
+        of_point[begin : begin + len(chosen)] = names[which.reshape(-1)]
+    every = np.array(leaves, np.int64)
+    return of_point[point_of_row], [every[_members(bits, len(leaves))] for bits in numbers]
+
+
+def _members(bits: bytes, count: int) -> IntArray:
+    """The places whose bits are set."""
+    return np.flatnonzero(np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")[:count])
+
+
+def joined_spans(several: Sequence[IntArray], rows: int) -> IntArray:
+    """The spans of several models that are released together, numbered from 0.
+
+    Together they have the combinations of outcomes that some private values allow. Every outcome of a span occurs in
+    one of these, so rows have the same combinations if and only if they have the same span in every model.
+    """
+    codes, _ = numbered(join_codes([Coded(one, int(one.max(initial=0)) + 1) for one in several], rows)[0])
+    return codes - 1
+
+
+Outcomes = Callable[[Any], Any]
+"""What a model gives for the rows of a frame: one outcome each."""
+_ROWS_AT_ONCE = 100_000
+
+
+def spans_of_model(
+    outcomes: Outcomes,
+    data: Any,
+    frame: pl.DataFrame,
+    *,
+    public: Sequence[str],
+    private: Sequence[str],
+    domains: Mapping[str, Sequence[object]],
+    limit: int,
+) -> tuple[IntArray, int]:
+    """The span of every row, numbered from 0, and how many outcomes were met.
+
+    Args:
+        outcomes: The model.
+        data: The rows as the model reads them: a pandas or polars frame with the columns in its order.
+        frame: The same rows.
+        public: The public columns that the model reads.
+        private: The private columns that it reads.
+        domains: The values that private columns can have; of the others those in the data.
+        limit: The most outcomes that may be asked for.
+    """
+    if strange := [name for name in domains if name not in private]:
+        raise DataError(f"Values are given for {listed(strange)}, which the model reads as no private column.")
+    grouping = group_rows(frame.select(public), len(frame))
+    donors = {name: _donors(name, frame, domains) for name in private}
+    combinations = prod(count for _, count in donors.values())
+    asked = grouping.count * combinations
+    if asked > limit:
+        raise DataError(
+            f"The model would have to be asked {asked} times ({grouping.count} public combinations under "
+            f"{combinations} private ones), and the limit is {limit}: give fewer values in 'domains', or raise 'limit'."
+        )
+    seen: dict[Any, int] = {}
+    found = np.zeros(0, np.int64)  # pairs of a public combination and an outcome, as one number each
+    for points, choices in _batches(grouping.count, combinations):
+        rows = _rows(data, grouping.first[points], choices, donors)
+        codes = _coded(outcomes(rows), len(points), seen)
+        # The limit keeps the number of outcomes below 2**31, whatever the model gives.
+        found = np.union1d(found, (points << 31) | codes)
+    return _spans(found, grouping.count)[grouping.of_row], len(seen)
+
+
+def _donors(name: str, frame: pl.DataFrame, domains: Mapping[str, Sequence[object]]) -> tuple[Any, int]:
+    """The values that a private column can have: given ones, or the rows that have each; and how many they are."""
+    if name in domains:
+        values = list(dict.fromkeys(domains[name]))
+        if not values:
+            raise DataError(f"No values are given for the private column '{name}'.")
+        return values, len(values)
+    first = group_rows(frame.select(name), len(frame)).first
+    return first, len(first)
+
+
+def _batches(points: int, combinations: int) -> Iterator[tuple[IntArray, IntArray]]:
+    """All pairs of a public combination and a private one, some at a time."""
+    for begin in range(0, points * combinations, _ROWS_AT_ONCE):
+        pairs = np.arange(begin, min(begin + _ROWS_AT_ONCE, points * combinations))
+        yield pairs // combinations, pairs % combinations
+
+
+def _rows(data: Any, rows: IntArray, choices: IntArray, donors: Mapping[str, tuple[Any, int]]) -> Any:
+    """The rows to ask for, of the kind the data is of: public values of some rows, private ones as chosen."""
+    is_pandas = not isinstance(data, pl.DataFrame)
+    found = data.iloc[rows].reset_index(drop=True) if is_pandas else data[rows]
+    for name, (values, count) in donors.items():
+        choices, which = np.divmod(choices, count)
+        if isinstance(values, list):
+            column = _declared(values, data[name], name)
+        else:
+            column = data[name].iloc[values] if is_pandas else data[name].gather(values)
+        if is_pandas:
+            found[name] = column.iloc[which].reset_index(drop=True)
+        else:
+            found = found.with_columns(column.gather(which).alias(name))
+    return found
+
+
+def _declared(values: list[object], like: Any, name: str) -> Any:
+    """Given values as a column of the data's type."""
+    try:
+        if isinstance(like, pl.Series):
+            return pl.Series(name, values, dtype=like.dtype)
+        return type(like)(values, dtype=like.dtype, name=name)
+    except (TypeError, ValueError, pl.exceptions.PolarsError):
+        raise DataError(f"The values given for the private column '{name}' are not of its type.") from None
+
+
+def _coded(found: Any, expected: int, seen: dict[Any, int]) -> IntArray:
+    """Outcomes as numbers, counted as they are met."""
+    outcomes = np.asarray(found)
+    if outcomes.shape != (expected,):
+        raise DataError(
+            "The model does not give one outcome for each row; an audit needs a function of a frame that does, such "
+            "as 'predict'."
+        )
+    if outcomes.dtype == object:
+        return np.array([seen.setdefault(one, len(seen)) for one in outcomes.tolist()], np.int64)
+    distinct, which = np.unique(outcomes, return_inverse=True)
+    numbers = [seen.setdefault("not a number" if one != one else one, len(seen)) for one in distinct.tolist()]
+    return np.array(numbers, np.int64)[which.reshape(-1)]
+
+
+def _spans(pairs: IntArray, points: int) -> IntArray:
+    """The span of every public combination: those with the same set of outcomes have one. pairs: rising"""
+    begins = np.searchsorted(pairs >> 31, np.arange(points + 1))
+    outcomes = pairs & ((1 << 31) - 1)
+    numbers: dict[bytes, int] = {}
+    sets = (outcomes[begins[point] : begins[point + 1]].tobytes() for point in range(points))
+    return np.array([numbers.setdefault(one, len(numbers)) for one in sets], np.int64)
+
 
 PLACES = 3
 """Decimal places of the shares in a tree whose populations are relative."""
@@ -74,7 +247,7 @@ def spans_of(
     *,
     public: Sequence[str],
     target: str | None,
-    persons: Persons,
+    persons: RowPersons,
     domains: Mapping[str, Sequence[object]],
     limit: int,
     times: IntArray | None = None,
@@ -143,7 +316,7 @@ def _training_rows(tree: ModelTree, frame: pl.DataFrame, rows: IntArray, times: 
 
 
 def _of_saved(
-    saved: SavedTree, frame: pl.DataFrame, public: Sequence[str], target: str | None, persons: Persons
+    saved: SavedTree, frame: pl.DataFrame, public: Sequence[str], target: str | None, persons: RowPersons
 ) -> ModelSpans:
     of_row, leaves = spans_of_tree(saved.tree, frame, public)
     renumbered = joined_spans([of_row], len(frame))
@@ -154,7 +327,7 @@ def _of_saved(
     )
 
 
-def _populations(saved: SavedTree, frame: pl.DataFrame, target: str, persons: Persons) -> Finding:
+def _populations(saved: SavedTree, frame: pl.DataFrame, target: str, persons: RowPersons) -> Finding:
     """Whether the bins hold what the tree says they hold: persons, shares or the most frequent class."""
     place = {class_name(value): number for number, value in enumerate(saved.classes)}
     names = [class_name(value) for value in frame[target].to_list()]
@@ -181,7 +354,7 @@ def class_name(value: object) -> str:
 
 
 def _counts(
-    tree: ModelTree, frame: pl.DataFrame, classes: IntArray, width: int, persons: Persons
+    tree: ModelTree, frame: pl.DataFrame, classes: IntArray, width: int, persons: RowPersons
 ) -> tuple[IntArray, IntArray]:
     """(leaf, class) the persons in every bin, and those who tell the class of the leaf: its own or, where it has none,
     those of the nearest node above that has any.

@@ -12,21 +12,29 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from anonfit.auditing.branches import ModelTree
 from anonfit.auditing.coding import IntArray, coded_values
-from anonfit.auditing.demands import read_demand, read_targets
-from anonfit.auditing.figures import Figure, Share
-from anonfit.auditing.groups import Grouping, Persons, count_values, group_rows, most_frequent, persons_in_groups
+from anonfit.auditing.groups import (
+    RowGroups,
+    RowPersons,
+    count_values,
+    group_rows,
+    group_sizes,
+    most_frequent,
+    persons_in_groups,
+    share_of,
+)
 from anonfit.auditing.groups import read_persons as persons_of
-from anonfit.auditing.measuring import run_audit
+from anonfit.auditing.measuring import audit_request
+from anonfit.auditing.model_trees import MODEL, ModelTree, SavedTree
 from anonfit.auditing.reading import open_table, require_columns
-from anonfit.auditing.request import Request
-from anonfit.auditing.result import Audit
-from anonfit.auditing.risk import THRESHOLDS
-from anonfit.auditing.saved_trees import MODEL, SavedTree
-from anonfit.auditing.sizes import group_sizes, share_of
+from anonfit.auditing.request import THRESHOLDS, Request, read_demand, read_targets
+from anonfit.auditing.result import Audit, CountedFigure, Share
 from anonfit.auditing.tree_folder import (
+    ClassExposure,
+    OneTree,
     RetellTree,
+    Span,
+    TreeAudit,
     check_tree_folder,
     claimed,
     is_tree_folder,
@@ -34,12 +42,11 @@ from anonfit.auditing.tree_folder import (
     training_rows,
     uncounted,
 )
-from anonfit.auditing.tree_models import AuditedModel, ModelSpans, class_name, open_model, spans_of
-from anonfit.auditing.tree_result import Exposure, OneTree, Span, TreeAudit
-from anonfit.auditing.tree_spans import joined_spans
+from anonfit.auditing.tree_models import AuditedModel, ModelSpans, class_name, joined_spans, open_model, spans_of
 from anonfit.errors import DataError, listed, refuse_fork
 
 __all__ = ["audit_tree"]
+
 
 CONFIDENCES = (0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
 
@@ -219,7 +226,7 @@ def _columns(
 def _measured(
     columns: _Columns,
     frame: pl.DataFrame,
-    persons: Persons,
+    persons: RowPersons,
     found: ModelSpans,
     demands: Mapping[str, Any],
     confidences: tuple[float, ...],
@@ -286,7 +293,7 @@ def _audit(
     if max_confidence is not None and (columns.target is None or columns.target not in private):
         raise DataError("'max_confidence' is of a private class, and there is none.")
     capped = [{"column": columns.target, "type": "nominal"}]
-    found = run_audit(
+    found = audit_request(
         Request(
             data=table,
             quasi_identifiers=(name,),
@@ -306,28 +313,28 @@ def _of_all_rows(found: Audit, times: str) -> Audit:
     """What an audit of different rows says of all rows, of which each is an individual."""
     rows = found.persons
     columns = tuple(
-        replace(one, distinct=Figure(round(one.distinct.value * found.rows) / rows, rows))
+        replace(one, distinct=CountedFigure(round(one.distinct.value * found.rows) / rows, rows))
         for one in found.raw_columns
         if one.name != times
     )
     suppressed = Share(0, rows)
-    return replace(found, rows=rows, counted=Persons().counted, raw_columns=columns, suppressed_rows=suppressed)
+    return replace(found, rows=rows, counted=RowPersons().counted, raw_columns=columns, suppressed_rows=suppressed)
 
 
 def _exposed(
-    persons: Persons, of_row: IntArray, values: pl.Series, confidences: tuple[float, ...]
-) -> tuple[Exposure, ...]:
+    persons: RowPersons, of_row: IntArray, values: pl.Series, confidences: tuple[float, ...]
+) -> tuple[ClassExposure, ...]:
     """How many individuals are in spans of which so large a part has one class."""
     column = coded_values(values)
     groups = int(of_row.max()) + 1
     sizes = persons_in_groups(persons, of_row, groups)
-    grouping = Grouping(of_row, groups, of_row[:0])
+    grouping = RowGroups(of_row, groups, of_row[:0])
     most = most_frequent(count_values(persons, grouping, column, sizes=sizes))
     if any(not _is_share(one) for one in confidences):
         raise DataError("A confidence is above 0 and at most 1.")
     # 85 % of 20 persons are 17, though 0.85 * 20 may come out a little larger.
     return tuple(
-        Exposure(one, share_of(sizes, most >= one * sizes * (1 - 1e-12))) for one in sorted({*confidences, 1.0})
+        ClassExposure(one, share_of(sizes, most >= one * sizes * (1 - 1e-12))) for one in sorted({*confidences, 1.0})
     )
 
 
@@ -335,7 +342,9 @@ def _is_share(value: object) -> bool:
     return isinstance(value, int | float | np.floating) and bool(0 < value <= 1)
 
 
-def _one_tree(tree: ModelTree, of_row: IntArray, persons: Persons, values: pl.Series | None, k: int | None) -> OneTree:
+def _one_tree(
+    tree: ModelTree, of_row: IntArray, persons: RowPersons, values: pl.Series | None, k: int | None
+) -> OneTree:
     sizes = group_sizes(persons_in_groups(persons, of_row, int(of_row.max()) + 1), k)
     certain = None if values is None else _exposed(persons, of_row, values, (1.0,))[0].persons
     return OneTree(len(tree.leaves), sizes.groups, sizes.smallest, sizes.persons_below_k, certain)

@@ -4,6 +4,7 @@ in classes. Whatever a demand cannot read is an error that names the column, nev
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -12,16 +13,85 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from anonfit.auditing.axes import axis_of
+from anonfit.auditing.axes import as_moments, distinct_texts, leaf_placer, on_line, placed_on_line
 from anonfit.auditing.coding import Coded, IntArray, as_numbers, coded, coded_in_order
-from anonfit.auditing.hierarchy import Hierarchy, Nodes, hierarchy_of
-from anonfit.auditing.labels import ValueSet, leaf_interval
-from anonfit.auditing.meanings import ColumnType, Meaning
-from anonfit.auditing.placing import as_moments, distinct_texts, on_line, placed_on_line
-from anonfit.auditing.spread import FloatArray, value_places
-from anonfit.errors import DataError
+from anonfit.auditing.groups import FloatArray, value_places
+from anonfit.auditing.meanings import LabelMeaning, LabelType
+from anonfit.errors import DataError, TaxonomyError
 
-__all__ = ["Distance", "RawValues", "Reading", "Reads", "Values", "read_values", "type_of"]
+__all__ = ["Hierarchy", "RawValues", "ReadValues", "Reading", "Reads", "read_nodes", "read_values", "type_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """A tree, parents before children: node 0 is the root. Leaves are in depth-first order."""
+
+    parents: tuple[int, ...]
+    leaves: tuple[str, ...]
+    leaf_nodes: tuple[int, ...]  # (leaf)
+
+
+@dataclass(frozen=True, slots=True)
+class Hierarchy:
+    """The nodes above the values of a column, level by level."""
+
+    nodes: tuple[IntArray, ...]  # (depth)(value) the node above a value, or its leaf; -1: below its leaf
+    heights: IntArray  # (node) steps down to its deepest leaf
+
+
+def read_nodes(tree: object, *, column: str) -> Nodes:
+    """The nodes of nested mappings with a name and children; an only child with its parent's name is only padding."""
+    parents: list[int] = []
+    leaves: dict[str, int] = {}
+    stack: list[tuple[object, int]] = [(tree, -1)]
+    while stack:
+        part, parent = stack.pop()
+        name, children = _part(part, column)
+        while len(children) == 1 and _part(children[0], column)[0] == name:
+            children = _part(children[0], column)[1]
+        if not children and leaves.setdefault(name, len(parents)) != len(parents):
+            raise TaxonomyError(f"The taxonomy of column '{column}' has the leaf '{name}' twice: keep one.")
+        stack.extend((child, len(parents)) for child in reversed(children))
+        parents.append(parent)
+    return Nodes(tuple(parents), tuple(leaves), tuple(leaves.values()))
+
+
+def _part(part: object, column: str) -> tuple[str, Sequence[Any]]:
+    """The name and the children of a node."""
+    if isinstance(part, Mapping) and set(part) <= {"name", "children"} and isinstance(part.get("name"), str):
+        children = part.get("children") or ()
+        if isinstance(children, (list, tuple)):
+            return part["name"], children
+    raise TaxonomyError(f"The taxonomy of column '{column}' is not made of nodes with a name and a list of children.")
+
+
+def hierarchy_of(nodes: Nodes, leaves: Sequence[int], *, missing: bool) -> Hierarchy:
+    """The hierarchy over some leaves, in their order, after the missing value, which is a leaf under the root.
+
+    A taxonomy that is one leaf only gets a root, which the missing value can be under, too.
+    """
+    parents = list(nodes.parents) if len(nodes.parents) > 1 else [-1, 0]
+    ends = [nodes.leaf_nodes[leaf] if len(nodes.parents) > 1 else 1 for leaf in leaves]
+    if missing:
+        ends.insert(0, len(parents))
+        parents.append(0)
+    heights = np.zeros(len(parents), np.int64)
+    for node in range(len(parents) - 1, 0, -1):
+        heights[parents[node]] = max(heights[parents[node]], heights[node] + 1)
+    paths = [_path(parents, end) for end in ends]
+    levels = np.full((int(heights[0]) + 1, len(ends)), -1, np.int64)
+    for place, path in enumerate(paths):
+        levels[: len(path), place] = path
+    return Hierarchy(tuple(levels), heights)
+
+
+def _path(parents: Sequence[int], node: int) -> list[int]:
+    """The nodes from the root to a node."""
+    path = [node]
+    while parents[path[-1]] >= 0:
+        path.append(parents[path[-1]])
+    return path[::-1]
+
 
 Distance = Literal["equal", "ordered", "hierarchical"]
 Reads = Literal["values", "distance", "numbers"]
@@ -42,7 +112,7 @@ class RawValues:
 class Reading:
     """What is said of a column's values; where nothing is said, its data decides."""
 
-    type: ColumnType | None = None
+    type: LabelType | None = None
     order: tuple[str, ...] = ()
     date_format: str | None = None
     taxonomy: Nodes | None = None
@@ -52,7 +122,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
+class ReadValues:
     """The different values of a column, by their place: what a model needs to know beside how many have each."""
 
     numbers: FloatArray = field(default_factory=lambda: _NO_NUMBERS)  # nan: missing
@@ -60,20 +130,20 @@ class Values:
     hierarchy: Hierarchy | None = None
 
 
-def read_values(raw: RawValues, reading: Reading, *, reads: Reads) -> tuple[Coded, Values]:
+def read_values(raw: RawValues, reading: Reading, *, reads: Reads) -> tuple[Coded, ReadValues]:
     """The codes of a column, missing lowest, and its values as a model that reads them so needs them."""
     if reads == "numbers":
         return _numbers(raw, reading)
     if reads == "distance":
         return _with_distance(raw, reading)
     if reading.classes is not None or reading.equal_width is not None:
-        return _classes(raw.series, reading), Values()
+        return _classes(raw.series, reading), ReadValues()
     if _is_text(raw.series) and reading.type in ("continuous", "date"):
-        return coded_in_order(_ordered(raw.series, reading)), Values()
-    return (coded(raw.series) if _is_text(raw.series) and reading.type is not None else raw.column), Values()
+        return coded_in_order(_ordered(raw.series, reading)), ReadValues()
+    return (coded(raw.series) if _is_text(raw.series) and reading.type is not None else raw.column), ReadValues()
 
 
-def type_of(raw: RawValues, reading: Reading) -> ColumnType:
+def type_of(raw: RawValues, reading: Reading) -> LabelType:
     """What the values are: as was said, else by the column; a text file does not tell numbers from texts of digits."""
     if reading.type is not None or reading.order:
         return reading.type or "ordinal"
@@ -86,7 +156,7 @@ def _is_text(series: pl.Series) -> bool:
     return isinstance(series.dtype, (pl.String, pl.Categorical, pl.Enum))
 
 
-def _guessed(series: pl.Series) -> ColumnType | None:
+def _guessed(series: pl.Series) -> LabelType | None:
     """What a column of unknown type holds: numbers, dates, or None of these."""
     if not _is_text(series):
         return "date" if isinstance(series.dtype, (pl.Date, pl.Datetime)) else "continuous"
@@ -98,7 +168,7 @@ def _guessed(series: pl.Series) -> ColumnType | None:
     return "date" if as_moments(texts).null_count() == texts.null_count() else None
 
 
-def _line_type(series: pl.Series, reading: Reading) -> ColumnType | None:
+def _line_type(series: pl.Series, reading: Reading) -> LabelType | None:
     """On what kind of line the values stand; None: on none that is known."""
     if reading.order:
         return "ordinal"
@@ -116,21 +186,21 @@ def _ordered(series: pl.Series, reading: Reading) -> pl.Series:
         series = series.to_physical()
     found, _ = on_line(series, _meaning(series, kind, reading))
     if kind == "date" and reading.date_format is not None and found.null_count() > series.null_count():
-        found, _ = on_line(series, Meaning(series.name, kind))  # a date may be written in the ISO form after all
+        found, _ = on_line(series, LabelMeaning(series.name, kind))  # a date may be written in the ISO form after all
     if found.null_count() > series.null_count():
         lacks = {"ordinal": "words of its order", "date": "dates"}.get(kind, "numbers")
         raise DataError(f"Some values of column '{series.name}' are no {lacks}, so the audit cannot order them.")
     return found
 
 
-def _meaning(series: pl.Series, kind: ColumnType, reading: Reading) -> Meaning:
-    return Meaning(series.name, kind, order=reading.order, date_format=reading.date_format)
+def _meaning(series: pl.Series, kind: LabelType, reading: Reading) -> LabelMeaning:
+    return LabelMeaning(series.name, kind, order=reading.order, date_format=reading.date_format)
 
 
-def _numbers(raw: RawValues, reading: Reading) -> tuple[Coded, Values]:
+def _numbers(raw: RawValues, reading: Reading) -> tuple[Coded, ReadValues]:
     """The column as numbers, measured from the smallest so that long ones lose nothing."""
     series = raw.series
-    found, scale = on_line(series, Meaning(series.name, "continuous"))
+    found, scale = on_line(series, LabelMeaning(series.name, "continuous"))
     if found.null_count() > series.null_count() or reading.type == "date":
         raise DataError(f"Some values of column '{series.name}' are no numbers, but a demand is about its numbers.")
     floats = _from_smallest(found)
@@ -140,7 +210,7 @@ def _numbers(raw: RawValues, reading: Reading) -> tuple[Coded, Values]:
     places, different = value_places(column)
     numbers = np.full(different, np.nan)
     numbers[places] = floats.fill_null(np.nan).to_numpy() / float(scale)
-    return column, Values(numbers)
+    return column, ReadValues(numbers)
 
 
 def _from_smallest(found: pl.Series) -> pl.Series:
@@ -163,20 +233,20 @@ def _in_order(raw: RawValues, found: pl.Series) -> Coded:
     return raw.column if isinstance(raw.series.dtype, _IN_ORDER) else coded_in_order(found)
 
 
-def _with_distance(raw: RawValues, reading: Reading) -> tuple[Coded, Values]:
+def _with_distance(raw: RawValues, reading: Reading) -> tuple[Coded, ReadValues]:
     """The column on the ground that distances are measured on: as asked, else by what is known of the column."""
     series, distance = raw.series, reading.distance or _usual_distance(raw, reading)
     if distance == "equal":
         return read_values(raw, reading, reads="values")
     if distance == "ordered":
         found = _ordered(series, reading)
-        return coded_in_order(found) if reading.order else _in_order(raw, found), Values(distance=distance)
+        return coded_in_order(found) if reading.order else _in_order(raw, found), ReadValues(distance=distance)
     if reading.taxonomy is None:
         raise DataError(f"The hierarchical distance over column '{series.name}' needs its taxonomy.")
     leaves = _leaves(series, reading.taxonomy, reading)
     there = np.unique(leaves)
     hierarchy = hierarchy_of(reading.taxonomy, [leaf - 1 for leaf in there if leaf], missing=0 in there)
-    return Coded(leaves, len(reading.taxonomy.leaves) + 1), Values(distance=distance, hierarchy=hierarchy)
+    return Coded(leaves, len(reading.taxonomy.leaves) + 1), ReadValues(distance=distance, hierarchy=hierarchy)
 
 
 def _usual_distance(raw: RawValues, reading: Reading) -> Distance:
@@ -194,29 +264,15 @@ def _leaves(series: pl.Series, nodes: Nodes, reading: Reading) -> IntArray:
     if all(text in place for text in texts):
         return np.array([0, *(place[text] for text in texts)], np.int64)[codes]
     kind = _line_type(series, reading)
-    found = None if kind is None else _leaves_on_line(series, nodes, _meaning(series, kind, reading))
-    if found is None:
+    leaves = None if kind is None else leaf_placer(nodes.leaves, _meaning(series, kind, reading))(series)
+    if leaves is None or (leaves < 0).any():
         raise DataError(f"Some values of column '{series.name}' are no leaves of its taxonomy.")
-    return found
-
-
-def _leaves_on_line(series: pl.Series, nodes: Nodes, meaning: Meaning) -> IntArray | None:
-    """The leaf of every number or date by the intervals that leaves name; None if some value is in none."""
-    intervals = [leaf_interval(leaf, meaning) for leaf in nodes.leaves]
-    sets = [ValueSet() if interval is None else ValueSet(intervals=(interval,)) for interval in intervals]
-    axis = axis_of(meaning, sets)
-    leaf_of = np.full(axis.cells, -1, np.int64)
-    for number, found in enumerate(sets, 1):
-        for low, high in axis.runs(found):
-            leaf_of[low : high + 1] = number
-    leaf_of[0] = 0
-    leaves: IntArray = leaf_of[axis.place(series).cells]
-    return None if (leaves < 0).any() else leaves
+    return leaves
 
 
 def _classes(series: pl.Series, reading: Reading) -> Coded:
     """The class of every number, missing apart: a class begins with its threshold."""
-    meaning = Meaning(series.name, "continuous")
+    meaning = LabelMeaning(series.name, "continuous")
     begins = list(reading.classes or ()) if reading.equal_width is None else _even(series, reading.equal_width)
     placed = placed_on_line(series, meaning, ends=begins)
     if placed.unknown:
@@ -227,7 +283,7 @@ def _classes(series: pl.Series, reading: Reading) -> Coded:
 
 def _even(series: pl.Series, number: int) -> list[Decimal]:
     """Thresholds between classes of equal width from the smallest to the largest value: exact, then rounded once."""
-    found, scale = on_line(series, Meaning(series.name, "continuous"))
+    found, scale = on_line(series, LabelMeaning(series.name, "continuous"))
     least, most = (Fraction(end) / scale for end in _ends(found))
     width = (most - least) / number
     return sorted({Decimal(float(least + width * step)) for step in range(1, number)})

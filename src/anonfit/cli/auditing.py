@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from anonfit.auditing.verdict import figure_words
+from anonfit.auditing.result import figure_words
 from anonfit.cli.showing import print_json, results, stages, table
 from anonfit.errors import RequestError
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from anonfit.auditing.result import Audit, Finding
-    from anonfit.auditing.tree_result import TreeAudit
+    from anonfit.auditing.tree_folder import TreeAudit
     from anonfit.spec.model import Spec
 
 __all__ = ["audit_data"]

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from anonfit.auditing.labels import ValueSet, read_label
-from anonfit.auditing.meanings import ColumnType, Meaning, Tree
+from anonfit.auditing import LabelMeaning, LabelTree, LabelType, ValueSet, read_label
 from anonfit.errors import DataError, RequestError, did_you_mean
 from anonfit.estimators.features import FeatureColumn, LeafColumn, LineColumn, closed_ends
 from anonfit.estimators.reading import (
@@ -39,27 +38,27 @@ _INTERVAL = re.compile(r"\[.*, .*[)\]]|[<≥] .*", re.DOTALL)
 class Declared:
     """What is told of columns that no recoding tells."""
 
-    types: Mapping[str, ColumnType] = field(default_factory=dict)
+    types: Mapping[str, LabelType] = field(default_factory=dict)
     orders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     taxonomies: Mapping[str, Taxonomy] = field(default_factory=dict)
 
-    def meaning(self, name: str) -> Meaning | None:
+    def meaning(self, name: str) -> LabelMeaning | None:
         """How a column's labels are read, None if nothing is told."""
         if name in self.taxonomies:
-            return Meaning(name, "nominal", tree=tree_of(self.taxonomies[name]))
+            return LabelMeaning(name, "nominal", tree=tree_of(self.taxonomies[name]))
         if name in self.orders:
-            return Meaning(name, "ordinal", order=self.orders[name])
-        return Meaning(name, self.types[name]) if name in self.types else None
+            return LabelMeaning(name, "ordinal", order=self.orders[name])
+        return LabelMeaning(name, self.types[name]) if name in self.types else None
 
 
 def declared(
     types: Mapping[str, str] | None, orders: Mapping[str, Sequence[str]] | None, taxonomies: Mapping[str, Any] | None
 ) -> Declared:
     """The arguments of the encoder, checked."""
-    kinds: dict[str, ColumnType] = {}
+    kinds: dict[str, LabelType] = {}
     for name, word in (types or {}).items():
-        if word not in get_args(ColumnType):
-            raise RequestError(f"types: '{word}' of column '{name}'; {did_you_mean(str(word), get_args(ColumnType))}")
+        if word not in get_args(LabelType):
+            raise RequestError(f"types: '{word}' of column '{name}'; {did_you_mean(str(word), get_args(LabelType))}")
         if word == "ordinal" and name not in (orders or {}):
             raise RequestError(f"types: column '{name}' is ordinal; give its words in orders, lowest first.")
         kinds[name] = word  # type: ignore[assignment]
@@ -91,11 +90,11 @@ def learn_labels(values: pl.Series, told: Declared) -> LabelReader:
     return LabelReader(meaning, _column(meaning, labels, has_missing))
 
 
-def _guess(name: str, texts: Iterable[str | None]) -> Meaning:
+def _guess(name: str, texts: Iterable[str | None]) -> LabelMeaning:
     """The kind of column that has such labels."""
     known = [text for text in texts if text is not None]
     for kind in ("continuous", "date"):
-        meaning = Meaning(name, kind)
+        meaning = LabelMeaning(name, kind)
         labels = [read_label(text, meaning) for text in known]
         if None not in labels and any(_is_told_by(label, kind) for label in labels if label is not None):
             return meaning
@@ -104,7 +103,7 @@ def _guess(name: str, texts: Iterable[str | None]) -> Meaning:
             f"column '{name}' has intervals of words, and nothing says how they follow each other; give the "
             "release's recoding, or the column's words in orders, or its taxonomy in taxonomies."
         )
-    return Meaning(name, "nominal")
+    return LabelMeaning(name, "nominal")
 
 
 def _is_told_by(label: ValueSet, kind: str) -> bool:
@@ -112,13 +111,13 @@ def _is_told_by(label: ValueSet, kind: str) -> bool:
     return any(kind == "date" or found.lower != found.upper for found in label.intervals)
 
 
-def _flat(labels: Iterable[ValueSet]) -> Tree:
+def _flat(labels: Iterable[ValueSet]) -> LabelTree:
     """The names that labels have, each a leaf."""
     names = tuple(sorted({name for label in labels for name in label.names}))
-    return Tree(names, {name: (place, place) for place, name in enumerate(names)})
+    return LabelTree(names, {name: (place, place) for place, name in enumerate(names)})
 
 
-def _column(meaning: Meaning, labels: Sequence[ValueSet], has_missing: bool) -> FeatureColumn:
+def _column(meaning: LabelMeaning, labels: Sequence[ValueSet], has_missing: bool) -> FeatureColumn:
     if meaning.type == "nominal":
         assert meaning.tree is not None
         return LeafColumn(meaning.name, has_missing, meaning.tree.leaves)
@@ -129,7 +128,7 @@ def _column(meaning: Meaning, labels: Sequence[ValueSet], has_missing: bool) -> 
     return _line(meaning, ends, has_missing, is_closed=any(found.closed for found in intervals))
 
 
-def _line(meaning: Meaning, ends: Iterable[Decimal], has_missing: bool, *, is_closed: bool) -> LineColumn:
+def _line(meaning: LabelMeaning, ends: Iterable[Decimal], has_missing: bool, *, is_closed: bool) -> LineColumn:
     """An ordered column with these ends of intervals; a closed interval shows that its outermost ends are closed."""
     is_date = meaning.type == "date"
     places = np.unique([on_line(end, is_date=is_date) for end in ends])
@@ -159,16 +158,16 @@ def learn_bounds(table: pl.DataFrame, name: str, told: Declared) -> BoundsReader
     return BoundsReader(meaning, LineColumn(name, len(inputs) > 2, *ends), inputs)
 
 
-def _guess_bounds(name: str, ends: Sequence[pl.Series]) -> Meaning:
+def _guess_bounds(name: str, ends: Sequence[pl.Series]) -> LabelMeaning:
     """The kind of column that has such bounds."""
     import polars as pl
 
     dtypes = {end.dtype for end in ends}
     if all(dtype.is_numeric() or dtype == pl.Null for dtype in dtypes):
-        return Meaning(name, "continuous")
+        return LabelMeaning(name, "continuous")
     texts = [text for end in ends for text in distinct_texts(end)[0] if text is not None]
     for kind in ("continuous", "date"):
-        meaning = Meaning(name, kind)
+        meaning = LabelMeaning(name, kind)
         if all(meaning.scalar(text) is not None for text in texts):
             return meaning
     raise DataError(

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.auditing.labels import ValueSet, read_label
-from anonfit.auditing.meanings import Meaning
+from anonfit.auditing import LabelMeaning, ValueSet, read_label
 from anonfit.errors import DataError
 from anonfit.estimators.features import (
     ALWAYS,
@@ -98,7 +97,7 @@ def _refuse(name: str, bad: NDArray[np.bool_], what: str) -> None:
 class LabelReader:
     """A column of labels."""
 
-    meaning: Meaning
+    meaning: LabelMeaning
     column: FeatureColumn
 
     @property
@@ -164,7 +163,7 @@ def bounds_names(name: str) -> tuple[str, str, str]:
     return f"{name}_lower", f"{name}_upper", f"{name}_missing"
 
 
-def places_of(values: pl.Series, meaning: Meaning) -> Numbers:
+def places_of(values: pl.Series, meaning: LabelMeaning) -> Numbers:
     """Where each bound stands, NaN where it is empty: numbers, days, or ranks of words."""
     import polars as pl
 
@@ -190,7 +189,7 @@ def places_of(values: pl.Series, meaning: Meaning) -> Numbers:
 class BoundsReader:
     """The columns of an ordered column's bounds."""
 
-    meaning: Meaning
+    meaning: LabelMeaning
     column: FeatureColumn
     inputs: tuple[str, ...]
     """Lower, upper and, where values may be missing, the column that says so."""

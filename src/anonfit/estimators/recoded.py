@@ -9,7 +9,7 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.auditing.meanings import Meaning, Tree
+from anonfit.auditing import LabelMeaning, LabelTree
 from anonfit.estimators.features import (
     ALWAYS,
     NEVER,
@@ -39,19 +39,19 @@ def on_line(place: Decimal, *, is_date: bool) -> float:
     return float(place / SECONDS_A_DAY if is_date else place)
 
 
-def tree_of(taxonomy: Taxonomy) -> Tree:
+def tree_of(taxonomy: Taxonomy) -> LabelTree:
     """A taxonomy as labels are read by it."""
     runs = zip(taxonomy.first_leaf, taxonomy.last_leaf, strict=True)
-    return Tree(taxonomy.leaves, dict(zip(taxonomy.names, runs, strict=True)))
+    return LabelTree(taxonomy.leaves, dict(zip(taxonomy.names, runs, strict=True)))
 
 
-def meaning_of(column: RecodedColumn) -> Meaning:
+def meaning_of(column: RecodedColumn) -> LabelMeaning:
     """How the labels of a recoded column are read. A taxonomy over numbers or dates is one of names."""
     if isinstance(column, NominalCells):
-        return Meaning(column.name, "nominal", tree=tree_of(column.taxonomy))
+        return LabelMeaning(column.name, "nominal", tree=tree_of(column.taxonomy))
     if isinstance(column, OrdinalCells):
-        return Meaning(column.name, "ordinal", order=column.order)
-    return Meaning(column.name, "date" if column.type == ColumnType.DATE else "continuous")
+        return LabelMeaning(column.name, "ordinal", order=column.order)
+    return LabelMeaning(column.name, "date" if column.type == ColumnType.DATE else "continuous")
 
 
 def _cuts_on_line(column: OrderedCells, cuts: tuple[Cut, ...]) -> Numbers:

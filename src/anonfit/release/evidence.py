@@ -64,7 +64,7 @@ UNKNOWN_USE = "The use is not known: "
 def audit_made(made: Made, data: Any, *, rows_at_once: int | None = None) -> Audit:
     """Audit the released table, as a file or a frame, against what was asked and the rows it was made from."""
     from anonfit.auditing.api import audit
-    from anonfit.auditing.batch_audit import ROWS_AT_ONCE
+    from anonfit.auditing.measuring import ROWS_AT_ONCE
 
     spec, schema = made.spec, made.schema
     written = json.loads(made.recoding.to_json())

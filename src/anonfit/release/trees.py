@@ -41,7 +41,7 @@ from anonfit.tables.schema import Schema
 if TYPE_CHECKING:
     import polars as pl
 
-    from anonfit.auditing.tree_result import TreeAudit
+    from anonfit.auditing.tree_folder import TreeAudit
 
 __all__ = ["FORMAT", "MODEL", "MadeTree", "load_tree_folder", "make_tree_of", "publish_tree"]
 

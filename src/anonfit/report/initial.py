@@ -96,9 +96,9 @@ class CombinationCounter:
 
     def __init__(self, *, has_counts: bool) -> None:
         """With `has_counts`, rows stand for several persons."""
-        from anonfit.auditing.shards import Shards
+        from anonfit.auditing import HashShards
 
-        self.shards = Shards(2 if has_counts else 1)
+        self.shards = HashShards(2 if has_counts else 1)
 
     def add(self, frame: pl.DataFrame, persons: NDArray[np.int64] | None) -> None:
         """Some more rows: their raw quasi-identifiers, and how many persons each stands for."""

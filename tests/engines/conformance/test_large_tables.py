@@ -17,7 +17,7 @@ from random_requests import FACTORS
 from test_same_release import _made, _spec
 
 from anonfit.api import run
-from anonfit.auditing import batch_audit
+from anonfit.auditing import measuring
 from anonfit.errors import AnonfitError, AuditFailed
 from anonfit.release import large_tables
 from anonfit.release import result as made
@@ -34,7 +34,7 @@ def _small_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rows are many, and few are read at once."""
     monkeypatch.setattr(made, "MANY_ROWS", 10)
     monkeypatch.setattr(made, "BATCH", 41)
-    monkeypatch.setattr(batch_audit, "ROWS_AT_ONCE", 37)
+    monkeypatch.setattr(measuring, "ROWS_AT_ONCE", 37)
 
 
 def _told(report: dict[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import pytest
 from polars.testing import assert_frame_equal
 from test_same_release import _answered, _made
 
-from anonfit.auditing import batch_audit
+from anonfit.auditing import measuring
 from anonfit.errors import DataError
 from anonfit.release import engine as release_engine
 from anonfit.release import large_tables
@@ -129,7 +129,7 @@ def test_a_table_that_is_never_read_as_a_whole(
     engine: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(made, "MANY_ROWS", 10)
-    monkeypatch.setattr(batch_audit, "ROWS_AT_ONCE", 37)
+    monkeypatch.setattr(measuring, "ROWS_AT_ONCE", 37)
     spec = _spec(tmp_path, seed, selections=10)
     expected, found = _made(spec, "memory"), _made(spec, engine, 40)
     assert found.is_large

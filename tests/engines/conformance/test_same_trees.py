@@ -16,7 +16,7 @@ import pytest
 from polars.testing import assert_frame_equal
 from random_requests import FACTORS, random_request
 
-from anonfit.auditing import batch_audit
+from anonfit.auditing import measuring
 from anonfit.engines.duckdb import engine as duckdb_engine
 from anonfit.errors import AnonfitError, AuditFailed, EngineError
 from anonfit.release import engine as release_engine
@@ -181,7 +181,7 @@ def test_a_tree_that_others_changed_is_not_published(tmp_path):
 def test_a_large_table_is_audited_and_reported_as_in_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(held, "MANY_ROWS", 10)
     monkeypatch.setattr(held, "BATCH", 41)
-    monkeypatch.setattr(batch_audit, "ROWS_AT_ONCE", 37)
+    monkeypatch.setattr(measuring, "ROWS_AT_ONCE", 37)
     spec = _people_spec(tmp_path)
     expected, found = (_made(spec, name, make) for name in ("memory", "duckdb"))
     assert found.is_large

@@ -1,27 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a raw column of two files comparable by value: a text in one may be a number or a date in the other.
-Nothing is rounded: a number that the other type cannot hold is equal to none of its numbers."""
+"""Raw columns of two files made comparable by value, and hashes of their rows: a text in one may be a number or a date
+in the other. Nothing is rounded: a number that the other type cannot hold is equal to none of its numbers.
+
+More hashes than memory should hold are kept in files without a name, parted by their first bits: equal ones are in one
+file, so that each file can be looked at alone (`HashShards`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sized
+import tempfile
+import weakref
+from collections.abc import Callable, Iterator, Sized
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from anonfit.auditing.coding import as_numbers
-from anonfit.auditing.numbering import Hashes, IntArray, dictionary
-from anonfit.auditing.placing import as_moments
+from anonfit.auditing.axes import as_moments
+from anonfit.auditing.coding import Hashes, IntArray, as_numbers, dictionary
+from anonfit.errors import DataError
 
 __all__ = [
     "Align",
-    "Hashes",
-    "Side",
+    "ComparedColumn",
+    "HashShards",
     "add_hashes",
     "aligned",
     "aligned_texts",
+    "differing",
+    "distinct_hashes",
     "mixed",
     "parts_of",
     "plain_values",
@@ -174,7 +182,7 @@ def _as_integers(series: pl.Series) -> pl.Series:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ComparedColumn:
     """A column to be compared: its values, or its different texts and the pointers of all rows to them (0: missing).
 
     Whether texts can be read as what the other column is does not depend on how often each occurs.
@@ -194,15 +202,15 @@ class Side:
         return lambda part: every.take(pointers[part])
 
 
-def side_of(series: pl.Series) -> Side:
+def side_of(series: pl.Series) -> ComparedColumn:
     """A column as it is compared."""
     if not isinstance(series.dtype, (pl.Categorical, pl.Enum)):
-        return Side(series)
+        return ComparedColumn(series)
     texts = dictionary(series)
-    return Side(texts.values, texts.codes)
+    return ComparedColumn(texts.values, texts.codes)
 
 
-def add_hashes(hashes: Hashes, side: Side, seed: int) -> None:
+def add_hashes(hashes: Hashes, side: ComparedColumn, seed: int) -> None:
     """Fold one more column into hashes of rows; a changed value goes unseen with a chance of 1 / 2**64."""
     column = side.hashes(seed)
     for part in parts_of(hashes):
@@ -227,3 +235,53 @@ def mixed(hashes: Hashes) -> Hashes:
 def parts_of(rows: Sized) -> list[slice]:
     """Rows in parts that a core can keep near while it goes over them several times."""
     return [slice(begin, begin + _ROWS_AT_ONCE) for begin in range(0, len(rows), _ROWS_AT_ONCE)]
+
+
+_BITS = 4
+_FEW_BYTES = 1 << 20  # of one file, which stay in memory
+
+
+class HashShards:
+    """Hashes in files, which are gone with this object; each may have other numbers beside it."""
+
+    def __init__(self, width: int = 1) -> None:
+        """Of each hash, `width` numbers are kept, itself included."""
+        self.width = width
+        stack = ExitStack()
+        self.files = [stack.enter_context(tempfile.SpooledTemporaryFile(_FEW_BYTES)) for _ in range(1 << _BITS)]  # noqa: SIM115 - closed below
+        weakref.finalize(self, stack.close)
+
+    def add(self, hashes: Hashes, *beside: Hashes) -> None:
+        """Some more hashes, and the numbers beside them."""
+        place = (hashes >> np.uint64(64 - _BITS)).astype(np.uint8)
+        ordered = np.stack([hashes, *beside], axis=1)[np.argsort(place, kind="stable")]
+        ends = np.cumsum(np.bincount(place, minlength=1 << _BITS))
+        try:
+            for file, begin, end in zip(self.files, np.append(0, ends[:-1]), ends, strict=True):
+                file.write(ordered[begin:end].tobytes())
+        except OSError as error:
+            raise DataError(
+                f"The audit could not write to the folder for temporary files ({error.strerror}): is the disk full?"
+            ) from None
+
+    def each(self) -> Iterator[tuple[Hashes, ...]]:
+        """The hashes of one file after the other, and the numbers beside them."""
+        for file in self.files:
+            file.seek(0)
+            yield tuple(np.frombuffer(file.read(), np.uint64).reshape(-1, self.width).T)
+
+
+def distinct_hashes(shards: HashShards) -> int:
+    """How many hashes are different."""
+    return sum(len(np.unique(hashes)) for (hashes,) in shards.each())
+
+
+def differing(one: HashShards, other: HashShards) -> tuple[int, int]:
+    """How many members of each multiset the other has not."""
+    lacking = np.zeros(2, np.int64)
+    for pair in zip(one.each(), other.each(), strict=True):
+        (keys, numbers), (other_keys, other_numbers) = (np.unique(hashes, return_counts=True) for (hashes,) in pair)
+        _, mine, theirs = np.intersect1d(keys, other_keys, assume_unique=True, return_indices=True)
+        common = int(np.minimum(numbers[mine], other_numbers[theirs]).sum())
+        lacking += int(numbers.sum()) - common, int(other_numbers.sum()) - common
+    return int(lacking[0]), int(lacking[1])

@@ -1,26 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tree of splits in recoding.json ("nodes") and its regions, read with code of the audit's own.
+"""recoding.json as the audit reads it, with code of its own: what the labels of columns mean, and the regions.
 
-Nodes stand in breadth-first order, the children of one together. A node divides its cells of `column` (-1: it is a
-region) into runs, one for each of its `children`, from the child's `start` up to the next child's; or, where `set` is
-not -1, into the cells of `sets[set]` and the others."""
+In version 1 they are the leaves of a tree. Its nodes stand in breadth-first order, the children of one together. A node
+divides its cells of `column` (-1: it is a region) into runs, one for each of its `children`, from the child's `start`
+up to the next child's; or, where `set` is not -1, into the cells of `sets[set]` and the others.
+
+In version 2 every column is divided by itself: its list in "parts" has, for each of its cells, the number of the part
+it is in. Cells with the same number are released as one value; -1 is the number of those that are not disclosed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from anonfit.auditing.coding import IntArray
-from anonfit.auditing.meanings import Meaning
-from anonfit.auditing.region_cells import cell_count, cut_count
+from anonfit.auditing.labels import Run, joined
+from anonfit.auditing.meanings import LabelMeaning, Settings, read_meaning
 from anonfit.errors import RecodingError
 
-__all__ = ["RegionNodes", "RegionTree", "read_nodes", "read_region_tree"]
+__all__ = [
+    "Bits",
+    "Recoded",
+    "RegionGrid",
+    "RegionNodes",
+    "RegionTree",
+    "read_meanings",
+    "read_nodes",
+    "read_recoding",
+    "read_region_grid",
+    "read_region_tree",
+]
 
 Bits = npt.NDArray[np.uint8]  # (region, byte) a bit for every cell
 Int32 = npt.NDArray[np.int32]
@@ -50,9 +64,9 @@ class RegionNodes:
     parent: IntArray  # of the nodes 1, 2, …
 
 
-def read_region_tree(nodes: object, meanings: Mapping[str, Meaning]) -> RegionTree:
+def read_region_tree(nodes: object, meanings: Mapping[str, LabelMeaning]) -> RegionTree:
     """The regions of a tree over the cells of these columns, given in the order in which the tree counts them."""
-    sizes = np.array([cell_count(meaning) for meaning in meanings.values()], np.int64)
+    sizes = np.array([meaning.cells for meaning in meanings.values()], np.int64)
     tree = _lists_of(nodes, len(sizes))
     fits = _fits(tree, sizes)
     none = np.empty((0, len(sizes)), np.int32)
@@ -62,18 +76,18 @@ def read_region_tree(nodes: object, meanings: Mapping[str, Meaning]) -> RegionTr
     return RegionTree(tuple(meanings), first, last, sets, fits)
 
 
-def _check_cuts(tree: RegionNodes, meanings: Mapping[str, Meaning]) -> None:
+def _check_cuts(tree: RegionNodes, meanings: Mapping[str, LabelMeaning]) -> None:
     """Every cut of a column parts two regions: one that does not would tell something else."""
     later, column = _starts(tree), tree.column[tree.parent]
     for place, meaning in enumerate(meanings.values()):
         used = np.unique(tree.start[1:][later & (column == place)])
-        if len(used[used > bool(meaning.missing)]) < cut_count(meaning):
+        if len(used[used > bool(meaning.missing)]) < meaning.cut_count:
             raise _damaged(f"column '{meaning.name}' has cuts that part no regions")
 
 
-def read_nodes(nodes: object, meanings: Mapping[str, Meaning]) -> RegionNodes:
+def read_nodes(nodes: object, meanings: Mapping[str, LabelMeaning]) -> RegionNodes:
     """The lists of a tree that tiles the space of these columns; anything else is an error."""
-    sizes = np.array([cell_count(meaning) for meaning in meanings.values()], np.int64)
+    sizes = np.array([meaning.cells for meaning in meanings.values()], np.int64)
     tree = _lists_of(nodes, len(sizes))
     if not _fits(tree, sizes):
         raise _damaged("it speaks of cells that its columns have not")
@@ -217,3 +231,91 @@ def _taken(tree: RegionNodes, level: IntArray, masks: Bits, low: Int32, high: In
         chosen[1::2] = ~chosen[1::2]  # the second of two children takes the other cells
         found[by_set] = chosen
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class RegionGrid:
+    """For every column, its parts: the runs of cells of each."""
+
+    parts: Mapping[str, frozenset[tuple[Run, ...]]]
+    fits: bool  # False: some column has other cells than its list
+
+
+def read_region_grid(parts: object, meanings: Mapping[str, LabelMeaning]) -> RegionGrid:
+    """The parts of columns, given in the order in which the recoding has them."""
+    if not isinstance(parts, Mapping) or list(parts) != list(meanings):
+        raise _damaged_grid("they are not those of its columns, in their order")
+    fits = True
+    found = {}
+    for name, meaning in meanings.items():
+        numbers = parts[name]
+        if not isinstance(numbers, (list, tuple)) or set(map(type, numbers)) - {int} or min(numbers, default=-1) < -1:
+            raise _damaged_grid(f"those of column '{name}' are no list of whole numbers from -1 on")
+        fits &= len(numbers) == meaning.cells
+        found[name] = frozenset(tuple(joined(runs)) for runs in _cells_of_parts(numbers).values())
+        if meaning.type != "nominal" and meaning.tree is None and any(len(runs) > 1 for runs in found[name]):
+            raise _damaged_grid(f"those of column '{name}' are not runs of its cells")
+        if meaning.cut_count and len(numbers) == meaning.cells:
+            present = numbers[bool(meaning.missing) :]
+            if any(one == next_one for one, next_one in pairwise(present)):
+                raise _damaged_grid(f"column '{name}' has cuts that part no regions")
+    return RegionGrid(found, fits)
+
+
+def _cells_of_parts(numbers: list[int] | tuple[int, ...]) -> dict[int, list[Run]]:
+    """The cells of each part."""
+    found: dict[int, list[Run]] = {}
+    for cell, number in enumerate(numbers):
+        found.setdefault(number, []).append((cell, cell))
+    return found
+
+
+def _damaged_grid(fault: str) -> RecodingError:
+    return RecodingError(f"The parts of columns in the recoding are damaged: {fault}.")
+
+
+_COLUMN = ("name", "type", "scale", "missing", "domain", "cuts", "order", "other", "taxonomy", "date_format")
+
+
+@dataclass(frozen=True, slots=True)
+class Recoded:
+    """A recoding: its columns, in the order of the file, and its regions."""
+
+    meanings: Mapping[str, LabelMeaning]
+    tree: RegionTree | RegionGrid
+
+
+def read_recoding(recoding: object, date_formats: Mapping[str, str | None]) -> Recoded:
+    """The mapping of recoding.json; `date_formats` is how the spec says that dates are written, where it is silent."""
+    if not isinstance(recoding, Mapping):
+        raise RecodingError("The recoding is not an object.")
+    found = Settings(recoding, "the recoding", RecodingError)
+    if found.entries.get("format") != "anonfit recoding":
+        raise RecodingError("The recoding is not one of anonfit: its format is another.")
+    version = found.get("version", int)
+    if version not in (1, 2):
+        raise RecodingError("The recoding is of a version this audit does not know: use a newer anonfit.")
+    found.known(("format", "version", "columns", "nodes" if version == 1 else "parts"))
+    meanings = read_meanings(found, date_formats)
+    if version == 2:
+        return Recoded(meanings, read_region_grid(found.entries.get("parts"), meanings))
+    return Recoded(meanings, read_region_tree(found.entries.get("nodes"), meanings))
+
+
+def read_meanings(recoding: Settings, date_formats: Mapping[str, str | None]) -> dict[str, LabelMeaning]:
+    """What the labels of the columns mean."""
+    meanings: dict[str, LabelMeaning] = {}
+    for column in recoding.parts("columns"):
+        meaning = _meaning(column, date_formats)
+        if meaning.name in meanings:
+            raise RecodingError(f"The recoding has the column '{meaning.name}' twice.")
+        meanings[meaning.name] = meaning
+    return meanings
+
+
+def _meaning(column: Settings, date_formats: Mapping[str, str | None]) -> LabelMeaning:
+    """The meaning of one column."""
+    name = column.get("name", str)
+    column.known(_COLUMN).get("missing", bool)
+    written = column.get("date_format", str, None) or date_formats.get(name)
+    return read_meaning(name, {**column.entries, "date_format": written})

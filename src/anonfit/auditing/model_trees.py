@@ -1,0 +1,397 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decision trees as the audit sees them, whoever made them: read from the arrays of scikit-learn's, which is not needed
+itself, or from model.json of a tree's folder, and the ways that rows take through them.
+
+Values of a column that no test of the tree tells apart are one *cell*; a test sends every cell of its column to one of
+its children.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from anonfit.auditing.axes import axis_of, leaf_placer, placed_on_line
+from anonfit.auditing.coding import Coded, IntArray, is_text, join_codes, numbered
+from anonfit.auditing.meanings import LabelMeaning, Settings, object_of, read_meaning, text_of
+from anonfit.auditing.recoding import RegionNodes, read_nodes
+from anonfit.errors import DataError, ReleaseError, listed
+
+__all__ = [
+    "MODEL",
+    "FittedTrees",
+    "ModelTree",
+    "SavedTree",
+    "cells_of",
+    "feature_names",
+    "is_fitted_tree",
+    "leaf_of_rows",
+    "points_of",
+    "read_fitted",
+    "route",
+    "saved_tree_of",
+]
+
+NOWHERE = -1
+"""The cell of a value that the tree does not know, and the child of a cell that cannot come to a test."""
+Ways = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class TestedColumn:
+    """The cells of a column, and how values find theirs."""
+
+    name: str
+    size: int
+    place: Callable[[pl.Series], IntArray]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTree:
+    """Nodes by number, the root is 0."""
+
+    columns: tuple[TestedColumn, ...]
+    tested: tuple[int, ...]  # (node) the column it tests, -1 for a leaf
+    ways: tuple[Ways | None, ...]  # (node)(cell) the number of the child that the cell is sent to
+    children: tuple[tuple[int, ...], ...]  # (node)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns that the tree may test."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def leaves(self) -> list[int]:
+        """The nodes that test nothing."""
+        return [node for node, column in enumerate(self.tested) if column < 0]
+
+
+def cells_of(tree: ModelTree, frame: pl.DataFrame, names: Sequence[str]) -> dict[int, IntArray]:
+    """The cell of every row, for those of these columns that are tested somewhere."""
+    return {
+        number: tree.columns[number].place(frame[tree.columns[number].name])
+        for number in sorted(set(tree.tested) - {-1})
+        if tree.columns[number].name in names
+    }
+
+
+def points_of(tree: ModelTree, cells: Mapping[int, IntArray], rows: int) -> tuple[IntArray, IntArray]:
+    """Rows with the same cells are one point: the point of every row, and the first row of each."""
+    columns = [Coded(of_row - NOWHERE, tree.columns[number].size - NOWHERE) for number, of_row in cells.items()]
+    codes, first = numbered(join_codes(columns, rows)[0])
+    return codes - 1, first
+
+
+def route(tree: ModelTree, cells: Mapping[int, IntArray], points: int) -> Iterator[tuple[int, IntArray]]:
+    """The leaves, each with the points that can come there. `cells` has the cell of every point in the columns that
+    are known; a test of any other column may come out as its earlier tests on the path allow.
+    """
+    stack: list[tuple[int, IntArray, dict[int, npt.NDArray[np.bool_]]]] = [(0, np.arange(points), {})]
+    while stack:
+        node, here, left = stack.pop()
+        ways, column = tree.ways[node], tree.tested[node]
+        if ways is None:
+            yield node, here
+        elif column in cells:
+            goes = ways[cells[column][here]]
+            _check_ways(goes, cells[column][here], tree.columns[column].name)
+            for number, child in enumerate(tree.children[node]):
+                there = here[goes == number]
+                if len(there):
+                    stack.append((child, there, left))
+        else:
+            before = left.get(column, True)
+            for number, child in enumerate(tree.children[node]):
+                after = before & (ways == number)
+                if after.any():
+                    stack.append((child, here, {**left, column: after}))
+
+
+def _check_ways(goes: Ways, cells: IntArray, name: str) -> None:
+    if ((goes < 0) | (cells < 0)).any():
+        raise DataError(
+            f"Some values of column '{name}' are missing or are not known to the tree, so it sends them nowhere; "
+            "leave these rows out."
+        )
+
+
+def leaf_of_rows(tree: ModelTree, frame: pl.DataFrame) -> IntArray:
+    """The leaf that every row really comes to."""
+    cells = cells_of(tree, frame, tree.names)
+    of_row, first = points_of(tree, cells, len(frame))
+    found = np.full(len(first), NOWHERE, np.int64)
+    for leaf, here in route(tree, {number: of_column[first] for number, of_column in cells.items()}, len(first)):
+        found[here] = leaf
+    return found[of_row]
+
+
+@dataclass(frozen=True, slots=True)
+class FittedTrees:
+    """The trees of a fitted model, and how many training rows each of its nodes had where all trees saw every row."""
+
+    trees: tuple[ModelTree, ...]
+    rows: tuple[IntArray, ...] | None  # (tree)(node)
+
+
+def is_fitted_tree(model: object) -> bool:
+    """Whether a model is a fitted tree, or is made of such."""
+    return bool(_arrays(model))
+
+
+def feature_names(model: object, given: Sequence[str] | None) -> tuple[str, ...] | None:
+    """The columns that a model reads, in its order; None if nobody says."""
+    known = getattr(model, "feature_names_in_", None)
+    if given is not None and known is not None and list(given) != list(known):
+        raise DataError("The features given are not those that the model was fitted with; leave them out.")
+    names = known if given is None else given
+    return None if names is None else tuple(str(name) for name in names)
+
+
+def read_fitted(model: Any, features: Sequence[str]) -> FittedTrees:
+    """The trees of a fitted model over these columns."""
+    arrays = _arrays(model)
+    if getattr(model, "n_features_in_", len(features)) != len(features):
+        raise DataError(f"The model reads {model.n_features_in_} columns, and {len(features)} are named.")
+    chosen = getattr(model, "estimators_features_", None) or [range(len(features))] * len(arrays)
+    trees = tuple(_read(one, [features[i] for i in some]) for one, some in zip(arrays, chosen, strict=True))
+    is_whole = len(arrays) == 1 and hasattr(model, "tree_")
+    return FittedTrees(trees, tuple(np.asarray(one.n_node_samples, np.int64) for one in arrays) if is_whole else None)
+
+
+def _arrays(model: Any) -> list[Any]:
+    """The arrays of the trees of a model; none if it has not only such."""
+    inner = getattr(model, "tree_", None)
+    if inner is not None:
+        return [inner] if hasattr(inner, "children_left") else []
+    parts = getattr(model, "estimators_", None)
+    if parts is None or hasattr(model, "named_estimators_"):  # different models under different names
+        return []
+    found = [getattr(one, "tree_", None) for one in np.asarray(parts, object).ravel()]
+    return found if all(hasattr(one, "children_left") for one in found) else []
+
+
+def _read(arrays: Any, features: Sequence[str]) -> ModelTree:
+    """One tree: a number goes left if it, in single precision, is at most the threshold."""
+    left, right = np.asarray(arrays.children_left), np.asarray(arrays.children_right)
+    is_leaf = left < 0
+    feature, threshold = np.asarray(arrays.feature), np.asarray(arrays.threshold, np.float64)
+    points = [np.unique(threshold[~is_leaf & (feature == number)]) for number in range(len(features))]
+    go_left = np.asarray(getattr(arrays, "missing_go_to_left", np.zeros(len(left))), bool)
+    ways: list[np.ndarray[Any, np.dtype[np.int32]] | None] = []
+    for node in range(len(left)):
+        if is_leaf[node]:
+            ways.append(None)
+            continue
+        cuts = points[feature[node]]
+        # Cell i is between the thresholds i - 1 and i; missing is the cell after the last.
+        way = (np.arange(len(cuts) + 2) > np.searchsorted(cuts, threshold[node])).astype(np.int32)
+        way[-1] = 0 if go_left[node] else 1
+        ways.append(way)
+    return ModelTree(
+        tuple(_column(name, cuts) for name, cuts in zip(features, points, strict=True)),
+        tuple(-1 if is_leaf[node] else int(feature[node]) for node in range(len(left))),
+        tuple(ways),
+        tuple(() if is_leaf[node] else (int(left[node]), int(right[node])) for node in range(len(left))),
+    )
+
+
+def _column(name: str, cuts: np.ndarray[Any, np.dtype[np.float64]]) -> TestedColumn:
+    def place(series: pl.Series) -> IntArray:
+        values = _numbers(series)
+        found = np.searchsorted(cuts, values.astype(np.float32).astype(np.float64)).astype(np.int64)
+        found[np.isnan(values)] = len(cuts) + 1
+        return found
+
+    return TestedColumn(name, len(cuts) + 2, place)
+
+
+def _numbers(series: pl.Series) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """A column as numbers, missing ones as not-a-number."""
+    numbers = series
+    if is_text(series):
+        numbers = series.cast(pl.String).cast(pl.Float64, strict=False)
+    elif not (series.dtype.is_numeric() or series.dtype == pl.Boolean):
+        numbers = pl.Series([None] * len(series), dtype=pl.Float64)
+    if numbers.null_count() > series.null_count():
+        raise DataError(f"The tree compares column '{series.name}' with numbers, and it holds other values.")
+    found: np.ndarray[Any, np.dtype[np.float64]] = numbers.cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    return found
+
+
+FORMAT = "anonfit tree"
+VERSION = 1
+MODEL = "model.json"
+MOST = 1 << 53  # persons of a bin
+ENTRIES = {
+    "format",
+    "version",
+    "target",
+    "classes",
+    "class_is_public",
+    "public",
+    "populations",
+    "columns",
+    "nodes",
+    "bins",
+    "predicts",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SavedTree:
+    """A tree and what its release says of it."""
+
+    tree: ModelTree
+    public: tuple[str, ...]
+    target: str
+    classes: tuple[Any, ...]
+    class_is_public: bool
+    populations: str
+    bins: Sequence[Sequence[float]] | None  # (leaf, class) persons or shares, as `populations` says
+    predicts: Sequence[int]  # (leaf) a class
+
+    @property
+    def private(self) -> tuple[str, ...]:
+        """The columns that are not public."""
+        return tuple(name for name in self.tree.names if name not in self.public)
+
+
+def saved_tree_of(model: Any) -> SavedTree | None:
+    """The tree that a path or an object of anonfit holds; None for anything else."""
+    if isinstance(model, (str, Path)):
+        return _from_path(Path(model))
+    for one in (model, getattr(model, "tree_", None)):
+        writes = getattr(one, "to_model_json", None)
+        if callable(writes):
+            return read_saved_tree(writes(), "the tree")
+    return None
+
+
+def _from_path(path: Path) -> SavedTree:
+    file = path / MODEL if path.is_dir() else path
+    try:
+        return read_saved_tree(text_of(file), str(file))
+    except (OSError, ValueError) as error:
+        raise ReleaseError(f"{file} cannot be read as a tree: {type(error).__name__}.") from None
+
+
+def read_saved_tree(text: str, label: str) -> SavedTree:
+    """The tree of a text of model.json."""
+    try:
+        entries = object_of(text)
+    except ValueError:
+        raise ReleaseError(f"{label} is not JSON; it was cut short or edited by hand.") from None
+    if entries.get("format") != FORMAT or entries.get("version") != VERSION:
+        raise ReleaseError(f"{label} is no tree of anonfit: its format is not '{FORMAT}' version {VERSION}.")
+    if strange := sorted(set(entries) - ENTRIES):
+        raise ReleaseError(f"{label} holds what no tree of anonfit holds: {listed(strange)}; make the tree again.")
+    found = Settings(entries, label, ReleaseError)
+    columns = found.parts("columns")
+    meanings = {column.get("name", str): read_meaning(column.get("name", str), column.entries) for column in columns}
+    tree = _tree(found.get("nodes", dict), meanings)
+    saved = SavedTree(
+        tree,
+        found.texts("public"),
+        found.get("target", str),
+        tuple(found.get("classes", list)),
+        found.get("class_is_public", bool),
+        found.word("populations", ("exact", "relative", "majority")),
+        found.get("bins", list, None),
+        found.get("predicts", list),
+    )
+    if len(meanings) < len(columns) or not set(saved.public) <= set(meanings) or not _whole(saved):
+        raise ReleaseError(f"{label} is damaged; make the tree again.")
+    return saved
+
+
+def _whole(saved: SavedTree) -> bool:
+    """Whether every leaf has a class, and bins where the release says so."""
+    leaves, classes = len(saved.tree.leaves), len(saved.classes)
+    if not all(isinstance(one, (str, int, float)) for one in saved.classes) or len(saved.predicts) != leaves:
+        return False
+    if not all(type(one) is int and 0 <= one < classes for one in saved.predicts):
+        return False
+    if saved.bins is None or saved.populations == "majority":
+        return saved.bins is None and saved.populations == "majority"
+    rows = all(isinstance(leaf, list) and len(leaf) == classes for leaf in saved.bins)
+    return (
+        rows
+        and len(saved.bins) == leaves
+        and all(type(one) in (int, float) and 0 <= one < MOST for leaf in saved.bins for one in leaf)
+    )
+
+
+def _tree(nodes: object, meanings: Mapping[str, LabelMeaning]) -> ModelTree:
+    """The tree over the cells of its columns."""
+    sizes = np.array([meaning.cells for meaning in meanings.values()], np.int64)
+    read = read_nodes(nodes, meanings)
+    first = 1 + np.cumsum(read.children) - read.children
+    children = [
+        tuple(range(start, start + count)) for start, count in zip(first.tolist(), read.children.tolist(), strict=True)
+    ]
+    ways = [
+        None if column < 0 else _ways(read, node, children[node], int(sizes[column]))
+        for node, column in enumerate(read.column.tolist())
+    ]
+    columns = tuple(
+        TestedColumn(name, int(size), _placer(meaning))
+        for (name, meaning), size in zip(meanings.items(), sizes.tolist(), strict=True)
+    )
+    return ModelTree(columns, tuple(read.column.tolist()), tuple(ways), tuple(children))
+
+
+def _ways(nodes: RegionNodes, node: int, children: Sequence[int], size: int) -> Ways:
+    """The child of every cell; cells that cannot come to the node are sent somewhere, too."""
+    if nodes.set_of[node] >= 0:
+        ways = np.ones(size, np.int32)
+        ways[nodes.sets[nodes.set_of[node]]] = 0
+        return ways
+    starts = nodes.start[list(children[1:])]
+    return np.searchsorted(starts, np.arange(size), side="right").astype(np.int32)
+
+
+def _placer(meaning: LabelMeaning) -> Callable[[pl.Series], IntArray]:
+    """How raw values find the cells that the nodes count: missing is cell 0 of a column that has missing values."""
+    shift = int(bool(meaning.missing))
+    of_axis = _names(meaning) if meaning.type == "nominal" else _line(meaning)
+
+    def place(series: pl.Series) -> IntArray:
+        found = of_axis(series)  # 0: missing, 1 …: the other cells
+        cells = np.where(found > 0, found - 1 + shift, found)
+        if not shift:
+            cells[found == 0] = NOWHERE
+        return cells
+
+    return place
+
+
+def _names(meaning: LabelMeaning) -> Callable[[pl.Series], IntArray]:
+    axis = axis_of(meaning, ())
+
+    def place(series: pl.Series) -> IntArray:
+        cells = axis.place(series).cells.astype(np.int64)
+        return np.where(cells == axis.cells - 1, NOWHERE, cells)
+
+    return place
+
+
+def _line(meaning: LabelMeaning) -> Callable[[pl.Series], IntArray]:
+    """Of ordered columns: what is between two cuts, a word, or a leaf of a taxonomy over values."""
+    if meaning.tree is not None:
+        return leaf_placer(meaning.tree.leaves, meaning)
+    ordinal = meaning.type == "ordinal"
+    ends = [Decimal(place) for place in range(1, len(meaning.order))] if ordinal else sorted(meaning.cuts or ())
+
+    def place(series: pl.Series) -> IntArray:
+        cells = placed_on_line(series, meaning, ends=ends).cells.astype(np.int64)
+        # On the line, cells are missing, below the first end, that end, between it and the next, …
+        return np.where(cells == 0, 0, np.where(cells == 2 * len(ends) + 2, NOWHERE, cells // 2 + 1))
+
+    return place
