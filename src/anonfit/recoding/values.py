@@ -16,14 +16,27 @@ from numpy.typing import NDArray
 from anonfit.errors import RequestError, did_you_mean
 from anonfit.recoding.boxes import Parts
 from anonfit.recoding.columns import EVERYTHING, NominalCells, OrderedCells, OrdinalCells, RecodedColumn
-from anonfit.recoding.recoding import SUPPRESSED, Recoding, Unseen
 from anonfit.tables.frames import from_frame, like
 from anonfit.tables.scales import Cut, Scale
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Values", "label_series", "recode_frame", "recoded_columns", "region_values"]
+    from anonfit.recoding.recoding import Recoding
+
+__all__ = ["Unseen", "Values", "label_series", "recode_frame", "recoded_columns", "region_values"]
+
+
+class Unseen(StrEnum):
+    """What becomes of a record with a category that the recoding does not know."""
+
+    ERROR = "error"
+    ANCESTOR = "ancestor"
+    SUPPRESS = "suppress"
+
+
+SUPPRESSED = -1
+"""The node of a record that is not recoded."""
 
 
 class Values(StrEnum):
