@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from anonfit.estimators.anonymizer import Anonymizer
     from anonfit.estimators.k_anonymous_tree import KAnonymousTreeClassifier
     from anonfit.estimators.region_encoder import RegionEncoder
-    from anonfit.evaluation.comparing.comparison import compare
+    from anonfit.evaluation.comparing import compare
     from anonfit.evaluation.grid import evaluate
     from anonfit.evaluation.result import Evaluation
     from anonfit.recoding.recoding import Recoding

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonfit.errors import RequestError, did_you_mean
+from anonfit.metrics.comparison import read_ks
 from anonfit.recoding.recoding import Recoding, Unseen
 from anonfit.release.folder import check_free, copy_release
 from anonfit.release.large_tables import released_table
@@ -19,7 +20,6 @@ from anonfit.release.publish import audit_made, public_report, publish_made, req
 from anonfit.release.result import Lazy
 from anonfit.release.retelling import spec_of_manifest
 from anonfit.release.run import Made, RowCounts, demands_of, extend, make, schema_of
-from anonfit.report.curve import read_ks
 from anonfit.runtime.progress import Stage, silent, stoppable
 from anonfit.spec.faults import FRACTION
 from anonfit.spec.keywords import refuse_keywords, spec_of_keywords

@@ -15,9 +15,8 @@ import pytest
 
 import anonfit as af
 from anonfit.errors import ReleaseError, RequestError
-from anonfit.evaluation.comparing.chart import COLOURS, detail_chart, detail_lines, mark
-from anonfit.evaluation.comparing.sections import sections
-from anonfit.metrics.extents import stated_extents
+from anonfit.evaluation.comparing_page import COLOURS, detail_chart, detail_lines, mark, sections
+from anonfit.metrics.losses import stated_extents
 from waivers import waived
 
 PLACES = {

@@ -9,8 +9,15 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import CategoricalNB
 
-from anonfit.evaluation.learners import CLASSIFIERS, learner
-from anonfit.evaluation.matrices import CategoryMatrix, NumberMatrix, codes_of, once_for_each, together
+from anonfit.evaluation.learners import (
+    CLASSIFIERS,
+    CategoryMatrix,
+    NumberMatrix,
+    codes_of,
+    learner,
+    once_for_each,
+    together,
+)
 
 FRAME = pl.DataFrame({"n": [1.0, None, 3.0], "t": ["b", "a", None]})
 

@@ -12,7 +12,7 @@ import anonfit as af
 from anonfit.errors import SpecError
 from anonfit.evaluation.features import nodes_of
 from anonfit.evaluation.methods import method
-from anonfit.evaluation.selecting import Learned, answered, imprecision, satisfied
+from anonfit.evaluation.models import Learned, answered, imprecision, satisfied
 from anonfit.release.run import persons_in, schema_of
 from anonfit.spec.model import SelectionSpec
 

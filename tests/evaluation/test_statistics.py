@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from anonfit.errors import RequestError
-from anonfit.evaluation.statistics import paired_test
+from anonfit.evaluation.result import paired_test
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -161,7 +161,7 @@ def test_the_published_candidate_and_every_other_can_be_made_again(tmp_path: Pat
     made = release(weights=chosen["weights"] or None, **chosen["method"])
     assert made.data.equals(found.data)
     # Others are made again with the figures they were held against.
-    from anonfit.metrics.discernibility import weighted_discernibility
+    from anonfit.metrics.losses import weighted_discernibility
 
     for line in record["candidates"][:6]:
         one = release(weights=line["weights"] or None, **line["method"])

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonfit.errors import RecodingError
-from anonfit.metrics.locating import released_nodes
+from anonfit.evaluation.compared import released_nodes
 from anonfit.recoding.boxes import Grid, GridColumn, grid_column
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
 from anonfit.recoding.recoding import Recoding

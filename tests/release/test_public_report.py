@@ -15,13 +15,13 @@ from demanding import ROWS, UNMET, WORDS, K, people
 
 import anonfit as af
 from anonfit.algorithms.result import SelectionAnswers
+from anonfit.metrics.workload import public_selections
 from anonfit.privacy.catalogue import MODELS
 from anonfit.privacy.disclosure import Disclosure
 from anonfit.recoding.imprecision import Answers
 from anonfit.report.asking import aims_of, method_name
-from anonfit.report.diversity import diversity_content
+from anonfit.report.findings import diversity_content
 from anonfit.report.page import report_page
-from anonfit.report.selections import public_selections
 from anonfit.spec.model import SelectionSpec
 from anonfit.tables.schema import Column, Role, Schema
 from anonfit.workload.targets import TargetRequest, Workload

@@ -14,12 +14,10 @@ from reported import K, people, released
 
 import anonfit as af
 from anonfit.errors import RequestError
+from anonfit.metrics.comparison import comparison_content, curve_content, read_ks
+from anonfit.metrics.groups import InitialRisk, group_bins, initial_content, initial_risk
 from anonfit.privacy.disclosure import EVERYTHING, Disclosure
 from anonfit.release.measure import appraise_thoroughly, risk_utility_curve
-from anonfit.report.comparison import comparison_content
-from anonfit.report.curve import curve_content, read_ks
-from anonfit.report.group_bins import group_bins
-from anonfit.report.initial import InitialRisk, initial_content, initial_risk
 
 # --- the risk before ---------------------------------------------------------------------------------------------
 
@@ -189,8 +187,8 @@ def test_the_same_release_gives_the_same_figures() -> None:
 
 
 def test_a_persons_rows_are_not_parted() -> None:
+    from anonfit.metrics.holdout import trial_of
     from anonfit.release.measure import _setting
-    from anonfit.report.trial import trial_of
 
     frame = people(300).with_columns(who=pl.int_range(300) // 3)
     trial = trial_of(_setting(released("classes", frame, entity="who")._made))
@@ -200,7 +198,7 @@ def test_a_persons_rows_are_not_parted() -> None:
 
 
 def test_of_a_large_table_some_rows_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anonfit.report.trial.ROWS", 300)
+    monkeypatch.setattr("anonfit.metrics.holdout.ROWS", 300)
     found = comparison_content(appraise_thoroughly(released("classes")._made).comparison, Disclosure(K))  # type: ignore[arg-type]
     assert (found["known_rows"], found["held_out_rows"], found["sampled"]) == (200, 100, True)
 
@@ -227,8 +225,8 @@ def test_the_curve_has_a_point_for_each_k(thorough: Any) -> None:
 
 @pytest.mark.parametrize("words", [{"entity": "who"}, {"count": "many"}])
 def test_the_average_risk_of_a_curve_is_that_of_the_persons_of_groups(words: dict[str, Any]) -> None:
+    from anonfit.metrics.holdout import trial_of
     from anonfit.release.measure import _setting
-    from anonfit.report.trial import trial_of
 
     frame = people(600).with_columns(who=pl.int_range(600) // 3, many=1 + pl.int_range(600) % 4)
     frame = frame.drop({"who", "many"} - set(words.values()))

@@ -17,8 +17,8 @@ import pytest
 from reported import KINDS, ODD, K, people, released
 
 import anonfit as af
+from anonfit.report.markup import percent, share_text, value_text
 from anonfit.report.page import internal_page, report_page
-from anonfit.report.wording import percent, share_text, value_text
 
 VOID = {"meta", "link", "br", "img", "hr"}
 

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from anonfit.metrics.queries import Measure, QueryAnswer
+from anonfit.metrics.queries import Measure, QueryAnswer, internal_queries, public_queries, query_figures
 from anonfit.privacy.disclosure import Disclosure
-from anonfit.report.application_sections import queries_part, rules_section
-from anonfit.report.queries import internal_queries, public_queries, query_figures
+from anonfit.report.utility_sections import queries_part, rules_section
 from anonfit.workload.logs.tallies import Ask
 
 

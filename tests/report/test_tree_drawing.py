@@ -11,8 +11,7 @@ import pytest
 
 import anonfit as af
 from anonfit.algorithms.trees.released import ReleasedTree, release_tree
-from anonfit.report.tree_picture import MOST_LEAVES, drawn_svg
-from anonfit.report.tree_text import drawn_text
+from anonfit.report.trees import MOST_LEAVES, drawn_svg, drawn_text
 
 SVG = "{http://www.w3.org/2000/svg}"
 

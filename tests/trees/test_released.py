@@ -12,7 +12,7 @@ import pytest
 
 import anonfit as af
 from anonfit.algorithms.trees.released import ReleasedTree, release_tree
-from anonfit.report.tree_text import drawn_text
+from anonfit.report.trees import drawn_text
 
 MORTGAGES = pl.DataFrame(
     {

@@ -15,10 +15,9 @@ import polars as pl
 import pytest
 
 import anonfit as af
-from anonfit.metrics.attack import Attack, Sample, attack, draw_persons, link
-from anonfit.metrics.guessing import Guesses, Records, Secret
+from anonfit.metrics.attack import Attack, Sample, attack, attack_content, draw_persons, link
+from anonfit.metrics.inference import Guesses, Records, Secret
 from anonfit.privacy.disclosure import Disclosure
-from anonfit.report.attack import attack_content
 from anonfit.tables.schema import Role
 from waivers import waived
 

@@ -11,14 +11,15 @@ import polars as pl
 import pytest
 
 import anonfit as af
-from anonfit.metrics.discernibility import (
+from anonfit.metrics.losses import (
+    ColumnLoss,
     Disagreement,
     Discernibility,
+    Losses,
     column_discernibility,
     disagreements,
     weighted_discernibility,
 )
-from anonfit.metrics.losses import ColumnLoss, Losses
 
 PEOPLE = pl.DataFrame({"first": ["a", "a", "a", "b"], "second": ["x", "x", "y", "y"]})
 
@@ -46,7 +47,7 @@ def test_columns_that_are_not_named_have_the_weight_one() -> None:
     recoding, nodes = recoded(PEOPLE)
     found = weighted_discernibility(recoding, nodes, weights={"second": 3})
     assert found.weights == {"first": 0.25, "second": 0.75}
-    assert found.to_dict()["columns"][0] == {"name": "first", "weight": 0.25, "squares": 10, "together": 10 / 16}
+    assert (found.weights["first"], found.columns["first"], found.share("first")) == (0.25, 10, 10 / 16)
 
 
 @pytest.mark.parametrize("seed", range(20))

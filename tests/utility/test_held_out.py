@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import anonfit as af
-from anonfit.metrics.held_out import LEAN, RegionLearner, paired_gain
+from anonfit.metrics.holdout import LEAN, RegionLearner, paired_gain
 from anonfit.recoding.recoding import Recoding
 
 

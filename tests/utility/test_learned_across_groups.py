@@ -14,12 +14,10 @@ import pytest
 
 import anonfit as af
 from anonfit.errors import Infeasible, SpecError
-from anonfit.metrics.attack import Attack
-from anonfit.metrics.guessing import Guesses, Records, Secret
-from anonfit.metrics.learning import Learned, learn
+from anonfit.metrics.attack import Attack, attack_content
+from anonfit.metrics.inference import Guesses, Learned, Records, Secret, learn
 from anonfit.privacy.disclosure import Disclosure
 from anonfit.release.evidence import attack_made
-from anonfit.report.attack import attack_content
 from anonfit_papers.datasets_adult import ADULT_COLUMNS
 from waivers import waived
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from anonfit.metrics import leaving_out
-from anonfit.metrics.leaving_out import predicted_classes, predicted_numbers
+from anonfit.metrics import workload as leaving_out
+from anonfit.metrics.workload import predicted_classes, predicted_numbers
 
 
 def test_a_row_does_not_predict_itself() -> None:

@@ -19,12 +19,18 @@ from hypothesis import strategies as st
 import anonfit as af
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.errors import DataError
-from anonfit.metrics.extents import Extent, common_extents, observed_extents, places, stated_extents, unnamed_values
-from anonfit.metrics.group_sizes import group_figures, sizes_of
-from anonfit.metrics.locating import released_nodes
-from anonfit.metrics.losses import losses
-from anonfit.metrics.mixture import mixture
-from anonfit.metrics.neutral import neutral_figures
+from anonfit.evaluation.compared import released_nodes
+from anonfit.metrics.groups import group_figures, mixture, sizes_of
+from anonfit.metrics.losses import (
+    Extent,
+    common_extents,
+    losses,
+    observed_extents,
+    places,
+    stated_extents,
+    unnamed_values,
+)
+from anonfit.metrics.registry import RecodedTable
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Values
@@ -373,12 +379,13 @@ def test_a_table_of_another_release_is_refused() -> None:
 def test_all_figures_together() -> None:
     recoding = tiles([age(20, 30)], 0, [0, 1, 2])
     nodes = np.array([1, 1, 2, 2, -1])
-    found = neutral_figures(recoding, nodes, k=2, classes={"outcome": np.array([0, 1, 1, 1, 0])})
+    found = RecodedTable(recoding, nodes, k=2, classes={"outcome": np.array([0, 1, 1, 1, 0])})
     assert found.groups.discernibility == 4 + 4 + 5
     assert found.losses.gcp == pytest.approx((4 / 3 + 1) / 5)
     assert found.targets[0].classification_metric == pytest.approx(2 / 5)
-    assert found.to_dict()["groups"]["c_avg"] == 1.0
-    with_withheld = neutral_figures(recoding, nodes[:4], k=2, classes={"outcome": np.array([0, 1, 1, 1])}, withheld=1)
-    assert with_withheld == found
-    persons = neutral_figures(recoding, nodes, k=2, sizes=np.array([1, 2]))
+    assert found.groups.c_avg == 1.0
+    with_withheld = RecodedTable(recoding, nodes[:4], k=2, classes={"outcome": np.array([0, 1, 1, 1])}, withheld=1)
+    for name in ("groups", "losses", "targets"):
+        assert getattr(with_withheld, name) == getattr(found, name)
+    persons = RecodedTable(recoding, nodes, k=2, sizes=np.array([1, 2]))
     assert persons.groups.average == 1.5

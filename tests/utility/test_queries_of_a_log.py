@@ -71,8 +71,7 @@ def judged(made: Made, *asks: Ask) -> list[QueryAnswer]:
         made.schema.columns,
         made.source,
         made.nodes,
-        counts=persons.counts,
-        persons=persons.of_groups,
+        persons,
         k=made.spec.privacy.k,
     )
     return judge_queries([(ask, 1) for ask in asks], found)

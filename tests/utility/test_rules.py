@@ -10,11 +10,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from anonfit.metrics.rule_items import Item, items_of
-from anonfit.metrics.rules import CONFIDENCE, LIFT, SUPPORT, Rule, find_rules
+from anonfit.metrics.rules import CONFIDENCE, LIFT, SUPPORT, Item, Rule, find_rules, items_of, rules_content
 from anonfit.privacy.disclosure import Disclosure
 from anonfit.release.run import make
-from anonfit.report.rules import rules_content
 from anonfit.spec.parse import parse_spec
 
 pytest.importorskip("mlxtend", reason="rules are mined by mlxtend: pip install 'anonfit[rules]'")

@@ -11,7 +11,7 @@ from anonfit.cli.showing import print_json, results, stages, table
 from anonfit.errors import RequestError
 
 if TYPE_CHECKING:
-    from anonfit.evaluation.comparing.comparison import Comparison
+    from anonfit.evaluation.comparing import Comparison
 
 __all__ = ["compare_releases"]
 
@@ -20,7 +20,7 @@ def compare_releases(
     releases: Sequence[Path], *, source: Path | None, out: Path | None, replace: bool, as_json: bool
 ) -> None:
     """Compare release folders."""
-    from anonfit.evaluation.comparing.comparison import check_page, compare
+    from anonfit.evaluation.comparing import check_page, compare
 
     if out is not None:
         check_page(out, replace=replace)
@@ -39,7 +39,7 @@ def compare_releases(
 def _show(found: Comparison, out: Path | None) -> None:
     from rich.text import Text
 
-    from anonfit.evaluation.comparing.sections import PAIR_HEAD, pair_line, sections
+    from anonfit.evaluation.comparing_page import PAIR_HEAD, pair_line, sections
 
     screen = results()
     for text in found.differences:

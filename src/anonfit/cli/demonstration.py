@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from anonfit.api import Release
-    from anonfit.metrics.held_out import Gain
+    from anonfit.metrics.holdout import Gain
     from anonfit.spec.model import Spec
 
 __all__ = ["demonstrate"]
@@ -127,7 +127,7 @@ def _measure(spec: Spec, patients: pl.DataFrame) -> Measured | None:
     """Make regions of two thirds of the patients, blind and for the purpose, and predict the others; None if two
     thirds are too few to make any.
     """
-    from anonfit.metrics.held_out import RegionLearner, paired_gain
+    from anonfit.metrics.holdout import RegionLearner, paired_gain
     from anonfit.release.run import make
 
     known = patients[: 2 * len(patients) // 3]

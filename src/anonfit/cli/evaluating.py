@@ -15,8 +15,8 @@ from anonfit.cli.showing import console, print_json, results, table
 from anonfit.errors import RequestError
 
 if TYPE_CHECKING:
+    from anonfit.evaluation.jobs import Progress
     from anonfit.evaluation.result import Evaluation
-    from anonfit.evaluation.working import Progress
     from anonfit.spec.model import Spec
 
 __all__ = ["evaluate_spec"]

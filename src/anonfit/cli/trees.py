@@ -38,7 +38,7 @@ def tree_of_spec(spec: Path | None, out: Path | None, *, settings: Sequence[str]
     if spec is None:
         raise RequestError("name a spec to grow a tree, or --from with a published tree.")
     with stages(as_json=as_json) as stage:
-        from anonfit.report.tree_text import drawn_text
+        from anonfit.report.trees import drawn_text
         from anonfit.tree_api import run_tree
 
         folder = out or Path(f"{spec.stem}-tree")
@@ -134,7 +134,7 @@ def use_tree(
 def _show_tree(tree: Any, *, as_json: bool) -> None:
     import json
 
-    from anonfit.report.tree_text import drawn_text
+    from anonfit.report.trees import drawn_text
 
     if as_json:
         print_json(json.loads(tree.to_model_json()))

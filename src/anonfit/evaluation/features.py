@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.estimators.features import ALWAYS, NEVER, Encoding, Leaves, Numbers, Spans
@@ -18,18 +18,7 @@ from anonfit.recoding.recoding import Recoding, Unseen
 from anonfit.tables.codebook import typed
 from anonfit.tables.schema import Column, ColumnType
 
-if TYPE_CHECKING:
-    import polars as pl
-
-__all__ = [
-    "ENCODINGS",
-    "Features",
-    "nodes_of",
-    "one_value_features",
-    "plain_features",
-    "recoded_features",
-    "region_features",
-]
+__all__ = ["ENCODINGS", "Features", "nodes_of", "one_value_features", "plain_features", "recoded_features"]
 
 ENCODINGS = tuple(str(one) for one in Encoding)
 NOTHING = "nothing"
@@ -45,8 +34,6 @@ class Features:
 
     def frame(self, using: Iterable[str] | None = None) -> pl.DataFrame:
         """The features of some columns side by side; all if none are named."""
-        import polars as pl
-
         names = self.columns if using is None else [name for name in using if name in self.columns]
         found = [series for name in names for series in self.columns[name]]
         return pl.DataFrame(found or [pl.Series(NOTHING, np.zeros(self.rows))])
@@ -74,8 +61,6 @@ def region_features(recoding: Recoding, released: pl.DataFrame, encoding: str = 
     Returns:
         A frame of features, row for row.
     """
-    import polars as pl
-
     from anonfit.estimators.region_encoder import RegionEncoder
 
     known = {f"{name}{end}" for name in recoding.quasi_identifiers for end in ("", "_lower", "_upper", "_missing")}
@@ -87,16 +72,7 @@ def region_features(recoding: Recoding, released: pl.DataFrame, encoding: str = 
 
 
 def recoded_features(recoding: Recoding, nodes: NDArray[np.int32], encoding: str) -> Features:
-    """The features of rows that end in these nodes of a recoding, without the detour over labels.
-
-    Args:
-        recoding: The recoding.
-        nodes: (row,) as `nodes_of` gives them.
-        encoding: As for `region_features`.
-
-    Returns:
-        The features of every quasi-identifier.
-    """
+    """The features of every quasi-identifier of rows that end in these nodes (row,), without the detour over labels."""
     used, places = np.unique(nodes, return_inverse=True)
     found = {}
     for index, column in enumerate(recoding.columns):
@@ -107,15 +83,8 @@ def recoded_features(recoding: Recoding, nodes: NDArray[np.int32], encoding: str
 
 
 def one_value_features(recoding: Recoding, frame: pl.DataFrame, encoding: str) -> Features:
-    """The features of raw rows beside those of regions: a value is the region that holds nothing else.
-
-    Args:
-        recoding: The recoding of the rows that models learn from.
-        frame: Raw rows.
-        encoding: As for `region_features`.
-
-    Returns:
-        The features of every quasi-identifier. A name that the recoding does not know may be any.
+    """The features of raw rows beside those of regions: a value is the region that holds nothing else, and a name that
+    the recoding does not know may be any.
     """
     found = {}
     for column in recoding.columns:
@@ -125,21 +94,11 @@ def one_value_features(recoding: Recoding, frame: pl.DataFrame, encoding: str) -
 
 
 def plain_features(columns: Iterable[Column], frame: pl.DataFrame) -> Features:
-    """The features of raw values: numbers and dates as numbers, ranks of ordinal words, names as texts.
-
-    Args:
-        columns: What the columns are.
-        frame: Raw rows.
-
-    Returns:
-        One feature for each column.
-    """
+    """The features of raw values: numbers and dates as numbers, ranks of ordinal words, names as texts."""
     return Features(len(frame), {column.name: (_plain(column, frame[column.name]),) for column in columns})
 
 
 def _series(column: RecodedColumn, numbers: Numbers, encoding: str) -> tuple[pl.Series, ...]:
-    import polars as pl
-
     names = feature_column(column).features(Encoding(encoding))
     return tuple(pl.Series(name, np.ascontiguousarray(numbers[:, place])) for place, name in enumerate(names))
 
@@ -177,8 +136,6 @@ def _places(column: NominalCells | OrdinalCells, values: pl.Series, missing: NDA
 
 
 def _plain(column: Column, values: pl.Series) -> pl.Series:
-    import polars as pl
-
     if column.order:
         ranks = {word: rank for rank, word in enumerate(column.order)}
         return values.cast(pl.String).replace_strict(ranks, default=None, return_dtype=pl.Float64)

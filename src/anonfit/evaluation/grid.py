@@ -6,19 +6,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from anonfit.errors import DataError, RequestError, did_you_mean
 from anonfit.evaluation.features import ENCODINGS
-from anonfit.evaluation.jobs import Setting, fold_of_rows, jobs_of, name_of
+from anonfit.evaluation.jobs import (
+    Keys,
+    Progress,
+    Setting,
+    Store,
+    collected,
+    fold_of_rows,
+    jobs_of,
+    name_of,
+    pairs_of,
+    work,
+)
 from anonfit.evaluation.judging import RAW_TEST, require_protocol
 from anonfit.evaluation.learners import CLASSIFIERS, REGRESSORS, Learner, learner
 from anonfit.evaluation.methods import BASELINES, DEFAULT_METHODS, Method, SpecMethod, method
-from anonfit.evaluation.models import ModelSpec, Task, default_models, model_of, tasks_of
+from anonfit.evaluation.models import ModelSpec, Task, default_models, model_of, satisfied, tasks_of
 from anonfit.evaluation.result import COLUMNS, FIGURE_COLUMNS, Evaluation, frame_of
-from anonfit.evaluation.selecting import satisfied
-from anonfit.evaluation.store import Keys, Store
-from anonfit.evaluation.working import Progress, collected, pairs_of, work
 from anonfit.release.run import persons_in, read_source, source_of
 from anonfit.runtime.threads import thread_count
 from anonfit.spec.faults import is_whole
@@ -26,9 +36,6 @@ from anonfit.spec.learning import with_query_log
 from anonfit.spec.model import ColumnSpec, Spec
 from anonfit.tables.schema import Role, Schema
 from anonfit.workload.logs.merging import rows_of_frame
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = ["evaluate"]
 
@@ -262,8 +269,6 @@ def _require_rows(task: Task, schema: Schema, frame: pl.DataFrame) -> None:
 
 def _rows(spec: Spec, source: Any, folds: int) -> tuple[Schema, pl.DataFrame]:
     """The rows that could be released."""
-    import polars as pl
-
     schema, frame = read_source(spec, source)
     floats = [name for name in frame.columns if frame[name].dtype.is_float()]
     frame = frame.with_columns(pl.col(floats).fill_nan(None)) if floats else frame

@@ -1,30 +1,66 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The work of an evaluation, in jobs that are done in any order and in any process: a method, a k and a fold each."""
+"""The work of an evaluation, in jobs that are done in any order and in any process: a method, a k and a fold each.
+
+What was found is kept in a file that the next evaluation goes on from. It holds measures, no record's values; every
+entry stands under a hash of all that it depends on, so that one file serves different evaluations.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+import hashlib
+import io
+import json
+import os
+import pickle
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field, is_dataclass, replace
+from importlib import import_module
+from importlib.metadata import version
+from itertools import islice
+from pathlib import Path
+from threading import Thread, current_thread, main_thread
+from typing import Any, TypeAlias
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
-from anonfit.errors import AnonfitError, DemandError
-from anonfit.evaluation.figures import Figure, release_figures
-from anonfit.evaluation.judging import COMBINED, Division, Measured, learned, measured, released
+from anonfit.errors import AnonfitError, DemandError, MissingPackage, RequestError
+from anonfit.evaluation.judging import (
+    COMBINED,
+    Division,
+    Figure,
+    Measured,
+    learned,
+    measured,
+    release_figures,
+    released,
+)
 from anonfit.evaluation.learners import Learner
 from anonfit.evaluation.methods import BASELINES, ORIGINAL, REMOVED, Method
-from anonfit.evaluation.models import Task
-from anonfit.evaluation.selecting import Learned
+from anonfit.evaluation.models import Learned, Task
+from anonfit.evaluation.result import Unmet
 from anonfit.spec.learning import Asked
 from anonfit.spec.model import Spec
+from anonfit.spec.write import spec_tables
 from anonfit.tables.schema import Role, Schema
 
-if TYPE_CHECKING:
-    import polars as pl
-
-__all__ = ["Job", "Outcome", "Setting", "fold_of_rows", "jobs_of", "name_of", "run"]
+__all__ = [
+    "Keys",
+    "Progress",
+    "Setting",
+    "Store",
+    "collected",
+    "fold_of_rows",
+    "jobs_of",
+    "name_of",
+    "pairs_of",
+    "work",
+]
 
 
 @dataclass(frozen=True)
@@ -139,3 +175,276 @@ def _combined(setting: Setting, job: Job) -> Learned | None:
         setting.latest.clear()
         setting.latest[key] = learned(job.way, setting.spec, setting.schema, setting.frame, k=job.k, seed=setting.seed)
     return setting.latest[key]
+
+
+FORMAT = 1
+"""Raised when the same request would be measured differently."""
+HEAD = json.dumps({"version": FORMAT})
+FILE = "store.jsonl"
+
+
+def _hashed(*parts: Any) -> str:
+    found = hashlib.sha256()
+    for part in parts:
+        data = part if isinstance(part, bytes) else json.dumps(part, ensure_ascii=False, default=str).encode()
+        found.update(hashlib.sha256(data).digest())
+    return found.hexdigest()
+
+
+def _rows(frame: pl.DataFrame) -> bytes:
+    """The rows as bytes; categories are named at random, so their texts stand for them."""
+    kinds = (pl.Categorical, pl.Enum)
+    frame = frame.with_columns(one.cast(pl.String) for one in frame if isinstance(one.dtype, kinds))
+    buffer = io.BytesIO()
+    frame.write_ipc(buffer, compression="uncompressed")
+    return buffer.getvalue()
+
+
+class Keys:
+    """The keys of an evaluation's entries."""
+
+    def __init__(self, setting: Setting) -> None:
+        spec = spec_tables(setting.spec)
+        spec.get("data", {}).pop("source", None)
+        spec["privacy"].pop("k")
+        fitted = [pickle.dumps(one.model) for one in setting.spec.targets if one.model is not None]
+        self._shared = _hashed(
+            [FORMAT, version("anonfit"), setting.protocol, setting.encoding, setting.seed],
+            spec,
+            repr(setting.schema),
+            _rows(setting.frame),
+            setting.fold_of.tobytes(),
+            *([repr(setting.asked)] if setting.asked else []),
+            *fitted,
+        )
+        # Figures are told of the targets of all models together, so they are others where other models are asked for.
+        self._targets = sorted({one.labels.column.name for one in setting.tasks})
+
+    def of(self, job: Job, task: Task | None = None, learner: str = "") -> str:
+        """The key of what a learner did in a job, or without one of the figures of a release."""
+        model = self._targets if task is None else [task.model.target, list(task.using), task.model.where]
+        settings = repr(job.way) if is_dataclass(job.way) else ""
+        return _hashed([self._shared, name_of(job.way), settings, job.k, job.fold, model, learner])
+
+
+class Store(dict[str, Any]):
+    """Entries by key, and the file they are kept in, if there is one."""
+
+    def __init__(self, folder: Path | None) -> None:
+        super().__init__()
+        self._path = None
+        if folder is None:
+            return
+        if folder.exists() and not folder.is_dir():
+            raise RequestError(f"{folder} is a file; name a folder to keep results in.")
+        folder.mkdir(parents=True, exist_ok=True)
+        self._path = folder / FILE
+        if _is_begun(self._path):
+            self.update(_entries(self._path))
+
+    def add(self, entries: Mapping[str, Any]) -> None:
+        """Keep entries, in one go."""
+        self.update(entries)
+        if self._path is None or not entries:
+            return
+        lines = [json.dumps({"key": key, "found": found}, ensure_ascii=False) for key, found in entries.items()]
+        with self._path.open("a", encoding="utf-8") as file:
+            # Each line begins with its end of line, so that one which was cut short spoils no other.
+            file.write("" if _is_begun(self._path) else HEAD)
+            file.write("".join(f"\n{line}" for line in lines))
+
+
+def _is_begun(path: Path) -> bool:
+    return path.exists() and path.stat().st_size > 0
+
+
+def _entries(path: Path) -> list[tuple[str, Any]]:
+    """The whole lines of a file: the last may have been cut short."""
+    head, *lines = path.read_text(encoding="utf-8").splitlines()
+    if head != HEAD:
+        raise RequestError(f"{path} is no store of this version of anonfit; name another folder, or remove the file.")
+    found = []
+    for line in lines:
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            continue
+        found.append((entry["key"], entry["found"]))
+    return found
+
+
+LIBRARIES = ("POLARS_MAX", "OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "NUMBA_NUM")
+ONE_THREAD = {f"{name}_THREADS": "1" for name in LIBRARIES}
+
+LOOK = 0.3
+"""Seconds after which a look is taken whether Ctrl-C was pressed."""
+
+_setting: Setting | None = None
+
+
+def outcomes(setting: Setting, jobs: Sequence[Job], workers: int) -> Iterator[Outcome]:
+    """What jobs find, as soon as each is done, in so many processes; 1: in this one."""
+    if workers == 1 or len(jobs) < 2:
+        for job in jobs:
+            yield run(setting, job)
+        return
+    pool = _loky().ProcessPoolExecutor(min(workers, len(jobs)), initializer=_begin, initargs=(setting,), env=ONE_THREAD)
+    finished = False
+    try:
+        with _interruption() as is_interrupted:
+            yield from _as_done(pool, iter(jobs), is_interrupted, ahead=2 * workers)
+        finished = True
+    finally:
+        pool.shutdown(wait=True, kill_workers=not finished)
+
+
+def _as_done(pool: Any, jobs: Iterator[Job], is_interrupted: Callable[[], bool], *, ahead: int) -> Iterator[Outcome]:
+    """Outcomes as they come. Only so many jobs are handed over ahead: what is handed over cannot be taken back."""
+    waiting = {pool.submit(_run, job) for job in islice(jobs, ahead)}
+    while waiting:
+        done, waiting = wait(waiting, timeout=LOOK, return_when=FIRST_COMPLETED)
+        for future in done:
+            yield future.result()
+        if is_interrupted():
+            raise KeyboardInterrupt
+        waiting |= {pool.submit(_run, job) for job in islice(jobs, len(done))}
+
+
+@contextmanager
+def _interruption() -> Iterator[Callable[[], bool]]:
+    """Whether Ctrl-C was pressed. It waits until nothing is half done: no entry half written, no job half handed
+    over. The second time it does not wait.
+    """
+    pressed: list[int] = []
+    before = signal.getsignal(signal.SIGINT)
+    if current_thread() is not main_thread() or before in (None, signal.SIG_IGN):
+        yield lambda: False
+        return
+
+    def press(number: int, _frame: Any) -> None:
+        pressed.append(number)
+        signal.signal(signal.SIGINT, before)
+
+    signal.signal(signal.SIGINT, press)
+    try:
+        yield lambda: bool(pressed)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _loky() -> Any:
+    """Processes that neither copy the threads of this one nor run its main module again. scikit-learn brings them."""
+    try:
+        return import_module("joblib.externals.loky")
+    except ModuleNotFoundError:
+        raise MissingPackage("scikit-learn", "learn", "Evaluating on several processes") from None
+
+
+def _begin(setting: Setting) -> None:
+    """Keep what all jobs share; Ctrl-C is for the process that waits."""
+    global _setting
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    _setting = setting
+
+
+def _end_with(parent: int) -> None:
+    """End this process when the one that waits for it has ended, in whatever way."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
+
+
+def _run(job: Job) -> Outcome:
+    assert _setting is not None
+    return run(_setting, job)
+
+
+Progress: TypeAlias = Callable[[int, int, str], None]
+"""Told how many jobs are done, of how many, and which was the last."""
+
+
+def pairs_of(setting: Setting) -> Iterator[tuple[str, str]]:
+    """The models and learners that fit together."""
+    for task in setting.tasks:
+        for one in setting.learners:
+            if one.predicts == task.labels.predicts:
+                yield task.model.title, one.name
+
+
+def work(
+    setting: Setting, jobs: Sequence[Job], kept: Store, keys: Keys, *, workers: int, progress: Progress
+) -> list[Unmet]:
+    """Do what is not kept yet; which demands cannot be met."""
+    by_title = {task.model.title: task for task in setting.tasks}
+    left = [found for job in jobs if (found := _left(job, keys, kept, by_title)) is not None]
+    done = len(jobs) - len(left)
+    progress(done, len(jobs), "")
+    if left:
+        _prepare(setting)
+    unmet = []
+    for outcome in outcomes(setting, left, workers):
+        job = outcome.job
+        if outcome.fault and not outcome.is_unmet:
+            raise RequestError(outcome.fault)
+        if outcome.is_unmet:
+            unmet.append(Unmet(name_of(job.way), job.k, job.fold, outcome.fault))
+        kept.add(dict(_found_entries(outcome, keys, by_title)))
+        done += 1
+        progress(done, len(jobs), job.title)
+    return sorted(unmet, key=lambda one: (one.method, one.k or 0, one.fold))
+
+
+def _prepare(setting: Setting) -> None:
+    """Compile once, so that no process has to."""
+    from anonfit.engines.memory.warming import is_compiled, warm_refining, warm_up
+
+    models = setting.spec.privacy.has_models
+    if not is_compiled(models=models):
+        warm_up(models=models)
+    if setting.spec.method.capabilities.refines and not is_compiled(models=models, refining=True):
+        warm_refining(models=models)
+
+
+def _left(job: Job, keys: Keys, kept: Store, tasks: Mapping[str, Task]) -> Job | None:
+    """What is still to be found by a job; None if nothing is."""
+    wanted = frozenset((title, name) for title, name in job.wanted if keys.of(job, tasks[title], name) not in kept)
+    figures = job.figures and keys.of(job) not in kept
+    return replace(job, wanted=wanted, figures=figures) if wanted or figures else None
+
+
+def _found_entries(outcome: Outcome, keys: Keys, tasks: Mapping[str, Task]) -> Iterator[tuple[str, Any]]:
+    job = outcome.job
+    for one in outcome.measured:
+        yield keys.of(job, tasks[one.model], one.learner), one.values
+    if job.figures and not outcome.fault:
+        figures = [[one.name, one.target, one.value] for one in outcome.figures]
+        yield keys.of(job), figures
+
+
+def collected(
+    setting: Setting, jobs: Sequence[Job], kept: Store, keys: Keys
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[Unmet]]:
+    """The measures and figures that are kept, in the order of what was asked, and models that could not be measured."""
+    rows: list[dict[str, Any]] = []
+    figures: list[dict[str, Any]] = []
+    empty: dict[Unmet, None] = {}
+    for job in jobs:
+        shared = {"method": name_of(job.way), "k": job.k, "fold": job.fold}
+        for task in setting.tasks:
+            for one in setting.learners:
+                found = kept.get(keys.of(job, task, one.name))
+                if found == {}:
+                    why = f"the model '{task.model.title}' has no rows to learn from, or none to test on."
+                    empty[Unmet(name_of(job.way), job.k, job.fold, why)] = None
+                place = {**shared, "learner": one.name, "model": task.model.title}
+                rows += [
+                    {**place, "part": part, "measure": measure, "value": value}
+                    for part, measures in (found or {}).items()
+                    for measure, value in measures.items()
+                ]
+        figures += [
+            {**shared, "figure": name, "target": target, "value": value}
+            for name, target, value in kept.get(keys.of(job), [])
+        ]
+    return rows, figures, list(empty)

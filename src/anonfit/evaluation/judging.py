@@ -1,39 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One division into training and test rows, one method, one k: recode once, then teach and test every model."""
+"""One division into training and test rows, one method, one k: recode once, then teach and test every model, and
+measure what needs no learner.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.errors import RequestError, did_you_mean
 from anonfit.evaluation.features import Features, nodes_of, one_value_features, plain_features, recoded_features
 from anonfit.evaluation.learners import Learner
 from anonfit.evaluation.methods import ORIGINAL, REMOVED, Method, method
-from anonfit.evaluation.models import Task
-from anonfit.evaluation.selecting import Learned, answered, satisfied
+from anonfit.evaluation.models import Learned, Task, answered, imprecision, satisfied
+from anonfit.metrics.clusters import workload_clusters
+from anonfit.metrics.estimates import observed_ends
+from anonfit.metrics.queries import JUDGED, QueryAnswer, judge_queries, query_table
+from anonfit.metrics.registry import RecodedTable, figures
 from anonfit.recoding.recoding import Recoding
-from anonfit.release.run import persons_in
+from anonfit.release.run import persons_in, workload_of
+from anonfit.spec.learning import Asked
 from anonfit.spec.model import Spec
 from anonfit.tables.schema import Role, Schema
 
-if TYPE_CHECKING:
-    import polars as pl
-
 __all__ = [
     "COMBINED",
-    "HOLDOUT",
-    "PROTOCOLS",
     "RAW_TEST",
     "Division",
+    "Figure",
     "Measured",
-    "Release",
     "learned",
     "measured",
+    "release_figures",
     "released",
     "require_protocol",
 ]
@@ -101,18 +103,7 @@ def learned(
 
 
 def released(way: Method | str, division: Division, found: Learned | None, *, protocol: str, encoding: str) -> Release:
-    """What models see of a division.
-
-    Args:
-        way: The method, or the name of a baseline.
-        division: The rows.
-        found: The recoding; None for raw rows.
-        protocol: One of PROTOCOLS.
-        encoding: `ends` or `expected`.
-
-    Returns:
-        The features of both parts.
-    """
+    """What models see of both parts of a division by a method, or a baseline; without a recoding, raw rows."""
     roles = (Role.ENTITY, Role.IDENTIFIER, *([Role.QUASI_IDENTIFIER] if way != ORIGINAL else []))
     columns = [one for one in division.schema.columns if one.role not in roles]
     training, test = (plain_features(columns, frame) for frame in (division.training, division.test))
@@ -132,18 +123,7 @@ def released(way: Method | str, division: Division, found: Learned | None, *, pr
 def measured(
     release: Release, division: Division, task: Task, learners: Sequence[Learner], seed: int
 ) -> list[Measured]:
-    """Teach and test each learner for one model; learners of another kind are left out.
-
-    Args:
-        release: What models see.
-        division: The raw rows, for what is predicted.
-        task: The model.
-        learners: The learners.
-        seed: Of the learners.
-
-    Returns:
-        One entry for each learner that can.
-    """
+    """Teach and test each learner for one model; learners of another kind are left out."""
     rows = _training_rows(release, division, task)
     truth = task.labels.raw(division.test)
     tested = truth.is_not_null().to_numpy()
@@ -189,3 +169,52 @@ def _measures(truth: pl.Series, predicted: pl.Series) -> dict[str, float]:
         return {"accuracy": float((truth == predicted).mean())}  # type: ignore[arg-type]
     errors = (truth - predicted).to_numpy()
     return {"mae": float(np.abs(errors).mean()), "rmse": float(np.sqrt((errors**2).mean()))}
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure of a release; `target` is the column it is about, where it is about one."""
+
+    name: str
+    value: float
+    target: str = ""
+
+
+def release_figures(learned: Learned, spec: Spec, tasks: Sequence[Task], asked: Sequence[Asked] = ()) -> list[Figure]:
+    """The metrics of the release of the rows that a recoding was learned from. Ordered columns are measured by the
+    range of the rows, so that all methods are measured alike: these figures are not for the public.
+    """
+    nodes, frame, persons = nodes_of(learned.recoding, learned.frame), learned.frame, learned.persons
+    labels = {task.labels.column.name: task.labels for task in tasks if task.labels.predicts == "classes"}
+    clusters, selections = None, spec.workload.selections
+    if spec.method.objective.clusters or spec.workload.features:
+        clusters = workload_clusters(
+            workload_of(spec), learned.recoding, learned.schema, frame, nodes, clusters=spec.workload.clusters
+        )
+    table = RecodedTable.of_rows(
+        learned.recoding,
+        frame,
+        nodes,
+        persons,
+        k=learned.k,
+        weights=spec.weights,
+        classes={name: _codes(one.raw(frame)) for name, one in labels.items()},
+        clusters=clusters,
+        imprecision=imprecision(learned, selections, nodes) if selections else None,
+        queries=_answered(learned, nodes, asked) if asked else (),
+    )
+    return [
+        Figure(f"column_{metric.name}" if metric.subject == "column" else metric.name, float(value), column)
+        for metric, column, value in figures(table, "evaluate")
+    ]
+
+
+def _answered(learned: Learned, nodes: NDArray[np.int32], asked: Sequence[Asked]) -> list[QueryAnswer]:
+    """How the queries of a log are answered."""
+    table = query_table(learned.recoding, learned.schema.columns, learned.frame, nodes, learned.persons, k=learned.k)
+    return judge_queries([(one.ask, one.times) for one in asked[:JUDGED]], table, ends=observed_ends(table.domains))
+
+
+def _codes(labels: pl.Series) -> NDArray[np.int64]:
+    """The class of each row; what is missing is one."""
+    return labels.rank("dense").fill_null(0).to_numpy().astype(np.int64)

@@ -1,22 +1,329 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The learners by name: scikit-learn's, and Weka's as the papers used them.
+"""The learners by name: scikit-learn's, each with the matrix it needs, and Weka's as the papers used them.
 
 Features are a frame of numbers and texts; each model makes of texts what it needs, accepts values that it was not
-taught with, and numbers that are missing.
+taught with, and numbers that are missing. It learns on one thread, so that equal seeds give equal models.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol
+from importlib import import_module
+from typing import Any, Literal, Protocol
 
-from anonfit.errors import RequestError, did_you_mean
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    import polars as pl
+from anonfit.errors import MissingPackage, RequestError, did_you_mean
 
-__all__ = ["CLASSIFIERS", "LEARNERS", "REGRESSORS", "Learner", "Model", "learner"]
+__all__ = ["CLASSIFIERS", "LEARNERS", "REGRESSORS", "Learner", "Model", "codes_of", "learner", "once_for_each"]
+
+MOST_BINS = 20
+"""A column of numbers with more different values than this is cut into so many parts of about as many rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Different rows: their features, the code of their label, and how many rows each stands for."""
+
+    features: pl.DataFrame
+    codes: NDArray[np.int64]
+    counts: NDArray[np.float64]
+
+
+def _numbered(features: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """Features under numbers, since names may be anything."""
+    names = [str(number) for number in range(features.width)]
+    return features.rename(dict(zip(features.columns, names, strict=True))), names
+
+
+def together(features: pl.DataFrame, codes: NDArray[np.int64]) -> Rows:
+    """Rows of equal features and labels as one: in a release there are few different ones."""
+    table, names = _numbered(features)
+    table = table.with_columns(pl.Series("label", codes))
+    found = table.group_by([*names, "label"], maintain_order=True).agg(pl.len().alias("rows"))
+    different = found.select(names)
+    different.columns = features.columns
+    return Rows(different, found["label"].to_numpy(), found["rows"].cast(pl.Float64).to_numpy())
+
+
+def once_for_each(
+    predict: Callable[[pl.DataFrame], NDArray[np.float64]], features: pl.DataFrame
+) -> NDArray[np.float64]:
+    """What is predicted of each row; rows that are alike are asked for once."""
+    table, names = _numbered(features)
+    found = table.with_row_index("row").group_by(names, maintain_order=True).agg("row")
+    different = found.select(names)
+    different.columns = features.columns
+    rows = found["row"].explode().to_numpy()
+    predicted = np.empty(len(features))
+    predicted[rows] = np.repeat(predict(different), found["row"].list.len().to_numpy())
+    return predicted
+
+
+def codes_of(values: pl.Series, known: pl.Series) -> NDArray[np.int64]:
+    """The place of each value among the known ones, one more than the last where it is not known."""
+    lookup = pl.DataFrame({"value": known, "place": np.arange(len(known))})
+    asked = pl.DataFrame({"value": values.cast(known.dtype)})
+    found = asked.join(lookup, on="value", how="left", maintain_order="left", nulls_equal=True)["place"]
+    places: NDArray[np.int64] = found.fill_null(len(known)).to_numpy().astype(np.int64)
+    return places
+
+
+def _is_text(column: pl.Series) -> bool:
+    return not column.dtype.is_numeric()
+
+
+def _texts(column: pl.Series) -> pl.Series:
+    return column.cast(pl.String)
+
+
+def _numbers(column: pl.Series) -> NDArray[np.float64]:
+    found: NDArray[np.float64] = column.cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    return found
+
+
+@dataclass(frozen=True)
+class NumberMatrix:
+    """Numbers as they are and one column for each text. Where numbers may not be missing they stand at the mean, and
+    a further column says so.
+    """
+
+    texts: dict[str, pl.Series]
+    means: dict[str, float]
+    gaps: tuple[str, ...]
+    """Columns of numbers of which some are missing."""
+    unknown: tuple[str, ...]
+    """Columns of numbers of which all are missing: they tell nothing, and not every learner takes them."""
+    may_be_missing: bool
+
+    @classmethod
+    def of(cls, features: pl.DataFrame, counts: NDArray[np.float64], *, may_be_missing: bool) -> NumberMatrix:
+        """The matrix of training rows, each standing for so many."""
+        texts = {column.name: _texts(column).unique().sort() for column in features if _is_text(column)}
+        means, gaps, unknown = {}, [], []
+        for column in features:
+            if column.name in texts:
+                continue
+            numbers = _numbers(column)
+            known = ~np.isnan(numbers)
+            means[column.name] = float(np.average(numbers[known], weights=counts[known])) if known.any() else 0.0
+            if not known.any():
+                unknown.append(column.name)
+            elif not known.all():
+                gaps.append(column.name)
+        return cls(texts, means, tuple(gaps), tuple(unknown), may_be_missing)
+
+    def matrix(self, features: pl.DataFrame) -> NDArray[np.float64]:
+        """The matrix of rows. # (row, feature)"""
+        parts = []
+        for name, mean in self.means.items():
+            numbers = _numbers(features[name])
+            if name in self.unknown:
+                numbers = np.zeros(len(numbers))
+            elif not self.may_be_missing:
+                missing = np.isnan(numbers)
+                numbers = np.where(missing, mean, numbers)
+                if name in self.gaps:
+                    parts.append(missing[:, None].astype(np.float64))
+            parts.append(numbers[:, None])
+        for name, known in self.texts.items():
+            parts.append(np.eye(len(known) + 1)[codes_of(_texts(features[name]), known), :-1])
+        return np.concatenate(parts, axis=1) if parts else np.zeros((len(features), 0))
+
+
+@dataclass(frozen=True)
+class CategoryMatrix:
+    """Every column as categories: texts as they are, numbers by the part they lie in; the last is for what is missing
+    or was not there in training.
+    """
+
+    texts: dict[str, pl.Series]
+    edges: dict[str, NDArray[np.float64]]
+
+    @classmethod
+    def of(cls, features: pl.DataFrame, counts: NDArray[np.float64]) -> CategoryMatrix:
+        """The matrix of training rows, each standing for so many."""
+        texts = {column.name: _texts(column).unique().sort() for column in features if _is_text(column)}
+        edges = {column.name: _edges(_numbers(column), counts) for column in features if column.name not in texts}
+        return cls(texts, edges)
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many categories each column has."""
+        return [len(edges) + 2 for edges in self.edges.values()] + [len(known) + 1 for known in self.texts.values()]
+
+    def matrix(self, features: pl.DataFrame) -> NDArray[np.int64]:
+        """The matrix of rows. # (row, column)"""
+        parts = []
+        for name, edges in self.edges.items():
+            numbers = _numbers(features[name])
+            parts.append(np.where(np.isnan(numbers), len(edges) + 1, np.searchsorted(edges, numbers, side="right")))
+        parts += [codes_of(_texts(features[name]), known) for name, known in self.texts.items()]
+        return np.stack(parts, axis=1) if parts else np.zeros((len(features), 0), np.int64)
+
+
+def _edges(numbers: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Where the parts of a column meet: between values that follow each other."""
+    known = ~np.isnan(numbers)
+    values, which = np.unique(numbers[known], return_inverse=True)
+    middles: NDArray[np.float64] = values[:-1] / 2 + values[1:] / 2
+    if len(values) <= MOST_BINS:
+        return middles
+    rows = np.cumsum(np.bincount(which, counts[known]))[:-1]
+    wanted = np.arange(1, MOST_BINS) * counts[known].sum() / MOST_BINS
+    found: NDArray[np.float64] = middles[np.unique(np.minimum(np.searchsorted(rows, wanted), len(middles) - 1))]
+    return found
+
+
+LEAF = 20
+LEAVES = 1000
+"""A leaf of a tree has at least LEAF rows, and at least one in LEAVES of all."""
+FOREST_LEAF = 5
+
+Matrix = CategoryMatrix | NumberMatrix
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """How an estimator of scikit-learn is made, and what it is given."""
+
+    estimator: str
+    """Its module and class."""
+    settings: Callable[[int, int], Mapping[str, Any]]
+    """From a seed and a number of rows."""
+    alike_together: bool = False
+    """Whether rows that are alike can be one row of that weight without changing what is learned."""
+    categories: bool = False
+    scaled: bool = False
+    """Whether features have mean 0 and deviation 1 over the training rows."""
+    may_be_missing: bool = False
+
+    def make(self, seed: int, rows: int) -> Any:
+        """An estimator for so many rows."""
+        module, _, name = self.estimator.rpartition(".")
+        return getattr(import_module(f"sklearn.{module}"), name)(**self.settings(seed, rows))
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """One thread, and no words about steps that are left."""
+    from sklearn.exceptions import ConvergenceWarning
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(limits=1), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
+
+
+class _Scaled:
+    """An estimator of features that have mean 0 and deviation 1 over the training rows."""
+
+    def __init__(self, matrix: NDArray[Any], counts: NDArray[np.float64], estimator: Any) -> None:
+        self.mean = np.average(matrix, axis=0, weights=counts)
+        deviation = np.sqrt(np.average((matrix - self.mean) ** 2, axis=0, weights=counts))
+        self.deviation = np.where(deviation > 0, deviation, 1.0)
+        self.estimator = estimator
+
+    def fit(self, matrix: NDArray[Any], answers: NDArray[Any], **weights: Any) -> _Scaled:
+        """Learn from features as they are."""
+        self.estimator.fit((matrix - self.mean) / self.deviation, answers, **weights)
+        return self
+
+    def predict(self, matrix: NDArray[Any]) -> Any:
+        """What the estimator predicts of features as they are."""
+        return self.estimator.predict((matrix - self.mean) / self.deviation)
+
+
+class _MatrixModel:
+    """A model of scikit-learn. Without features, or with one class only, it predicts the most frequent class, or the
+    mean number.
+    """
+
+    def __init__(self, name: str, seed: int) -> None:
+        self.way, self.seed = _WAYS[name], seed
+        self.has_classes = name in CLASSIFIERS
+
+    def fit(self, features: pl.DataFrame, labels: pl.Series) -> _MatrixModel:
+        """Learn from rows."""
+        self.estimator: Any = None
+        self.classes = labels.unique().sort() if self.has_classes else labels.head(0)
+        answers: NDArray[Any]
+        if self.has_classes:
+            answers = codes_of(labels, self.classes)
+            self.likely = float(np.bincount(answers).argmax())
+        else:
+            answers = labels.cast(pl.Float64).to_numpy()
+            self.likely = float(answers.mean())
+        if features.width and not (self.has_classes and len(self.classes) < 2):
+            with _alone():
+                self._teach(features, answers)
+        return self
+
+    def _teach(self, features: pl.DataFrame, answers: NDArray[Any]) -> None:
+        way, estimator = self.way, self.way.make(self.seed, len(answers))
+        rows = together(features, answers) if way.alike_together else Rows(features, answers, np.ones(len(answers)))
+        weights = {"sample_weight": rows.counts} if way.alike_together else {}
+        self.matrix: Matrix
+        if way.categories:
+            self.matrix = CategoryMatrix.of(rows.features, rows.counts)
+            estimator.set_params(min_categories=self.matrix.sizes)
+        else:
+            self.matrix = NumberMatrix.of(rows.features, rows.counts, may_be_missing=way.may_be_missing)
+        matrix = self.matrix.matrix(rows.features)
+        estimator = _Scaled(matrix, rows.counts, estimator) if way.scaled else estimator
+        self.estimator = estimator.fit(matrix, rows.codes, **weights)
+
+    def predict(self, features: pl.DataFrame) -> pl.Series:
+        """The most likely class, or the expected number, of each row."""
+        found = np.full(len(features), self.likely)
+        if self.estimator is not None:
+            with _alone():
+                found = once_for_each(lambda rows: self.estimator.predict(self.matrix.matrix(rows)), features)
+        return self.classes.gather(found.astype(np.int64)) if self.has_classes else pl.Series("predicted", found)
+
+
+def _leaf(rows: int) -> int:
+    return max(LEAF, rows // LEAVES)
+
+
+_WAYS = {
+    "tree": _Way(
+        "tree.DecisionTreeClassifier",
+        lambda seed, rows: {"min_samples_leaf": _leaf(rows), "random_state": seed},
+        may_be_missing=True,
+    ),
+    "naive-bayes": _Way("naive_bayes.CategoricalNB", lambda _seed, _rows: {}, alike_together=True, categories=True),
+    "random-forest": _Way(
+        "ensemble.RandomForestClassifier",
+        lambda seed, _rows: {"min_samples_leaf": FOREST_LEAF, "random_state": seed, "n_jobs": 1},
+        may_be_missing=True,
+    ),
+    "linear-svm": _Way(
+        "svm.LinearSVC",
+        lambda seed, _rows: {"dual": False, "random_state": seed},
+        alike_together=True,
+        scaled=True,
+    ),
+    "logistic-regression": _Way(
+        "linear_model.LogisticRegression", lambda _seed, _rows: {"max_iter": 500}, alike_together=True, scaled=True
+    ),
+    "gradient-boosting": _Way(
+        "ensemble.HistGradientBoostingClassifier", lambda seed, _rows: {"random_state": seed}, may_be_missing=True
+    ),
+    "linear-regression": _Way("linear_model.LinearRegression", lambda _seed, _rows: {}, scaled=True),
+    "tree-regression": _Way(
+        "tree.DecisionTreeRegressor",
+        lambda seed, rows: {"min_samples_leaf": _leaf(rows), "random_state": seed},
+        scaled=True,
+        may_be_missing=True,
+    ),
+}
+
 
 CLASSIFIERS = ("tree", "naive-bayes", "random-forest", "linear-svm", "logistic-regression", "gradient-boosting")
 """The learners of classes that are used if none are named."""
@@ -54,9 +361,11 @@ class Learner:
 
 
 def _matrix_model(name: str, seed: int) -> Model:
-    from anonfit.evaluation.matrix_models import matrix_model
-
-    return matrix_model(name, seed)
+    try:
+        import sklearn  # noqa: F401 - asked for before anything is counted
+    except ModuleNotFoundError:
+        raise MissingPackage("scikit-learn", "learn", f"The learner '{name}'") from None
+    return _MatrixModel(name, seed)
 
 
 def _weka_model(name: str, seed: int) -> Model:

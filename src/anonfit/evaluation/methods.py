@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
+
+import polars as pl
 
 from anonfit.criteria.objectives import OBJECTIVES
 from anonfit.errors import RequestError, did_you_mean
@@ -17,10 +19,7 @@ from anonfit.release.run import make
 from anonfit.spec.model import ColumnSpec, MethodSpec, Spec, WorkloadSpec
 from anonfit.tables.schema import ColumnType, Role, Split
 
-if TYPE_CHECKING:
-    import polars as pl
-
-__all__ = ["BASELINES", "DEFAULT_METHODS", "METHODS", "ORIGINAL", "REMOVED", "Method", "SpecMethod", "method"]
+__all__ = ["BASELINES", "DEFAULT_METHODS", "ORIGINAL", "REMOVED", "Method", "SpecMethod", "method"]
 
 ORIGINAL = "original"
 """Models learn from raw rows."""

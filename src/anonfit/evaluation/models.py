@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The models that recipients will make: what they predict, from which columns, for which rows."""
+"""The models that recipients will make: what they predict, from which columns, for which rows. These are, of released
+rows, those whose region overlaps a predicate, and of raw rows those that satisfy it.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +10,37 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from anonfit.errors import RequestError, did_you_mean, listed
-from anonfit.evaluation.labels import Labels, labels_of
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from anonfit.errors import RequestError, SpecError, did_you_mean, listed
+from anonfit.estimators.features import Encoding
+from anonfit.estimators.reading import RawReader, is_raw
+from anonfit.evaluation.learners import Predicts
+from anonfit.recoding.building import cells_of_codes
+from anonfit.recoding.imprecision import answer, overlapping
+from anonfit.recoding.recoding import Recoding
 from anonfit.release.run import workload_of
-from anonfit.spec.model import Spec
-from anonfit.tables.schema import Column, Role, Schema
-from anonfit.workload.targets import TargetRequest
+from anonfit.spec.model import SelectionSpec, Spec
+from anonfit.tables.codebook import code_column, typed
+from anonfit.tables.schema import Column, Domain, OrderedDomain, Role, Schema
+from anonfit.workload.targets import TargetRequest, is_numeric
 
 if TYPE_CHECKING:
-    import polars as pl
+    from anonfit.tables.persons import Persons
 
-__all__ = ["ModelSpec", "Task", "default_models", "model_of", "tasks_of"]
+__all__ = [
+    "Learned",
+    "ModelSpec",
+    "Task",
+    "answered",
+    "default_models",
+    "imprecision",
+    "model_of",
+    "satisfied",
+    "tasks_of",
+]
 
 SEEN = (Role.QUASI_IDENTIFIER, Role.INSENSITIVE, Role.SENSITIVE)
 """Roles of columns that a model may learn from if it does not say which."""
@@ -119,3 +141,136 @@ def _used(model: ModelSpec, columns: Mapping[str, Column], targets: Iterable[str
     if len(set(model.using)) < len(model.using):
         raise RequestError(f"the model '{model.title}' names a column twice; name each once.")
     return model.using
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """How the values of a column become what is predicted."""
+
+    column: Column
+    predicts: Predicts
+    edges: tuple[float, ...] = ()
+    """Where classes of numbers meet."""
+
+    @property
+    def is_generalized(self) -> bool:
+        """Whether the release tells a region in place of the value."""
+        return self.column.role == Role.QUASI_IDENTIFIER
+
+    def raw(self, frame: pl.DataFrame) -> pl.Series:
+        """The labels of raw rows, missing where the value is."""
+        values = frame[self.column.name]
+        if self.predicts == "numbers" or self.edges:
+            return self._of_numbers(_numbers(self.column, values))
+        return values.cast(pl.String)
+
+    def released(self, frame: pl.DataFrame, recoding: Recoding, nodes: NDArray[np.int32]) -> pl.Series:
+        """The labels that a release of raw rows tells: of a quasi-identifier, what is in the middle of its region."""
+        if not self.is_generalized:
+            return self.raw(frame)
+        from anonfit.evaluation.features import recoded_features
+
+        numbers = recoded_features(recoding, nodes, Encoding.EXPECTED).columns[self.column.name][0].to_numpy()
+        return self._of_numbers(numbers)
+
+    def _of_numbers(self, numbers: NDArray[np.float64]) -> pl.Series:
+        found = pl.Series(self.column.name, numbers).fill_nan(None)
+        if not self.edges:
+            return found
+        classes = np.searchsorted(np.array(self.edges), numbers, side="right")
+        return pl.select(pl.when(found.is_not_null()).then(pl.Series(classes).cast(pl.String))).to_series()
+
+
+def labels_of(request: TargetRequest, column: Column, frame: pl.DataFrame) -> Labels:
+    """What is predicted of a target; classes of equal width divide the range of all raw rows."""
+    values = frame[column.name]
+    if is_numeric(request, column, values):
+        found = Labels(column, "numbers")
+    else:
+        found = Labels(column, "classes", _edges(request, column, values))
+    if found.is_generalized and found.predicts == "classes" and not found.edges:
+        raise RequestError(
+            f"the target '{column.name}' is a quasi-identifier with classes, and a release tells groups of them only; "
+            "only numbers can be learned from regions. Give it the role 'target', or leave it out of the models."
+        )
+    return found
+
+
+def _edges(request: TargetRequest, column: Column, values: pl.Series) -> tuple[float, ...]:
+    if not request.equal_width:
+        return request.classes
+    numbers = _numbers(column, values)
+    return tuple(np.linspace(np.nanmin(numbers), np.nanmax(numbers), request.equal_width + 1)[1:-1].tolist())
+
+
+def _numbers(column: Column, values: pl.Series) -> NDArray[np.float64]:
+    """The numbers of a column, dates in days since 1970; NaN where a value is missing."""
+    known = typed(column, values)
+    if not is_raw(known.dtype):
+        raise RequestError(f"the target '{column.name}' holds no numbers, so there is nothing to estimate.")
+    return RawReader(column.name).numbers(known.to_frame(column.name), Encoding.ENDS)[:, 0]
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """A recoding and the rows it was learned from."""
+
+    recoding: Recoding
+    schema: Schema
+    frame: pl.DataFrame
+    persons: Persons
+    k: int
+
+    def domains(self, selections: Sequence[SelectionSpec]) -> list[Domain]:
+        """What the quasi-identifiers of these rows can be, with the values at which selections begin and end."""
+        from anonfit.workload.coding import selection_boundaries, with_boundaries
+        from anonfit.workload.selections import predicates_of
+
+        predicates = predicates_of(selections, self.schema.columns, self.frame)
+        found: list[Domain] = []
+        for column in self.schema.quasi_identifiers:
+            coded = code_column(column, self.frame[column.name], persons=self.persons.of_groups, k=self.k)
+            domain = coded.domain
+            if isinstance(domain, OrderedDomain):
+                domain, _ = with_boundaries(domain, selection_boundaries(predicates, domain))
+            found.append(domain)
+        return found
+
+
+def answered(learned: Learned, where: str, frame: pl.DataFrame, nodes: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Which released rows, each in a node (row,), may satisfy a predicate; only columns that are released as they are
+    tell rows of a node apart.
+    """
+    from anonfit.workload.selections import code_selections
+
+    request = [SelectionSpec(where=where)]
+    domains = learned.domains(request)
+    coded = code_selections(request, learned.schema.columns, domains, frame).coded
+    cells = cells_of_codes(learned.recoding, domains)
+    return overlapping(coded, learned.recoding.boxes, nodes, cells=cells)[:, 0]
+
+
+def satisfied(where: str, schema: Schema, frame: pl.DataFrame) -> NDArray[np.bool_]:
+    """Which raw rows satisfy a predicate."""
+    from anonfit.workload.parsing import parse_predicate
+    from anonfit.workload.predicates import kinds_of
+    from anonfit.workload.truth import holds
+
+    try:
+        return holds(parse_predicate(where, kinds_of(schema.columns, frame)), frame)
+    except SpecError as error:
+        raise SpecError([f"where = '{where}': {fault}" for fault in error.faults]) from None
+
+
+def imprecision(learned: Learned, selections: Sequence[SelectionSpec], nodes: NDArray[np.int32]) -> float:
+    """How many of the rows that a recoding was learned from are in the answers to selections though they do not
+    satisfy them, each by its selection's weight. nodes: (row,) of these rows.
+    """
+    from anonfit.workload.selections import code_selections
+    from anonfit.workload.truth import Rows
+
+    domains = learned.domains(selections)
+    found = code_selections(selections, learned.schema.columns, domains, learned.frame)
+    cells = cells_of_codes(learned.recoding, domains)
+    true = Rows(learned.frame).count(found.predicates)
+    return answer(found.coded, learned.recoding.boxes, nodes, cells=cells, true=true).total

@@ -15,14 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.errors import MissingPackage, RequestError
-from anonfit.evaluation.matrices import codes_of, once_for_each
+from anonfit.evaluation.learners import codes_of, once_for_each
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from anonfit.evaluation.learners import Model
 
 __all__ = ["weka_model"]
@@ -83,8 +82,6 @@ class _WekaModel:
 
     def fit(self, features: pl.DataFrame, labels: pl.Series) -> _WekaModel:
         """Learn from rows."""
-        import polars as pl
-
         self.classes = None if self.name in _NUMBERS else labels.unique().sort()
         self.texts = {
             column.name: column.cast(pl.String).drop_nulls().unique().sort()
@@ -104,8 +101,6 @@ class _WekaModel:
 
     def predict(self, features: pl.DataFrame) -> pl.Series:
         """The most likely class, or the expected number, of each row."""
-        import polars as pl
-
         if self.classes is not None and len(self.classes) == 1:
             return self.classes.gather(np.zeros(len(features), np.int64))
         found = once_for_each(self._predicted, features)
@@ -152,8 +147,6 @@ class _WekaModel:
 
     def _values(self, column: pl.Series) -> NDArray[np.float64]:
         """The numbers of a column, NaN where Weka has a missing value."""
-        import polars as pl
-
         if column.name not in self.texts:
             found: NDArray[np.float64] = column.cast(pl.Float64).fill_null(float("nan")).to_numpy()
             return found

@@ -4,25 +4,31 @@ quasi-identifiers, and what the region's rows have in common is taken for the pe
 
 It measures what the stated model allows, it does not look for faults: those are the audit's. The attacker knows the
 recoding and all quasi-identifiers exactly, and nothing else.
+
+Public figures are of at least k persons and leave out none or at least k, and a share of right guesses is told only if
+none or at least k are right, and likewise wrong. Nearly the same could be computed from the released file by anybody.
+How far guesses of numbers are off is told as a share, since the errors themselves tell of the largest values.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from math import ceil
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
-from anonfit.metrics.guessing import Guesses, Records, Secret, guess
-from anonfit.metrics.learning import Learned, learn
+from anonfit.metrics.inference import SURE, Guesses, Learned, Records, Secret, guess, learn
+from anonfit.privacy.disclosure import Disclosure
 from anonfit.recoding.recoding import Recoding, Unseen
+from anonfit.tables.persons import Persons
+from anonfit.tables.schema import Column, Role, Schema
+from anonfit.workload.targets import TargetRequest, classes_of, is_numeric
 
-if TYPE_CHECKING:
-    import polars as pl
-
-__all__ = ["Attack", "Sample", "attack", "draw_persons", "link"]
+__all__ = ["Attack", "Sample", "attack", "attack_content", "attack_release", "draw_persons", "link"]
 
 PERSONS = 1000
 """Persons that are sought, if there are more."""
@@ -86,20 +92,11 @@ def draw_persons(
     entities: NDArray[Any] | None = None,
     size: int = PERSONS,
 ) -> NDArray[np.int64]:
-    """Row numbers of persons drawn at random, each person as likely as any other.
+    """Row numbers of persons drawn at random, each person as likely as any other, in ascending order. (person,)
 
-    All are taken where fewer than k would be left out: what is told of a sample also tells of those who are not in it.
-
-    Args:
-        rows: The rows of the table.
-        k: The persons that a public figure must cover, and leave out if it leaves out any.
-        seed: The same seed draws the same persons.
-        counts: (row,) how many persons each row stands for; a row may be drawn for several of them.
-        entities: (row,) whose row it is, from 0; one row of each person drawn is taken.
-        size: How many to draw.
-
-    Returns:
-        (person,) row numbers, in ascending order.
+    A row may be drawn for several of the persons that it stands for (counts), and of a person with several rows
+    (entities, from 0) one is taken. All are taken where fewer than k would be left out: what is told of a sample also
+    tells of those who are not in it.
     """
     rng = np.random.default_rng(seed)
     ends = None if counts is None else np.cumsum(counts.astype(np.int64))
@@ -123,17 +120,7 @@ def _one_row_each(entities: NDArray[Any], rng: np.random.Generator) -> NDArray[n
 
 
 def attack(records: Records, sample: Sample, secrets: Sequence[Secret], *, k: int) -> Attack:
-    """Seek persons in a release.
-
-    Args:
-        records: The released rows: their nodes, and which persons they stand for.
-        sample: The persons.
-        secrets: Columns of which the attacker wants to learn the persons' values.
-        k: The persons that were asked of a group.
-
-    Returns:
-        How surely they are found, and what is learned of them.
-    """
+    """Seek persons in a release: how surely they are found, and what is learned of their secrets.."""
     used, sizes = records.sizes()
     released = records.persons()
     is_linked = np.isin(sample.nodes, used) & (sample.nodes >= 0)
@@ -169,3 +156,132 @@ def _learned(
         for secret in secrets
         if not secret.are_numbers
     }
+
+
+DIGITS = 4
+
+
+def attack_release(
+    recoding: Recoding,
+    schema: Schema,
+    source: pl.DataFrame,
+    nodes: NDArray[np.integer[Any]],
+    persons: Persons,
+    *,
+    targets: Sequence[TargetRequest],
+    k: int,
+    least: int,
+    seed: int,
+) -> Attack:
+    """Seek persons in their release by their raw records, and guess sensitive columns and targets. Each raw row was
+    released in a node (row,), -1 if it was withheld; a public figure must cover `least` persons.
+    """
+    released = np.flatnonzero(nodes >= 0)
+    counts = None if persons.counts is None else persons.counts[released]
+    entities = None if persons.entities is None else persons.entities[released]
+    records = Records(nodes[released], counts, entities)
+    chosen = draw_persons(len(released), k=least, seed=seed, counts=counts, entities=entities)
+    drawn = released[chosen]
+    # Only who is in the release is sought: how many are withheld may be too few to be told.
+    sample = link(recoding, source[drawn], None if entities is None else entities[chosen])
+    asked = {target.column: target for target in targets}
+    secrets = []
+    for column in schema.of_role(Role.SENSITIVE, Role.TARGET):
+        values, are_numbers = _values(asked.get(column.name, TargetRequest(column.name)), column, source[column.name])
+        secrets.append(Secret(column.name, values[released], values[drawn], are_numbers))
+    return attack(records, sample, secrets, k=k)
+
+
+def _values(request: TargetRequest, column: Column, values: pl.Series) -> tuple[NDArray[Any], bool]:
+    """The classes of a column, or its numbers (dates as days or smaller units), and whether it has numbers."""
+    if not is_numeric(request, column, values):
+        return classes_of(request, column, values)[0], False
+    from anonfit.tables.codebook import typed
+
+    known = typed(column, values)
+    known = known if known.dtype.is_numeric() else known.to_physical()
+    numbers: NDArray[np.float64] = known.cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    return numbers, True
+
+
+def attack_content(found: Attack, rule: Disclosure, *, roles: Mapping[str, Role] | None = None) -> dict[str, Any]:
+    """What came of an attack, as it may be told; None stands for a share of which too few persons are part, or not
+    part.
+    """
+    inference = [
+        _guesses(one, rule, (roles or {}).get(one.column)) | _learned_content(found.learned.get(one.column), rule)
+        for one in found.guesses
+    ]
+    chance, highest, blind = _chances(found, rule)
+    return {
+        "persons": rule.rounded(found.persons),
+        "linked": rule.share(found.linked, found.persons),
+        "re_identification": {
+            "chance": round(chance, DIGITS),
+            "highest": round(highest, DIGITS),
+            "blind_chance": round(blind, 8),
+            "sharing_with_fewer_than_k": rule.number(found.alone),
+        },
+        "inference": inference,
+    }
+
+
+def _guesses(one: Guesses, rule: Disclosure, role: Role | None) -> dict[str, Any]:
+    line: dict[str, Any] = {"column": one.column, "role": None if role is None else str(role)}
+    if one.are_numbers:
+        return line | {
+            "kind": "number",
+            "error_saved": _saved(one.of_group, one.of_table),
+            "error_saved_by_others": _saved(one.of_others, one.of_other_rows),
+        }
+    right = [_share(hits, one.persons, rule) for hits in (one.of_group, one.of_others, one.of_table, one.of_other_rows)]
+    return line | {
+        "kind": "classes",
+        "accuracy": right[0],
+        "accuracy_by_others": right[1],
+        "baseline": right[2],
+        "gain": _difference(right[0], right[2]),
+        "gain_by_others": _difference(right[1], right[3]),
+    }
+
+
+def _chances(found: Attack, rule: Disclosure) -> tuple[float, float, float]:
+    """The chances of taking the right record: on average, at most, and among all."""
+    if found.shared is None or rule.rows_are_persons or not rule.least:
+        return found.chance, found.highest, found.blind_chance
+    chances = 1 / np.maximum(rule.rounded(found.shared), 1)
+    blind = 1 / max(rule.rounded(found.released), 1)
+    return float(chances.mean()) if len(chances) else 0.0, float(chances.max(initial=0.0)), blind
+
+
+def _learned_content(one: Learned | None, rule: Disclosure) -> dict[str, Any]:
+    """What a model is sure of, of how many persons, and of which share of these it is right; None where these are few,
+    or all but few.
+    """
+    if one is None:
+        return {}
+    sure = _share(one.sure, one.persons, rule)
+    return {
+        "learned": {
+            "at_least": SURE,
+            "sure": sure,
+            "right": None if sure is None or not one.sure else _share(one.right, one.sure, rule),
+            "sure_by_group": _share(one.sure_by_group, one.persons, rule),
+        }
+    }
+
+
+def _saved(error: float, baseline: float) -> float:
+    return round(1 - error / baseline, DIGITS) if baseline > 0 else 0.0
+
+
+def _share(hits: float, persons: int, rule: Disclosure) -> float | None:
+    """A share of right guesses; None where few are right, or wrong."""
+    if not persons or rule.few(ceil(hits)) or rule.few(ceil(persons - hits)):
+        return None
+    # With more digits, shares would tell of how many persons they are.
+    return round(hits / persons, DIGITS if rule.rows_are_persons or not rule.least else 2)
+
+
+def _difference(share: float | None, other: float | None) -> float | None:
+    return None if share is None or other is None else round(share - other, DIGITS)

@@ -12,19 +12,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
-from anonfit.metrics.extents import Extents, numbers_on_line, places, stated_extents
+from anonfit.metrics.losses import Extents, numbers_on_line, places, stated_extents
+from anonfit.privacy.disclosure import Disclosure
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
 from anonfit.recoding.recoding import Recoding
+from anonfit.tables.schema import Schema
+from anonfit.workload.objectives import feature_weights
+from anonfit.workload.targets import Workload
 
-if TYPE_CHECKING:
-    import polars as pl
-
-__all__ = ["ClusterFigures", "can_cluster", "cluster_figures"]
+__all__ = ["ClusterFigures", "can_cluster", "clusters_content", "workload_clusters"]
 
 ROWS = 10_000
 """More rows are not clustered: what is measured would hardly change."""
@@ -76,19 +78,11 @@ def cluster_figures(
     clusters: int,
     seed: int = 0,
 ) -> ClusterFigures | None:
-    """Cluster rows by their raw values and by what was released of them.
+    """Cluster rows by their raw values and by what was released of them, in these nodes (row,).
 
-    Args:
-        recoding: The recoding of the release.
-        frame: The raw rows that were released.
-        nodes: (row,) the node of each.
-        features: The columns that clusters are made of, with their weights; columns that the recoding has not are
-            released as they are.
-        clusters: How many clusters are looked for; fewer where there are fewer different rows.
-        seed: Of the sample of rows and of k-means.
-
-    Returns:
-        The figures; None where there are not two different rows.
+    Features are columns with their weights; those that the recoding has not are released as they are. Fewer clusters
+    are looked for where there are fewer different rows; None where there are not two. The seed is of the sample of rows
+    and of k-means.
     """
     everybody = len(frame)
     if everybody > ROWS:
@@ -109,6 +103,37 @@ def cluster_figures(
         _within(original, own),
         _within(original, theirs),
     )
+
+
+def workload_clusters(
+    workload: Workload,
+    recoding: Recoding,
+    schema: Schema,
+    frame: pl.DataFrame,
+    nodes: NDArray[np.integer[Any]],
+    *,
+    clusters: int,
+) -> ClusterFigures | None:
+    """Clusters of what a workload is about: quasi-identifiers by their weights, and features that are released raw."""
+    features = feature_weights(workload, list(recoding.quasi_identifiers))
+    raw = [column.name for column in schema.released_raw if column.name in workload.features]
+    weights = features | dict.fromkeys(raw, 1.0)
+    return cluster_figures(recoding, frame, nodes, weights, clusters=clusters, seed=workload.seed)
+
+
+def clusters_content(found: ClusterFigures, rule: Disclosure) -> dict[str, Any] | None:
+    """The clusters of the original and of the release; None where they may not be told because of the rows that were
+    left out.
+    """
+    if not rule.may_tell_rows(found.rows, found.of):
+        return None
+    return {
+        "clusters": found.clusters,
+        "rows": found.rows,
+        "agreement": round(found.agreement, 2),
+        "original": {"within": round(found.within_original, 2), "between": round(found.between_original, 2)},
+        "release": {"within": round(found.within_release, 2), "between": round(found.between_release, 2)},
+    }
 
 
 def _clusters(points: Points, clusters: int, seed: int) -> NDArray[np.int64]:
@@ -169,8 +194,6 @@ def _scaled(values: Points, weight: float) -> Points:
 
 def _raw(values: pl.Series) -> Points:
     """The coordinates of a column that is released as it is."""
-    import polars as pl
-
     if values.dtype.is_numeric() or values.dtype.is_temporal():
         numbers = values.to_physical().cast(pl.Float64).fill_null(float("nan")).to_numpy()
         return np.asarray(numbers, np.float64)[:, None]

@@ -1,28 +1,165 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much each quasi-identifier lost by generalizing, whatever the release is for: the certainty penalty (NCP of a
-column, GCP of all) and the loss metric (LM), over the regions that rows are in.
+"""How much each quasi-identifier lost by generalizing, whatever the release is for.
 
-Both are 0 where a value is told exactly and 1 where nothing is told. For ordered columns both are the share of the
-column's width that a region takes (by ranks where words are ordered). For nominal columns NCP is the share of the names
-that a region holds, 0 for a single one (Xu et al. 2006); LM is (names - 1) / (all names - 1) (Iyengar 2002). Missing is
-one more name of a nominal column, and has no width in an ordered one. A withheld row has lost everything.
+The certainty penalty (NCP of a column, GCP of all) and the loss metric (LM) are 0 where a value is told exactly and 1
+where nothing is told. For ordered columns both are the share of the column's width that a region takes (by ranks where
+words are ordered). For nominal columns NCP is the share of the names that a region holds, 0 for a single one (Xu et al.
+2006); LM is (names - 1) / (all names - 1) (Iyengar 2002). Missing is one more name of a nominal column, and has no
+width in an ordered one. A withheld row has lost everything.
+
+Widths are measured by extents. The range of the data may not be told, and a figure that is measured by it tells it. So
+public figures are measured by what the recoding says: its declared domain, or its outermost cuts and beyond each as
+much as the interval next to it.
+
+The weighted discernibility metric (WDM, Rangachari and Xiong) sums over columns how many persons cannot be told from
+each other by the column alone. Labels that overlap tell persons apart: many overlapping labels look better to this
+metric than few that do not, although each says less. So it stands beside NCP, and where the two disagree about two
+releases that is said.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
-from anonfit.metrics.extents import Extent, Extents, places, stated_extents
 from anonfit.recoding.boxes import Parts
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
 from anonfit.recoding.recoding import Recoding
+from anonfit.tables.scales import Cut, Scale
 
-__all__ = ["ColumnLoss", "Losses", "losses"]
+__all__ = [
+    "Discernibility",
+    "Extents",
+    "Losses",
+    "common_extents",
+    "disagreements",
+    "losses",
+    "numbers_on_line",
+    "observed_extents",
+    "places",
+    "stated_extents",
+    "unnamed_values",
+    "weighted_discernibility",
+]
+
+YEAR = 365.0
+"""Days beyond a single cut between dates."""
+LARGEST = np.finfo(np.float64).max / 4
+"""Ends are not farther away, so that no extent is infinite."""
+MICROSECONDS_A_DAY = 86_400_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """The ends of an ordered column, as numbers or as days since 1970."""
+
+    low: float
+    high: float
+
+
+Extents = dict[str, Extent]
+"""Of the ordered columns with cuts, or a declared domain, by name."""
+
+
+def places(cuts: Sequence[Cut], scale: Scale) -> NDArray[np.float64]:
+    """Where cuts stand: numbers as they are, dates and times in days since 1970."""
+    if scale == Scale.NUMBER:
+        return np.array([float(cut) for cut in cuts], dtype=np.float64)
+    moments = [datetime.fromisoformat(str(cut)).replace(tzinfo=UTC).timestamp() / 86400 for cut in cuts]
+    return np.array(moments, dtype=np.float64)
+
+
+def _stated(column: OrderedCells) -> Extent | None:
+    if column.domain:
+        low, high = places(column.domain, column.scale).tolist()
+        return Extent(low, high)
+    cuts = places(column.cuts, column.scale)
+    if not len(cuts):
+        return None
+    cuts = np.clip(cuts, -LARGEST, LARGEST)  # so that no difference is infinite
+    if len(cuts) > 1:
+        below, above = cuts[1] - cuts[0], cuts[-1] - cuts[-2]
+    else:
+        below = above = YEAR if column.scale != Scale.NUMBER else abs(cuts[0]) or 1.0
+    low, high = np.clip([cuts[0] - below, cuts[-1] + above], -LARGEST, LARGEST).tolist()
+    return Extent(low, high)
+
+
+def stated_extents(recoding: Recoding) -> Extents:
+    """What a recoding says of its ordered columns: all that a public figure may use."""
+    found = {column.name: _stated(column) for column in recoding.columns if isinstance(column, OrderedCells)}
+    return {name: extent for name, extent in found.items() if extent is not None}
+
+
+def common_extents(recodings: Sequence[Recoding]) -> Extents:
+    """From the lowest to the highest end that one of several recodings says, so that all are measured alike."""
+    found: Extents = {}
+    for recoding in recodings:
+        for name, extent in stated_extents(recoding).items():
+            other = found.get(name, extent)
+            found[name] = Extent(min(extent.low, other.low), max(extent.high, other.high))
+    return found
+
+
+def unnamed_values(recodings: Sequence[Recoding]) -> list[dict[str, int]]:
+    """For each recoding and nominal column, how many values are in the leaf of those that it does not name, as far as
+    the others name them.
+
+    Values that no recoding names are one value, if every one of them has such a leaf.
+    """
+    columns: dict[str, list[NominalCells]] = {}
+    for recoding in recodings:
+        for column in recoding.columns:
+            if isinstance(column, NominalCells):
+                columns.setdefault(column.name, []).append(column)
+    named = {name: {leaf for one in found for leaf in _named(one)} for name, found in columns.items()}
+    rest = {name: int(all(one.other is not None for one in found)) for name, found in columns.items()}
+    return [
+        {
+            column.name: max(len(named[column.name] - _named(column)) + rest[column.name], 1)
+            for column in recoding.columns
+            if isinstance(column, NominalCells) and column.other is not None
+        }
+        for recoding in recodings
+    ]
+
+
+def _named(column: NominalCells) -> set[str]:
+    return {leaf for leaf in column.taxonomy.leaves if leaf != column.other}
+
+
+def observed_extents(recoding: Recoding, frame: pl.DataFrame) -> Extents:
+    """From the smallest to the largest value of raw rows, or as declared. Not for public figures."""
+    found: Extents = {}
+    for column in recoding.columns:
+        if not isinstance(column, OrderedCells):
+            continue
+        stated = _stated(column)
+        if column.domain and stated is not None:
+            found[column.name] = stated
+            continue
+        values = numbers_on_line(recoding.typed(frame, column.name).drop_nulls())
+        if len(values):
+            found[column.name] = Extent(float(values.min()), float(values.max()))
+    return found
+
+
+def numbers_on_line(values: pl.Series) -> NDArray[np.float64]:
+    """Values of an ordered column as numbers, dates and times in days since 1970; NaN where one is missing."""
+    found: Any = values
+    if values.dtype == pl.Date:
+        found = values.to_physical()
+    elif values.dtype == pl.Datetime:
+        found = values.dt.epoch("us") / MICROSECONDS_A_DAY
+    numbers: NDArray[np.float64] = found.cast(pl.Float64).to_numpy()
+    return numbers
+
 
 Numbers = NDArray[np.float64]
 
@@ -52,11 +189,6 @@ class Losses:
         """The loss metric averaged over rows and columns."""
         return sum(column.lm for column in self.columns) / len(self.columns) if self.columns else 0.0
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready figures."""
-        lines = [{"name": one.name, "ncp": one.ncp, "lm": one.lm} for one in self.columns]
-        return {"gcp": self.gcp, "lm": self.lm, "columns": lines}
-
 
 def losses(
     recoding: Recoding,
@@ -67,18 +199,11 @@ def losses(
     counts: NDArray[Any] | None = None,
     withheld: int = 0,
 ) -> Losses:
-    """How much rows lost of each quasi-identifier.
+    """How much rows in these nodes (row,), -1 for one that is withheld, lost of each quasi-identifier.
 
-    Args:
-        recoding: The recoding of the release.
-        nodes: (row,) the node of each row, -1 for a row that is withheld.
-        extents: The ends of ordered columns (of `extents`); what the recoding says if not given, which is public.
-        unnamed: How many values are in a nominal column's leaf of values that are not named; one if not given.
-        counts: (row,) how many persons each row stands for; None: one.
-        withheld: Persons that are not among these rows because they are withheld.
-
-    Returns:
-        NCP and LM of each column, and of all.
+    Ordered columns are measured by their extents; what the recoding says if not given, which is public. unnamed: how
+    many values are in a nominal column's leaf of values that are not named; one if not given. Rows stand for counts of
+    persons (row,); more may be withheld that are not among them.
     """
     extents = stated_extents(recoding) if extents is None else extents
     used, which = np.unique(nodes, return_inverse=True)
@@ -146,3 +271,91 @@ def _widths(column: OrderedCells, first: NDArray[np.int64], last: NDArray[np.int
     shares = (edges - extent.low) / (extent.high - extent.low)
     found: Numbers = shares[last + 1] - shares[first]
     return found
+
+
+TIE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Discernibility:
+    """Σ|E|² of each column alone, and how much each column matters. Smaller is more useful."""
+
+    columns: Mapping[str, int]
+    weights: Mapping[str, float]
+    """They add up to 1."""
+    persons: int
+
+    @property
+    def total(self) -> float:
+        """The weighted sum over columns."""
+        return sum(self.weights[name] * value for name, value in self.columns.items())
+
+    def share(self, name: str) -> float:
+        """The share of all pairs of persons that a column leaves together, from nearly 0 to 1."""
+        return self.columns[name] / self.persons**2 if self.persons else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """A column that lost less by one measure and more by the other in the first of two releases."""
+
+    column: str
+    better_by: str
+    """`ncp` or `wdm`."""
+    ncp: tuple[float, float]
+    together: tuple[float, float]
+
+
+def column_discernibility(sizes: NDArray[np.integer[Any]] | Sequence[int], withheld: int = 0) -> int:
+    """Σ|E|² of groups of these sizes; a withheld person cannot be told from anybody."""
+    whole = [int(size) for size in sizes]
+    return sum(size * size for size in whole) + withheld * (sum(whole) + withheld)
+
+
+def weighted_discernibility(
+    recoding: Recoding,
+    nodes: NDArray[np.integer[Any]],
+    *,
+    weights: Mapping[str, float] | None = None,
+    counts: NDArray[Any] | None = None,
+    withheld: int = 0,
+) -> Discernibility:
+    """The discernibility of rows in these nodes (row,), -1 for one that is withheld, by each quasi-identifier alone. A
+    column matters by its weight, 1 if it is not named; weights are scaled to add up to 1. Rows stand for counts of
+    persons (row,); more may be withheld that are not among them.
+    """
+    used, which = np.unique(nodes, return_inverse=True)
+    persons = np.zeros(len(used), np.int64)
+    np.add.at(persons, which, 1 if counts is None else counts.astype(np.int64))
+    is_released = used >= 0
+    lost = withheld + int(persons[~is_released].sum())
+    found = {}
+    for index, column in enumerate(recoding.columns):
+        parts = recoding.boxes.parts(used[is_released], index)
+        sizes = np.zeros(int(parts.of_node.max(initial=-1)) + 1, np.int64)
+        np.add.at(sizes, parts.of_node, persons[is_released])
+        found[column.name] = column_discernibility(sizes, lost)
+    return Discernibility(found, _normalized(weights or {}, list(found)), int(persons.sum()) + withheld)
+
+
+def _normalized(weights: Mapping[str, float], names: Sequence[str]) -> dict[str, float]:
+    """Weights that add up to 1; all alike where nothing matters."""
+    found = {name: float(weights.get(name, 1.0)) for name in names}
+    total = sum(found.values())
+    return {name: weight / total if total > 0 else 1 / len(names) for name, weight in found.items()}
+
+
+def disagreements(
+    first: tuple[Losses, Discernibility], second: tuple[Losses, Discernibility]
+) -> tuple[Disagreement, ...]:
+    """The columns of which NCP and WDM disagree which of two releases of the same persons tells more."""
+    found = []
+    others = {column.name: column.ncp for column in second[0].columns}
+    for column in first[0].columns:
+        name = column.name
+        together = first[1].share(name), second[1].share(name)
+        less_lost, less_together = others[name] - column.ncp, together[1] - together[0]
+        if min(abs(less_lost), abs(less_together)) > TIE and (less_lost > 0) != (less_together > 0):
+            better = "ncp" if less_lost > 0 else "wdm"
+            found.append(Disagreement(name, better, (column.ncp, others[name]), together))
+    return tuple(found)

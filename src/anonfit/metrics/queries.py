@@ -3,37 +3,63 @@
 how far counts, sums and means are from the true ones, by group where there are groups.
 
 A recipient gets every row whose region may hold what is asked for (overlap), and estimates what a query computes by the
-share of each region that lies in what is asked for (`spreading`).
+share of each region that lies in what is asked for (`estimates`).
+
+Who asked a query can compute what the release answers. So what is told of how far that is from the truth obeys the rule
+of selections: only of queries that mean at least k persons and leave out none or at least k, and all from one count
+per query, the rows of its answer that it does not mean, in multiples of k. Whatever is told of all queries together is
+computed from these. How far sums and means are from the true ones is not public: a sum may be mostly one person's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, date, datetime
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
-from anonfit.metrics.query_estimates import Estimator, Table
-from anonfit.metrics.query_groups import Grouping, grouping_of
-from anonfit.metrics.spreading import Ends
+from anonfit.metrics.estimates import Ends, Estimator, Table
+from anonfit.privacy.disclosure import Disclosure
 from anonfit.recoding.building import cells_of_codes
 from anonfit.recoding.imprecision import Answers, answer
 from anonfit.recoding.recoding import Recoding
 from anonfit.tables.codebook import code_column
-from anonfit.tables.schema import Column, Domain, OrderedDomain, Role
+from anonfit.tables.persons import Persons
+from anonfit.tables.schema import Column, ColumnType, Domain, OrderedDomain, Role
 from anonfit.workload.coding import selection_boundaries, with_boundaries
 from anonfit.workload.logs.tallies import Ask
-from anonfit.workload.predicates import And, Predicate, all_of, kinds_of
+from anonfit.workload.parsing import predicate_text
+from anonfit.workload.predicates import (
+    And,
+    ColumnKind,
+    Condition,
+    Holding,
+    Predicate,
+    Relation,
+    Value,
+    all_of,
+    kinds_of,
+)
 from anonfit.workload.selections import code_predicates
-from anonfit.workload.truth import Rows
+from anonfit.workload.truth import ColumnValues, Rows
 
-if TYPE_CHECKING:
-    import polars as pl
+__all__ = [
+    "JUDGED",
+    "QueryAnswer",
+    "internal_queries",
+    "judge_queries",
+    "public_queries",
+    "query_figures",
+    "query_table",
+]
 
-__all__ = ["Measure", "QueryAnswer", "Table", "judge_queries", "query_table"]
-
+JUDGED = 200
+"""Queries of a log by which a release is judged, those that are asked most."""
 TOGETHER = 1_000
 """Predicates that are coded together."""
 
@@ -43,31 +69,22 @@ def query_table(
     columns: Sequence[Column],
     frame: pl.DataFrame,
     nodes: NDArray[np.integer[Any]],
+    persons: Persons,
     *,
-    counts: NDArray[Any] | None,
-    persons: Callable[[NDArray[np.int64], int], NDArray[np.int64]],
     k: int,
     domains: Sequence[Domain] | None = None,
 ) -> Table:
-    """The rows that a recoding was made of, as queries are run over them.
-
-    Args:
-        recoding: The recoding.
-        columns: All columns of the table.
-        frame: Its raw rows.
-        nodes: (row,) the node of each, -1 if it is withheld.
-        counts: (row,) how many persons each stands for; None: one.
-        persons: From the group of each row and the number of groups, how many persons each group has.
-        k: The demand, by which rare names are one.
-        domains: Of the quasi-identifiers, where these rows are some of those that the recoding was made of.
+    """The raw rows that a recoding was made of, as queries are run over them, each in a node (row,), -1 if it is
+    withheld. Names that fewer than k persons have are one. The domains of quasi-identifiers are given where these rows
+    are only some of those that the recoding was made of.
     """
     if domains is None:
         domains = [
-            code_column(column, frame[column.name], persons=persons, k=k).domain
+            code_column(column, frame[column.name], persons=persons.of_groups, k=k).domain
             for column in columns
             if column.role == Role.QUASI_IDENTIFIER
         ]
-    whole = None if counts is None else counts.astype(np.int64)
+    whole = None if persons.counts is None else persons.counts.astype(np.int64)
     return Table(recoding, kinds_of(columns, frame), domains, frame, nodes, whole)
 
 
@@ -118,15 +135,8 @@ class QueryAnswer:
 
 
 def judge_queries(asks: Sequence[tuple[Ask, int]], table: Table, *, ends: Ends | None = None) -> list[QueryAnswer]:
-    """Run queries over raw rows and over their regions.
-
-    Args:
-        asks: Queries, and how many times each was asked.
-        table: The rows and their regions.
-        ends: Where ordered columns begin and end; None: as far as the recoding says, see `spread_of`.
-
-    Returns:
-        How each is answered, in their order.
+    """Run queries, each with how often it was asked, over raw rows and over their regions; where ordered columns end is
+    as in `spread_of`.
     """
     rows = Rows(table.frame)
     every = _answers([_predicate(ask) for ask, _ in asks], table, rows)
@@ -221,3 +231,157 @@ def _chunks(asks: Sequence[tuple[Ask, int]], table: Table, rows: Rows) -> Iterat
             chunk = []
     if chunk:
         yield chunk
+
+
+MOST = 100
+"""Groups; a query with more is judged as a whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """Groups of rows: without predicates, all rows are one."""
+
+    predicates: tuple[Predicate, ...]
+    group_of: NDArray[np.int64]  # (row,)
+
+    def sums(
+        self, meant: NDArray[np.bool_], known: NDArray[np.float64], values: NDArray[np.float64] | None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Over the rows that are meant, for each group: what they count, and the sum of their values."""
+        size, groups = max(len(self.predicates), 1), self.group_of[meant]
+        counts: Any = np.bincount(groups, weights=known[meant], minlength=size)
+        if values is None:
+            return counts, np.zeros(size)
+        sums: Any = np.bincount(groups, weights=(known * values)[meant], minlength=size)
+        return counts, sums
+
+
+def grouping_of(names: Sequence[str], kinds: Mapping[str, ColumnKind], rows: Rows) -> Grouping:
+    """The groups of rows by columns; all rows together where these have too many values, or none that can be named."""
+    whole = Grouping((), np.zeros(len(rows.frame), np.int64))
+    columns = [rows.column(kinds[name]) for name in dict.fromkeys(names)]
+    if not columns or not all(_can_be_named(column) for column in columns):
+        return whole
+    combined = np.zeros(len(rows.frame), np.int64)
+    for column in columns:
+        combined = combined * (len(column.distinct) + 1) + column.places
+    keys, group_of = np.unique(combined, return_inverse=True)
+    if len(keys) > MOST:
+        return whole
+    predicates = []
+    for key in keys.tolist():
+        parts = []
+        for column in reversed(columns):
+            key, place = divmod(key, len(column.distinct) + 1)
+            parts.append(_equal(column, place))
+        predicates.append(all_of(reversed(parts)))
+    return Grouping(tuple(predicates), group_of.astype(np.int64))
+
+
+def _can_be_named(column: ColumnValues) -> bool:
+    """Whether there is a predicate for each value: not for numbers between which there are always others, and not for
+    names of a taxonomy, which may be intervals.
+    """
+    kind, dtype = column.kind, column.distinct.dtype
+    if len(column.distinct) > MOST:
+        return False
+    if kind.holding == Holding.TEXTS:
+        return True
+    if kind.declared.taxonomy is not None or kind.type == ColumnType.ORDINAL:
+        return False
+    return dtype.is_integer() or dtype == pl.Date or kind.holding == Holding.TRUTHS
+
+
+def _equal(column: ColumnValues, place: int) -> Condition:
+    name, kind = column.kind.declared.name, column.kind
+    if place == len(column.distinct):
+        return Condition(name, Relation.MISSING, kind=kind)
+    if kind.holding in (Holding.TEXTS, Holding.TRUTHS):
+        return Condition(name, Relation.IN, (column.names[place],), kind=kind)
+    return Condition(name, Relation.IN, (_value(column.distinct[place]),), kind=kind)
+
+
+def _value(value: Any) -> Value:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
+    return datetime(value.year, value.month, value.day) if isinstance(value, date) else Fraction(value)
+
+
+def internal_queries(asks: Sequence[Ask], answers: Sequence[QueryAnswer], *, left_out: int) -> dict[str, Any]:
+    """Everything about every query, for the internal record."""
+    return {
+        "judged": len(answers),
+        "left_out": left_out,
+        **query_figures(answers),
+        "queries": [
+            {
+                "where": None if ask.predicate is None else predicate_text(ask.predicate),
+                "groups": list(ask.groups),
+                "times": one.times,
+                "true": one.true,
+                "answered": one.answered,
+                "expected": round(one.expected, 1),
+                "imprecision": one.imprecision,
+                "precision": one.precision,
+                "recall": one.recall,
+                "errors": [_measure(measure) for measure in one.measures],
+            }
+            for ask, one in zip(asks, answers, strict=True)
+        ],
+    }
+
+
+def _measure(measure: Measure) -> dict[str, Any]:
+    of = measure.name if measure.column is None else f"{measure.name} of {measure.column}"
+    return {"of": of, "groups": measure.groups, "error": measure.error}
+
+
+def query_figures(answers: Sequence[QueryAnswer]) -> dict[str, float | None]:
+    """Means over queries, each as often as it was asked: rows that were not meant, and relative errors."""
+    times = sum(one.times for one in answers)
+    if not times:
+        return {}
+    return {
+        "imprecision": sum(one.times * one.imprecision for one in answers) / times,
+        "precision": sum(one.times * one.precision for one in answers) / times,
+        "recall": sum(one.times * one.recall for one in answers) / times,
+        **{f"{name}_error": mean_error(answers, name) for name in ("count", "sum", "avg")},
+    }
+
+
+def mean_error(answers: Sequence[QueryAnswer], name: str) -> float | None:
+    """The mean relative error of counts, sums or means; None where there are none."""
+    found = [
+        (one.times, measure.error)
+        for one in answers
+        for measure in one.measures
+        if measure.name == name and measure.error is not None
+    ]
+    times = sum(count for count, _ in found)
+    return sum(count * error for count, error in found) / times if times else None
+
+
+def public_queries(answers: Sequence[QueryAnswer], rule: Disclosure, *, asked: int, total: int) -> dict[str, Any]:
+    """What everybody may know of how queries are answered: nothing where answers count rows of which a person may have
+    several. asked: how many different queries there are; total: all rows, or persons where rows stand for several.
+    """
+    least = rule.least
+    told = [one for one in answers if rule.rows_are_persons and _may_tell(one, total, least)]
+    content: dict[str, Any] = {"asked": asked, "told": len(told), "multiples_of": least}
+    if not told:
+        return content | {"imprecision": None, "precision": None, "count_error": None}
+    rounded = [one.imprecision // least * least for one in told]
+    answered = sum(one.answered for one in told)
+    meant = [one.answered - vain for one, vain in zip(told, rounded, strict=True)]
+    away = sum(abs(one.expected - rows) for one, rows in zip(told, meant, strict=True))
+    return content | {
+        "imprecision": sum(rounded),
+        "precision": round(1 - sum(rounded) / answered, 2) if answered else 1.0,
+        "count_error": round(away / sum(meant), 2) if sum(meant) else None,
+    }
+
+
+def _may_tell(one: QueryAnswer, total: int, least: int) -> bool:
+    rest = total - one.true
+    enough = one.true >= least and (rest == 0 or rest >= least) and one.kept == one.true
+    return enough and not 0 < one.imprecision < least

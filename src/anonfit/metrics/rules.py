@@ -1,25 +1,119 @@
 # SPDX-License-Identifier: Apache-2.0
 """Association rules that a release tells, and whether they hold in the raw rows too: what others may find in it for
 whom it was not made.
+
+Rules are made of items: a part of an ordered column, a node of a taxonomy, a value. Items are chosen by the release
+alone; a released row has one if its label lies wholly within it, a raw row if its value does. What a rule says of the
+release anybody can find in it; of the raw rows it is told only whether it holds there too, and only of rules that
+enough persons are for, and none or enough against.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
+from anonfit.engines.bits import unpacked
 from anonfit.errors import MissingPackage
-from anonfit.metrics.rule_items import Item
+from anonfit.privacy.disclosure import Disclosure
+from anonfit.recoding.columns import NominalCells, RecodedColumn
+from anonfit.recoding.recoding import Recoding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["CONFIDENCE", "SUPPORT", "Rule", "find_rules", "require_mining"]
+
+__all__ = ["Rule", "find_rules", "items_of", "rules_content"]
+
+PARTS = 4
+"""Parts of an ordered column, of about as many rows each."""
+MOST_NAMES = 20
+"""Names of a column that are items, those of most rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """What rows may have: of which column, in words, and which released and raw rows have it."""
+
+    column: str
+    text: str
+    released: NDArray[np.bool_]  # (row,)
+    raw: NDArray[np.bool_]  # (row,)
+
+
+def items_of(
+    recoding: Recoding, nodes: NDArray[np.integer[Any]], frame: pl.DataFrame, columns: Sequence[str]
+) -> list[Item]:
+    """The items of released rows in these nodes (row,), also of some columns that are released as they are."""
+    cells = recoding.cells(frame)
+    found: list[Item] = []
+    for index, column in enumerate(recoding.columns):
+        found += _of_quasi_identifier(recoding, column, index, nodes, cells[index])
+    for name in columns:
+        found += _of_raw(name, frame[name])
+    return found
+
+
+def _of_quasi_identifier(
+    recoding: Recoding, column: RecodedColumn, index: int, nodes: NDArray[Any], cells: NDArray[np.int32]
+) -> Iterator[Item]:
+    parts = recoding.boxes.parts(nodes, index)
+    held = unpacked(parts.bits(column.size), column.size).astype(np.bool_)  # (part, cell)
+    for chosen in _sets(column, held, parts.of_node):
+        outside = ~chosen
+        lies_within: NDArray[np.bool_] = np.logical_not((held & outside).any(axis=1))
+        text = f"{column.name} {column.label(np.flatnonzero(chosen).tolist())}"
+        yield Item(column.name, text, lies_within[parts.of_node], chosen[cells])
+
+
+def _sets(column: RecodedColumn, held: NDArray[np.bool_], of_node: NDArray[np.int64]) -> Iterator[NDArray[np.bool_]]:
+    """The sets of cells that are items. held: (part, cell)"""
+    shift, size = int(column.has_missing), column.size
+    if isinstance(column, NominalCells):
+        taxonomy = column.taxonomy
+        single = held.sum(axis=1) == 1
+        counts = np.bincount(held.argmax(axis=1)[of_node], weights=single[of_node], minlength=size)
+        frequent = sorted(range(shift, size), key=lambda cell: (-counts[cell], cell))[:MOST_NAMES]
+        runs = [(cell - shift, cell - shift) for cell in frequent if counts[cell] > 0]
+        inner = zip(taxonomy.first_leaf[1:], taxonomy.last_leaf[1:], strict=True)
+        runs += [(int(first), int(last)) for first, last in inner if last > first]
+    else:
+        middles = (held.argmax(axis=1) + size - 1 - held[:, ::-1].argmax(axis=1)) / 2
+        cuts = np.unique(np.quantile(middles[of_node], np.arange(1, PARTS) / PARTS).round().astype(int))
+        edges = [shift, *[int(cut) for cut in cuts if shift < cut < size], size]
+        runs = [(low - shift, high - 1 - shift) for low, high in pairwise(edges) if len(edges) > 2]
+    for first, last in dict.fromkeys(runs):
+        chosen = np.zeros(size, np.bool_)
+        chosen[first + shift : last + shift + 1] = True
+        if not chosen[shift:].all():
+            yield chosen
+
+
+def _of_raw(name: str, values: pl.Series) -> Iterator[Item]:
+    """Values, or parts of numbers that are of many values; all of it can be seen in the release."""
+    if values.dtype.is_numeric() and values.n_unique() > MOST_NAMES:
+        numbers = values.cast(pl.Float64)
+        ends = {numbers.quantile(at / PARTS, "nearest") for at in range(1, PARTS)}
+        edges = [None, *sorted(end for end in ends if end is not None), None]
+        for low, high in pairwise(edges):
+            has = numbers.is_not_null()
+            has = has if low is None else has & (numbers >= low)
+            has = has if high is None else has & (numbers < high)
+            text = f"< {high:g}" if low is None else f"≥ {low:g}" if high is None else f"[{low:g}, {high:g})"
+            truth = has.fill_null(value=False).to_numpy()
+            yield Item(name, f"{name} {text}", truth, truth)
+        return
+    counted = values.drop_nulls().value_counts(sort=True).head(MOST_NAMES)
+    for value in counted[values.name].to_list():
+        truth = (values == value).fill_null(value=False).to_numpy()
+        yield Item(name, f"{name} {value}", truth, truth)
+
 
 SUPPORT = 0.02
 """The share of rows that a rule is about, at least."""
@@ -64,13 +158,8 @@ def require_mining() -> None:
 
 
 def find_rules(items: Sequence[Item]) -> list[Rule]:
-    """The rules that released rows tell, those first that say most.
-
-    Args:
-        items: What rows may have.
-
-    Returns:
-        Rules between different columns with one thing that follows, at most thirty.
+    """The rules that released rows tell between different columns with one thing that follows: at most thirty, those
+    first that say most.
     """
     require_mining()
     if not items or not len(items[0].released):
@@ -153,3 +242,28 @@ def _without_special_cases(rules: Sequence[_Mined]) -> list[_Mined]:
         if len(found) == MOST:
             break
     return found
+
+
+def rules_content(rules: Sequence[Rule], told: Disclosure) -> dict[str, Any]:
+    """The rules, as `told` says; whether one holds in the raw rows only if persons have one row each."""
+    lines = []
+    for rule in rules:
+        given, both = rule.raw
+        is_told = not told.least or (told.rows_are_persons and both >= told.least and told.may_tell(both, given))
+        line: dict[str, Any] = {
+            "given": list(rule.given),
+            "then": rule.then,
+            "support": round(rule.released[1] / rule.rows, 4),
+            "confidence": round(rule.released[1] / rule.released[0], 4),
+            "lift": round(rule.lift, 2),
+            "holds": rule.holds if is_told else None,
+        }
+        if not told.least:
+            line |= {"raw_support": both / rule.rows, "raw_confidence": both / given if given else None}
+        lines.append(line)
+    return {
+        "found": len(lines),
+        "hold": sum(line["holds"] is True for line in lines),
+        "not_told": sum(line["holds"] is None for line in lines),
+        "rules": lines,
+    }

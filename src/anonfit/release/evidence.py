@@ -17,7 +17,9 @@ from anonfit.algorithms.top_down import requirements_of
 from anonfit.algorithms.trees.growing import Variant
 from anonfit.auditing.result import BYTES
 from anonfit.errors import AuditFailed, Infeasible
-from anonfit.metrics.learning import SURE, Learned
+from anonfit.metrics.attack import attack_content, attack_release
+from anonfit.metrics.inference import SURE, Learned
+from anonfit.metrics.workload import internal_selections, public_selections
 from anonfit.privacy.disclosure import EVERYTHING, Disclosure
 from anonfit.recoding.values import Values
 from anonfit.release.explore import FIGURES
@@ -25,9 +27,7 @@ from anonfit.release.large_tables import LargeTable, raw_columns, read_large, re
 from anonfit.release.measure import Appraisal, appraise_thoroughly
 from anonfit.release.run import Made, demands_of, persons_in, refining_of, tree_of, workload_of
 from anonfit.report.asking import Aim, Asked, aims_of, asked_content
-from anonfit.report.attack import attack_content, attack_release
 from anonfit.report.content import Facts, formula_columns, report_content
-from anonfit.report.selections import internal_selections, public_selections
 from anonfit.spec.model import Spec
 from anonfit.spec.write import public_tables, quasi_identifier_table, target_table
 from anonfit.tables.codebook import column_type

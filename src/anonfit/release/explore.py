@@ -13,9 +13,7 @@ from numpy.typing import NDArray
 from anonfit.algorithms.exploring import Candidate, explore, told
 from anonfit.algorithms.result import Anonymized
 from anonfit.criteria.objectives import OBJECTIVES
-from anonfit.metrics.discernibility import weighted_discernibility
-from anonfit.metrics.extents import observed_extents
-from anonfit.metrics.neutral import neutral_figures
+from anonfit.metrics.registry import RecodedTable, metrics_of
 from anonfit.runtime.progress import Stage, silent
 from anonfit.spec.model import Spec
 from anonfit.tables.persons import Persons
@@ -26,11 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FIGURES", "explored"]
 
-FIGURES = {
-    "gcp": "certainty penalty",
-    "discernibility": "discernibility",
-    "wdm": "weighted discernibility",
-}
+COMPARED = sorted(metrics_of("explore"), key=lambda metric: metric.words)
+FIGURES = {metric.short or metric.name: metric.words for metric in COMPARED}
 """What candidates are held against; less is better."""
 
 
@@ -74,22 +69,8 @@ def _figures(
     """The figures of a candidate. They are measured by the range of the rows, so they are not for the public."""
     nodes: NDArray[np.int32] = np.full(len(frame), -1, np.int32)
     nodes[result.numbers] = result.nodes
-    counts = None if persons.counts is None else persons.counts.astype(np.int64)
-    sizes = persons.of_groups(nodes.astype(np.int64), int(nodes.max(initial=0)) + 1)
-    neutral = neutral_figures(
-        result.recoding,
-        nodes,
-        k=k,
-        counts=counts,
-        sizes=sizes[sizes > 0],
-        extents=observed_extents(result.recoding, frame),
-    )
-    wdm = weighted_discernibility(result.recoding, nodes, weights=weights, counts=counts)
-    return {
-        "gcp": neutral.losses.gcp,
-        "discernibility": float(neutral.groups.discernibility),
-        "wdm": wdm.total,
-    }
+    table = RecodedTable.of_rows(result.recoding, frame, nodes, persons, k=k, weights=weights)
+    return {metric.short or metric.name: float(metric.measure(table)) for metric in COMPARED}
 
 
 def _asking_for(spec: Spec, chosen: Candidate) -> Spec:

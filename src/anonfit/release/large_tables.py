@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anonfit.metrics.groups import CombinationCounter, InitialRisk
 from anonfit.release.result import Made, raw_batches
-from anonfit.report.initial import CombinationCounter, InitialRisk
 from anonfit.tables.codebook import code_column
 from anonfit.tables.ingesting import RawColumns, ScannedColumns
 from anonfit.tables.schema import Domain, Role

@@ -15,38 +15,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.errors import RequestError
-from anonfit.metrics.clusters import ClusterFigures, can_cluster, cluster_figures
-from anonfit.metrics.detail import Detail, details
-from anonfit.metrics.queries import QueryAnswer, judge_queries, query_table
-from anonfit.metrics.rule_items import items_of
-from anonfit.metrics.rules import ROWS, Rule, find_rules
+from anonfit.metrics.clusters import ClusterFigures, can_cluster, clusters_content, workload_clusters
+from anonfit.metrics.comparison import (
+    Comparison,
+    Curve,
+    compare,
+    comparison_content,
+    curve,
+    curve_content,
+    has_purpose,
+    read_ks,
+)
+from anonfit.metrics.detail import Detail, detail_content, details, partition_content
+from anonfit.metrics.groups import InitialRisk, group_bins, initial_content, initial_risk
+from anonfit.metrics.holdout import Setting, Trial, trial_of
+from anonfit.metrics.queries import JUDGED, QueryAnswer, internal_queries, judge_queries, public_queries, query_table
+from anonfit.metrics.registry import RecodedTable, content
+from anonfit.metrics.rules import ROWS, Rule, find_rules, items_of, rules_content
+from anonfit.metrics.workload import TargetFigures, coded_targets, predictions, predictions_content
 from anonfit.privacy.disclosure import EVERYTHING, Disclosure
 from anonfit.release.large_tables import LargeTable, drawn_content, whole_domains
 from anonfit.release.run import Made, demands_of, make, persons_in, refining_of, tree_of, workload_of
-from anonfit.report.aiming import coded_targets
-from anonfit.report.columns import ColumnFigures, clusters_content, column_figures, columns_content
-from anonfit.report.comparison import Comparison, compare, comparison_content, has_purpose
-from anonfit.report.curve import Curve, curve, curve_content, read_ks
-from anonfit.report.detail import detail_content
-from anonfit.report.group_bins import group_bins
-from anonfit.report.initial import InitialRisk, initial_content, initial_risk
-from anonfit.report.partition import partition_content
-from anonfit.report.predicting import TargetFigures, predictions, predictions_content
-from anonfit.report.queries import internal_queries, public_queries
-from anonfit.report.rules import rules_content
-from anonfit.report.trial import Setting, Trial, trial_of
 from anonfit.spec.learning import Asked
 from anonfit.spec.model import Spec
 from anonfit.tables.schema import Role
-from anonfit.workload.objectives import feature_weights
 
 if TYPE_CHECKING:
     import polars as pl
 
 __all__ = ["Appraisal", "appraise_thoroughly", "risk_utility_curve"]
-
-JUDGED = 200
-"""Queries of a log by which a release is judged, those that are asked most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +63,7 @@ class Appraisal:
     total: int = 0
     """All that queries count: rows, or persons where rows stand for several."""
     rules: tuple[Rule, ...] | None = None
-    columns: ColumnFigures | None = None
+    columns: RecodedTable | None = None
     clusters: ClusterFigures | None = None
     counted: Literal["persons", "records"] = "persons"
     """What `details` count: records, where a person may have several."""
@@ -83,7 +80,7 @@ class Appraisal:
             "initial_risk": None if self.initial is None else initial_content(self.initial, rule),
             "comparison": None if self.comparison is None else comparison_content(self.comparison, rule),
             "curve": None if self.curve is None else curve_content(self.curve, rule),
-            "columns_lost": None if self.columns is None else columns_content(self.columns),
+            "columns_lost": None if self.columns is None else content(self.columns, "report", "regions", key="column"),
             "clusters": None if self.clusters is None else clusters_content(self.clusters, rule),
             "queries": self._queries(rule) if self.queries else None,
             "rules": None if self.rules is None else rules_content(self.rules, rule),
@@ -144,7 +141,7 @@ def _of_regions(made: Made) -> Appraisal:
         counted="records" if has_entities else "persons",
         partition=partition_content(made.recoding, used, told, [detail.shares for detail in found]),
         predictions=predictions(targets, made.nodes, made.recoding.node_count),
-        columns=column_figures(made.recoding, used, _weights(made), counts=sizes),
+        columns=RecodedTable(made.recoding, used, counts=sizes, weights=_weights(made)),
     )
 
 
@@ -156,7 +153,7 @@ def _of_all(made: Made, large: LargeTable, found: Appraisal) -> Appraisal:
         sizes=large.sizes,
         details=shares,
         partition=partition_content(made.recoding, large.used, large.sizes, [detail.shares for detail in shares]),
-        columns=column_figures(made.recoding, large.used, _weights(made), counts=large.sizes),
+        columns=RecodedTable(made.recoding, large.used, counts=large.sizes, weights=_weights(made)),
         comparison=None if found.comparison is None else replace(found.comparison, of=made.rows.released),
         drawn=(large.drawn_rows, made.rows.released),
     )
@@ -173,16 +170,8 @@ def _clusters(made: Made) -> ClusterFigures | None:
     if not workload.objective.clusters or not can_cluster():
         return None
     assert made.nodes is not None
-    features = feature_weights(workload, list(made.recoding.quasi_identifiers))
-    raw = [column.name for column in made.schema.released_raw if column.name in workload.features]
-    return cluster_figures(
-        made.recoding,
-        _released(made),
-        made.nodes[made.nodes >= 0],
-        features | dict.fromkeys(raw, 1.0),
-        clusters=made.spec.workload.clusters,
-        seed=made.spec.method.seed,
-    )
+    nodes, clusters = made.nodes[made.nodes >= 0], made.spec.workload.clusters
+    return workload_clusters(workload, made.recoding, made.schema, _released(made), nodes, clusters=clusters)
 
 
 def _setting(made: Made) -> Setting:
@@ -246,8 +235,7 @@ def _queries(made: Made, whole: Made | None = None) -> dict[str, Any]:
         made.schema.columns,
         made.source,
         made.nodes,
-        counts=persons.counts,
-        persons=persons.of_groups,
+        persons,
         k=made.spec.privacy.k,
         domains=None if whole is None else whole_domains(whole),
     )

@@ -24,9 +24,7 @@ from anonfit.release.run import workload_of
 from anonfit.report.asking import GIVEN_MODEL, Aim
 from anonfit.report.content import following
 from anonfit.report.page import report_page
-from anonfit.report.tree_picture import drawn_svg
-from anonfit.report.tree_text import drawn_text
-from anonfit.report.trees import TreeFacts, asked_of_tree, tree_content
+from anonfit.report.trees import TreeFacts, asked_of_tree, drawn_svg, drawn_text, tree_content
 from anonfit.runtime.strict_json import Damaged, Part
 from anonfit.spec.model import Spec
 from anonfit.spec.parse import public_spec

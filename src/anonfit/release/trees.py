@@ -27,9 +27,7 @@ from anonfit.release.folder import RECORD, VERSION, check_free, publish, read_ma
 from anonfit.release.publish import package_versions, source_hash
 from anonfit.release.result import RowCounts
 from anonfit.release.retelling import retold_tree
-from anonfit.report.tree_picture import drawn_svg
-from anonfit.report.tree_text import drawn_text
-from anonfit.report.trees import TreeFacts, asked_of_tree, tree_content
+from anonfit.report.trees import TreeFacts, asked_of_tree, drawn_svg, drawn_text, tree_content
 from anonfit.runtime.files import workplace, write_new
 from anonfit.runtime.progress import Stage, silent
 from anonfit.runtime.strict_json import Damaged, Part, parse_json, read_text

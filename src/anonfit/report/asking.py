@@ -10,6 +10,7 @@ from typing import Any
 from anonfit.criteria.objectives import TargetKind
 from anonfit.errors import listed
 from anonfit.privacy.catalogue import MODELS
+from anonfit.report.markup import joined
 from anonfit.tables.ingesting import RawColumns
 from anonfit.tables.schema import Role, Schema
 from anonfit.workload.objectives import feature_weights
@@ -160,14 +161,16 @@ def _several(asked: Asked) -> list[str]:
     for one in asked.several:
         implied = one["follows_from"]
         more = (
-            "" if implied is None else f" This follows from what is asked of {_and(asked.several[implied]['columns'])}."
+            ""
+            if implied is None
+            else f" This follows from what is asked of {joined(asked.several[implied]['columns'])}."
         )
         found.append(_shared(one["columns"], one["k"]) + more)
     return found
 
 
 def _shared(columns: Sequence[str], k: int) -> str:
-    return f"k = {k}: every combination of {_and(columns)} is shared by at least {k} persons."
+    return f"k = {k}: every combination of {joined(columns)} is shared by at least {k} persons."
 
 
 def _without_trees(demand: Mapping[str, Any]) -> dict[str, Any]:
@@ -205,7 +208,7 @@ def _demands(asked: Asked) -> list[str]:
     found += [nothing_asked(name, reason) for name, reason in asked.waived.items()]
     if asked.capped:
         found.append(
-            f"{_and(asked.capped)}: no class has more than {asked.max_confidence:.4g} of a group (max_confidence)."
+            f"{joined(asked.capped)}: no class has more than {asked.max_confidence:.4g} of a group (max_confidence)."
         )
     if asked.attack_limit < 1:
         found.append(
@@ -226,7 +229,7 @@ def _purpose(asked: Asked) -> list[str]:
     aims = [aim for aim in asked.aims if aim.is_used]
     found = [] if asked.explored is None else [asked.explored]
     if aims:
-        found.append(f"Made to predict {_and([_aim_words(aim) for aim in aims])}{_denoised(workload, aims)}.")
+        found.append(f"Made to predict {joined([_aim_words(aim) for aim in aims])}{_denoised(workload, aims)}.")
     if workload.used_selections:
         number = len(workload.used_selections)
         found.append(
@@ -242,7 +245,7 @@ def _purpose(asked: Asked) -> list[str]:
     if not found:
         found.append("No purpose was stated: every column counts the same.")
     if workload.split_on:
-        found.append(f"Only {_and(workload.split_on)} may be split.")
+        found.append(f"Only {joined(workload.split_on)} may be split.")
     if workload.min_gain > 0 and (aims or workload.objective.clusters):
         found.append(f"A split that gains less than {workload.min_gain:g} is not made.")
     if asked.grown_by is not None:
@@ -276,7 +279,7 @@ def _clustering(asked: Asked) -> str:
     """The features, and how much each counts."""
     weights = feature_weights(asked.workload, list(asked.quasi_identifiers))
     words = [f"{name} (weight {weight:g})" if weight != 1 else name for name, weight in weights.items()]
-    return f"Made for clustering: rows of a region are to be alike in {_and(words)}."
+    return f"Made for clustering: rows of a region are to be alike in {joined(words)}."
 
 
 def _denoised(workload: Workload, aims: Sequence[Aim]) -> str:
@@ -284,7 +287,7 @@ def _denoised(workload: Workload, aims: Sequence[Aim]) -> str:
     denoised = [aim.request.column for aim in aims if aim.request.model is None]
     if not workload.denoise or not denoised:
         return ""
-    which = "" if len(denoised) == len(aims) else f"{_and(denoised)} "
+    which = "" if len(denoised) == len(aims) else f"{joined(denoised)} "
     return f", {which}judged by the predictions of models fitted on other rows"
 
 
@@ -305,8 +308,3 @@ def _value(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return f"{value:g}" if isinstance(value, int | float) else str(value)
-
-
-def _and(names: Sequence[str]) -> str:
-    """Names as a sentence has them."""
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else list(names))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from anonfit.report.wording import joined, number_text, percent, share_text, value_text
+from anonfit.report.markup import joined, number_text, percent, share_text, value_text
 
 __all__ = ["board_content"]
 

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pictures of a report as SVG: drawn for the width of a narrow screen, so that their texts can be read there, with
-colours from the style sheet.
+colours from the style sheet. Regions over two columns are rectangles, the darker the fewer persons a region holds.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime
 from typing import Any
 
-from anonfit.report.markup import Markup, element, together
+from anonfit.report.markup import Markup, element, figure, together
 
-__all__ = ["TEXT", "WIDTH", "bars", "colour_of", "curve_lines", "key", "shape", "stack", "svg", "text"]
+__all__ = ["TEXT", "bars", "curve_lines", "key", "shape", "stack", "text", "tiling_figure"]
 
 WIDTH = 360
 TEXT = 6.2
@@ -107,3 +108,124 @@ def curve_lines(
 def colour_of(value: float, bounds: Sequence[float]) -> str:
     """The colour of a value among the bounds of its class: the darkest for the smallest."""
     return f"s{sum(value >= bound for bound in bounds)}"
+
+
+LEFT, TOP, HEIGHT = 72.0, 8.0, 280.0
+OPEN = 0.06
+"""How far an end that is open is drawn beyond the last edge, as a share of the way between the edges."""
+CROWDED = 0.12
+"""If the middle half of all edges lies in a smaller share of their range, they are drawn at even distances."""
+
+
+def tiling_figure(found: Mapping[str, Any], k: int) -> Markup:
+    """The picture with its caption."""
+    across, up = _places(found["across"]), _places(found["up"])
+    bounds = (1.5 * k, 2 * k, 4 * k)
+    names = _short(found["across"]["column"], 30), _short(found["up"]["column"], 30)
+    parts = [_rectangle(rectangle, across[0], up[0], bounds) for rectangle in found["rectangles"]]
+    parts += _ticks_across(found["across"], across[0]) + _ticks_up(found["up"], up[0])
+    label = f"{len(found['rectangles'])} regions as rectangles over {names[0]} (across) and {names[1]} (up)."
+    drawn = svg(WIDTH, TOP + HEIGHT + 40, parts, label)
+    colours = [
+        ("s0", f"{k:,} to {bounds[0]:,.0f} persons"),
+        ("s1", f"to {bounds[1]:,.0f}"),
+        ("s2", f"to {bounds[2]:,.0f}"),
+        ("s3", "more, or divided further"),
+        ("s4", "empty"),
+    ]
+    return together([key(colours), figure(drawn, _caption(found, stretched=across[1] or up[1]))])
+
+
+def _caption(found: Mapping[str, Any], *, stretched: bool) -> str:
+    words = [f"{found['across']['column']} across, {found['up']['column']} up."]
+    if found["held"]:
+        held = ", ".join(f"{one['column']} at {one['label']}" for one in found["held"][:6])
+        more = f" and {len(found['held']) - 6} more" if len(found["held"]) > 6 else ""
+        words.append(f"A slice through the regions, with {held}{more}; elsewhere the regions differ.")
+    words.append(f"{len(found['rectangles']):,} rectangles of a release with {found['regions']:,} groups.")
+    if found["cut_short"]:
+        words.append("Rectangles that are divided still further are drawn as one.")
+    if stretched:
+        words.append("Edges that lie close together are drawn at even distances.")
+    words.append("Drawn from the cuts of the recoding only: open ends have no end, whatever values records have.")
+    return " ".join(words)
+
+
+def _rectangle(
+    rectangle: Sequence[Any], across: Sequence[float], up: Sequence[float], bounds: Sequence[float]
+) -> Markup:
+    left, right, bottom, top, persons = rectangle
+    room = WIDTH - LEFT - 6
+    x, y = LEFT + room * across[left], TOP + HEIGHT * (1 - up[top])
+    colour = "s3" if persons is None else ("s4" if persons == 0 else colour_of(persons, bounds))
+    return shape(
+        "rect",
+        x=x,
+        y=y,
+        width=room * (across[right] - across[left]),
+        height=HEIGHT * (up[top] - up[bottom]),
+        class_=f"{colour} edge",
+    )
+
+
+def _number(edge: str, scale: str) -> float:
+    if scale == "number":
+        return float(edge)
+    if scale == "date":
+        return float(date.fromisoformat(edge[:10]).toordinal())
+    moment = datetime.fromisoformat(edge)
+    return moment.toordinal() * 86400.0 + moment.hour * 3600 + moment.minute * 60 + moment.second
+
+
+def _places(axis: Mapping[str, Any]) -> tuple[list[float], bool]:
+    """Where the edges stand between 0 and 1, and whether they were drawn at even distances."""
+    edges = axis["edges"]
+    if axis["scale"] == "order":
+        numbers: list[float | None] = [float(place) for place in axis["places"]]
+    else:
+        numbers = [None if edge is None else _number(edge, axis["scale"]) for edge in edges]
+    known = [number for number in numbers if number is not None]
+    stretched = len(known) > 4 and _middle_half(known) < CROWDED * (known[-1] - known[0])
+    if stretched or len(known) < 2 or known[-1] - known[0] == 0:
+        return [index / max(len(edges) - 1, 1) for index in range(len(edges))], stretched
+    beyond = OPEN * (known[-1] - known[0])
+    low = known[0] - (beyond if numbers[0] is None else 0)
+    high = known[-1] + (beyond if numbers[-1] is None else 0)
+    filled = [low if numbers[0] is None else numbers[0], *numbers[1:-1], high if numbers[-1] is None else numbers[-1]]
+    return [((low if number is None else number) - low) / (high - low) for number in filled], False
+
+
+def _middle_half(known: Sequence[float]) -> float:
+    return known[(3 * len(known)) // 4] - known[len(known) // 4]
+
+
+def _ticks_across(axis: Mapping[str, Any], places: Sequence[float]) -> list[Markup]:
+    room, found, free = WIDTH - LEFT - 6, [], LEFT - 20
+    for edge, place in zip(axis["edges"], places, strict=True):
+        if edge is None:
+            continue
+        x, words = LEFT + room * place, _short(edge)
+        half = TEXT * len(words) / 2
+        if x - half > free and x + half < WIDTH + 2:
+            found.append(shape("line", x1=x, x2=x, y1=TOP + HEIGHT, y2=TOP + HEIGHT + 4, class_="axis"))
+            found.append(text(x, TOP + HEIGHT + 16, words, "soft", "middle"))
+            free = x + half + 6
+    found.append(text(WIDTH - 6, TOP + HEIGHT + 34, _short(axis["column"], 40), anchor="end"))
+    return found
+
+
+def _ticks_up(axis: Mapping[str, Any], places: Sequence[float]) -> list[Markup]:
+    found, free = [], TOP + HEIGHT + 20
+    for edge, place in zip(axis["edges"], places, strict=True):
+        y = TOP + HEIGHT * (1 - place)
+        if edge is not None and y < free - 20:
+            found.append(shape("line", x1=LEFT - 4, x2=LEFT, y1=y, y2=y, class_="axis"))
+            found.append(text(LEFT - 7, y + 4, _short(edge), "soft", "end"))
+            free = y
+    middle = TOP + HEIGHT + 34
+    found.append(text(2, middle, f"↑ {_short(axis['column'], 22)}"))
+    return found
+
+
+def _short(words: str, most: int = 10) -> str:
+    return words if len(words) <= most else f"{words[: most - 1]}…"

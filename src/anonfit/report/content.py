@@ -12,17 +12,15 @@ from anonfit.privacy.disclosure import Disclosed
 from anonfit.recoding.columns import RecodedColumn
 from anonfit.recoding.recoding import Recoding
 from anonfit.report.asking import nothing_asked
-from anonfit.report.attack import attack_sentences
 from anonfit.report.board import board_content
-from anonfit.report.diversity import diversity_content
-from anonfit.report.wording import joined, share_text
+from anonfit.report.findings import attack_sentences, diversity_content
+from anonfit.report.markup import joined, share_text
 from anonfit.tables.schema import Role, Schema
 
 if TYPE_CHECKING:
     import polars as pl
 
 __all__ = [
-    "ATTACKER",
     "CONSENTED",
     "FORMULAS",
     "PRESETS",

@@ -8,8 +8,20 @@ from typing import Any
 
 from anonfit.report.charts import bars
 from anonfit.report.content import PRESETS
-from anonfit.report.markup import Column, Markup, bullets, element, figure, paragraph, section, table, together
-from anonfit.report.wording import percent, share_text, value_text
+from anonfit.report.markup import (
+    Markup,
+    bullets,
+    element,
+    figure,
+    paragraph,
+    percent,
+    section,
+    share_text,
+    table,
+    together,
+    told_share,
+    value_text,
+)
 
 __all__ = ["asked_section", "attack_section", "attacker_section", "audit_section", "risk_section", "sizes_section"]
 
@@ -19,7 +31,7 @@ HOLDS = {True: "holds", False: "does not hold", None: "could not be checked"}
 
 def asked_section(report: Report) -> Markup:
     """What was asked, and what became of each column."""
-    columns = [Column("Column", "name"), Column("Role"), Column("Technique"), Column("Type")]
+    columns = "Column|name; Role; Technique; Type"
     rows = [(line["name"], line["role"], line["technique"], line.get("type", "")) for line in report["columns"]]
     return section(
         "What was asked",
@@ -70,7 +82,7 @@ def _findings(audit: Mapping[str, Any]) -> Markup:
         is_told = which is not None or met is not True
         places = [str(finding["where"]) for finding in group if finding.get("where")] if is_told else []
         rows.append((sentence, "; ".join(part for part in (HOLDS[met], figures, ", ".join(places)) if part)))
-    columns = [Column("Check", "name"), Column("Result")]
+    columns = "Check|name; Result"
     return table("What was checked in the written file.", columns, rows, "slim")
 
 
@@ -78,7 +90,7 @@ def _values(report: Report) -> list[Markup]:
     """What groups tell of the columns released as they were: by the models asked for, and at all."""
     parts = []
     if report["diversity"]:
-        columns = [Column("Column", "name"), Column("Model"), Column("The worst group"), Column("Result")]
+        columns = "Column|name; Model; The worst group; Result"
         rows = [
             (
                 line["column"],
@@ -91,12 +103,7 @@ def _values(report: Report) -> list[Markup]:
         parts.append(table("Sensitive columns and targets: the worst group of the file.", columns, rows))
     raw = report["audit"].get("raw_columns", ())
     if raw:
-        columns = [
-            Column("Column", "name"),
-            Column("Certain for", "number"),
-            Column("90 % likely for", "number"),
-            Column("Smallest group with it", "number"),
-        ]
+        columns = "Column|name; Certain for|number; 90 % likely for|number; Smallest group with it|number"
         rows = [
             (one["name"], share_text(one["certain"]), share_text(one["likely"]), value_text(one["smallest"]))
             for one in raw
@@ -120,7 +127,7 @@ def sizes_section(report: Report) -> Markup:
     lines = [(_size(entry), entry["persons"] / total, percent(entry["persons"] / total)) for entry in bins]
     picture = bars(lines, f"Share of all persons by the size of their group. {words}")
     rows = [(_size(entry), f"{entry['groups']:,}", f"{entry['persons']:,}") for entry in bins]
-    columns = [Column("Persons in the group", "name"), Column("Groups", "number"), Column("Persons", "number")]
+    columns = "Persons in the group|name; Groups|number; Persons|number"
     caption = "Share of all persons by the number of persons in their group."
     both = together([figure(picture, caption), table("The same in numbers.", columns, rows, "slim")])
     return section(
@@ -130,13 +137,7 @@ def sizes_section(report: Report) -> Markup:
 
 def _sizes_of_several(report: Report) -> Markup:
     """The groups of each of several quasi-identifiers."""
-    columns = [
-        Column("Quasi-identifier", "name"),
-        Column("Asked", "number"),
-        Column("Smallest group", "number"),
-        Column("Groups", "number"),
-        Column("Half have at most", "number"),
-    ]
+    columns = "Quasi-identifier|name; Asked|number; Smallest group|number; Groups|number; Half have at most|number"
     rows = [
         (
             ", ".join(one["columns"]),
@@ -174,19 +175,9 @@ def risk_section(report: Report) -> Markup:
         if risk:
             rows.append((attacker, knows, share_text(risk["highest"]), share_text(risk["average"])))
     rows.append(("marketer", "links everybody at once", "", share_text(audit["marketer"])))
-    columns = [
-        Column("Attacker", "name"),
-        Column("What the attacker does"),
-        Column("Highest risk", "number"),
-        Column("Average risk", "number"),
-    ]
+    columns = "Attacker|name; What the attacker does; Highest risk|number; Average risk|number"
     parts = [table("The risk that a record is rightly taken for a person's.", columns, rows)]
-    columns = [
-        Column("Threshold", "name"),
-        Column("Source"),
-        Column("Smallest group within it", "number"),
-        Column("Persons above it", "number"),
-    ]
+    columns = "Threshold|name; Source; Smallest group within it|number; Persons above it|number"
     rows = [
         (
             f"{line['threshold']:g} ({PRESETS.get(line['name'], line['name'])})",
@@ -222,7 +213,7 @@ def _initial(report: Report) -> Markup:
         (f"Persons in groups of fewer than {report['asked']['k']}", share_text(risk["below_k"])),
         ("Average risk", average),
     ]
-    columns = [Column("Initial risk", "name"), Column("Found", "number")]
+    columns = "Initial risk|name; Found|number"
     return table("Before: the raw quasi-identifiers.", columns, rows, "slim")
 
 
@@ -234,19 +225,12 @@ def attack_section(report: Report) -> Markup:
         parts.insert(0, paragraph(TOGETHER))
     classes = [line for line in found["inference"] if line["kind"] == "classes"]
     if classes:
-        columns = [
-            Column("Column", "name"),
-            Column("Guessed from the group", "number"),
-            Column("From the group's others", "number"),
-            Column("From the whole table", "number"),
-        ]
+        columns = (
+            "Column|name; Guessed from the group|number; From the group's others|number; From the whole table|number"
+        )
         rows = [
-            (line["column"], *(_told(line[name]) for name in ("accuracy", "accuracy_by_others", "baseline")))
+            (line["column"], *(told_share(line[name]) for name in ("accuracy", "accuracy_by_others", "baseline")))
             for line in classes
         ]
         parts.append(table("Right guesses of what was not known.", columns, rows))
     return section("An attack, tried", *parts, name="attack")
-
-
-def _told(share: float | None) -> str:
-    return "not told" if share is None else percent(share)

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The few forms of HTML that the page of a report is made of. Every text is escaped here, and only here."""
+"""The few forms of HTML that pages are made of, and figures as people read them. Every text is escaped here, and only
+here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -19,12 +21,17 @@ __all__ = [
     "element",
     "escaped",
     "figure",
+    "joined",
+    "number_text",
     "paragraph",
+    "percent",
     "section",
+    "share_text",
     "table",
     "together",
+    "told_share",
+    "value_text",
 ]
-
 
 LONG = 20
 
@@ -76,10 +83,13 @@ class Column:
     kind: str = ""
 
 
-def table(caption: str, columns: Sequence[Column], rows: Iterable[Sequence[Any]], kind: str = "") -> Markup:
-    """A table. On narrow screens each row becomes a block, in which every cell has its head before it, unless the
-    table is of the kind `slim`.
+def table(
+    caption: str, heads: str, rows: Iterable[Sequence[Any]], kind: str = "", more: Iterable[Column] = ()
+) -> Markup:
+    """A table with heads such as `Column|name; Kept|number`, and then more. On narrow screens each row becomes a block,
+    in which every cell has its head before it, unless the table is of the kind `slim`.
     """
+    columns = [*(Column(*head.split("|")) for head in heads.split("; ")), *more]
     head = together(element("th", column.head, scope="col", class_=column.kind) for column in columns)
     lines = [
         element("tr", together(_cell(column, entry) for column, entry in zip(columns, row, strict=True)))
@@ -124,3 +134,48 @@ def definitions(pairs: Iterable[tuple[str, Any]], kind: str = "") -> Markup:
 def figure(picture: Markup, caption: str) -> Markup:
     """A picture with its caption."""
     return element("figure", together([picture, element("figcaption", caption)]))
+
+
+SPACE = "\u00a0"
+"""At which no line is broken."""
+
+
+def value_text(value: Any) -> str:
+    """Any figure, or the text that stands where it may not be told."""
+    if isinstance(value, Mapping):
+        return value_text(next(iter(value.values()), ""))
+    if isinstance(value, float):
+        return f"{value:,.4g}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    if isinstance(value, list | tuple):
+        return ", ".join(value_text(one) for one in value)
+    return "" if value is None else str(value)
+
+
+def percent(value: float) -> str:
+    """A share, with as many digits as it takes not to be 0 or 1 by rounding."""
+    digits = 1 if 0.0005 < abs(value) < 0.9995 or abs(value) >= 1 or value == 0 else 3
+    return f"{100 * value + 0.0:.{digits}f}{SPACE}%"  # + 0.0: there is no less than nothing in "-0.0"
+
+
+def share_text(value: Any) -> str:
+    """A share of persons, or the text that stands where it may not be told."""
+    if isinstance(value, Mapping):
+        value = value.get("share", value.get("found", value.get("value", "")))
+    return percent(value) if isinstance(value, float) else value_text(value)
+
+
+def told_share(share: float | None) -> str:
+    """A share, where it may be told."""
+    return "not told" if share is None else percent(share)
+
+
+def number_text(value: float) -> str:
+    """A number with three digits."""
+    return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+def joined(names: Sequence[str]) -> str:
+    """Names as a sentence has them."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else list(names))

@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from anonfit.report.application_sections import rules_section
-from anonfit.report.column_sections import exploration_section
 from anonfit.report.evidence_sections import (
     asked_section,
     attack_section,
@@ -16,16 +14,29 @@ from anonfit.report.evidence_sections import (
     risk_section,
     sizes_section,
 )
-from anonfit.report.markup import HEAD, Markup, definitions, element, escaped, paragraph, section, together
+from anonfit.report.markup import (
+    HEAD,
+    Markup,
+    definitions,
+    element,
+    escaped,
+    joined,
+    paragraph,
+    section,
+    share_text,
+    together,
+    value_text,
+)
 from anonfit.report.style import STYLE
 from anonfit.report.utility_sections import (
     comparison_section,
     curve_section,
     detail_section,
+    exploration_section,
     partition_section,
+    rules_section,
     workload_section,
 )
-from anonfit.report.wording import joined, share_text, value_text
 
 __all__ = ["internal_page", "report_page"]
 

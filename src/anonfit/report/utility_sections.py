@@ -6,17 +6,35 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from anonfit.report.application_sections import queries_part
-from anonfit.report.charts import curve_lines, key, stack
-from anonfit.report.column_sections import clusters_part, columns_compared_part, columns_part
-from anonfit.report.markup import Column, Markup, figure, paragraph, section, table, together
-from anonfit.report.tiling import tiling_figure
-from anonfit.report.wording import number_text, percent, value_text
+from anonfit.report.charts import curve_lines, key, stack, tiling_figure
+from anonfit.report.markup import (
+    Column,
+    Markup,
+    figure,
+    number_text,
+    paragraph,
+    percent,
+    section,
+    table,
+    together,
+    told_share,
+    value_text,
+)
 
-__all__ = ["comparison_section", "curve_section", "detail_section", "partition_section", "workload_section"]
+__all__ = [
+    "comparison_section",
+    "curve_section",
+    "detail_section",
+    "exploration_section",
+    "partition_section",
+    "rules_section",
+    "workload_section",
+]
 
 Report = Mapping[str, Any]
 LONGEST = 60
+COLUMN_METRICS = {"ncp": "NCP", "together": "Pairs not told apart"}
+"""How metrics of columns are headed; others by their names."""
 MOST_CURVES = 6
 SPANS = (
     ("s0", "at most 5 % of all fit the label"),
@@ -30,13 +48,7 @@ SPANS = (
 def detail_section(report: Report) -> Markup:
     """How much detail each column kept, as a picture."""
     weights = report["asked"]["weights"]
-    columns = [
-        Column("Column", "name"),
-        Column("How precise labels are", "picture"),
-        Column("Kept", "number"),
-        Column("Labels", "number"),
-        Column("Most frequent label", "text"),
-    ]
+    columns = "Column|name; How precise labels are|picture; Kept|number; Labels|number; Most frequent label|text"
     rows = [
         (
             line["column"] + (f" (weight {weights[line['column']]:g})" if line["column"] in weights else ""),
@@ -101,15 +113,10 @@ def _predictions(report: Report) -> Markup:
     for line in report["predictions"]:
         error = line.get("typical_error")
         told = "" if error is None else f"{number_text(error['regions'])} (before: {number_text(error['table'])})"
-        rows.append((line["column"], line["measure"], _told(line["table"]), _told(line["regions"]), told))
-    columns = [
-        Column("Target", "name"),
-        Column("Measure"),
-        Column("From the whole table", "number"),
-        Column("From the group", "number"),
-    ]
+        rows.append((line["column"], line["measure"], told_share(line["table"]), told_share(line["regions"]), told))
+    columns = "Target|name; Measure; From the whole table|number; From the group|number"
     if any(row[4] for row in rows):
-        columns.append(Column("Typical error from the group", "number"))
+        columns += "; Typical error from the group|number"
     words = (
         "Every record's target is predicted from the other records, of its group or of the whole table: by their most "
         "frequent class, or by their mean. Regions that were made for a target have seen it, which flatters them; the "
@@ -118,11 +125,7 @@ def _predictions(report: Report) -> Markup:
     if not report["comparison"]:
         words = words.partition(" Regions that")[0]
     caption = "Targets, predicted record by record from the others."
-    return together([paragraph(words), table(caption, columns, [row[: len(columns)] for row in rows])])
-
-
-def _told(share: float | None) -> str:
-    return "not told" if share is None else percent(share)
+    return together([paragraph(words), table(caption, columns, [row[: columns.count(";") + 1] for row in rows])])
 
 
 def _selections(found: Mapping[str, Any]) -> Markup:
@@ -142,13 +145,12 @@ def _selections(found: Mapping[str, Any]) -> Markup:
         (
             value_text(line["number"]),
             "not told" if line["imprecision"] is None else value_text(line["imprecision"]),
-            _told(line["precision"]),
+            told_share(line["precision"]),
             "" if line["recall"] is None else percent(line["recall"]),
         )
         for line in found["answers"]
     ]
-    heads = ("Imprecision", "Precision", "Recall")
-    columns = [Column("Selection", "name"), *(Column(head, "number") for head in heads)]
+    columns = "Selection|name; Imprecision|number; Precision|number; Recall|number"
     return together([paragraph(words), table("Selections, by number.", columns, rows)])
 
 
@@ -163,8 +165,7 @@ def _all_selections(found: Mapping[str, Any]) -> Markup:
         )
         for line in found["selections"][:200]
     ]
-    heads = ("Asked for", "Answered", "Precision", "Recall")
-    columns = [Column("Selection", "name"), *(Column(head, "number") for head in heads)]
+    columns = "Selection|name; Asked for|number; Answered|number; Precision|number; Recall|number"
     caption = "Selections. Answered are all rows of every group that may hold a row that is asked for."
     more = len(found["selections"]) - len(rows)
     note = f"{more:,} more are in the internal record." if more > 0 else ""
@@ -188,15 +189,16 @@ def comparison_section(report: Report) -> Markup:
     parts: list[Markup] = [paragraph(words)]
     if found["targets"]:
         rows = [_compared(line) for line in found["targets"]]
-        heads = ("Without regions", "Blind", "For the purpose", "Gain in points")
-        columns = [Column("Target", "name"), Column("Measure"), *(Column(head, "number") for head in heads)]
+        columns = (
+            "Target|name; Measure; Without regions|number; Blind|number; For the purpose|number; Gain in points|number"
+        )
         parts.append(table("Targets of held-out records (± two standard errors).", columns, rows))
     if found["selections"]:
         blind, purpose = (found["selections"][name]["precision"] for name in ("blind", "purpose"))
         words = f"{found['selections']['asked']:,} asked for"
-        columns = [Column("Selections", "name"), Column("Blind", "number"), Column("For the purpose", "number")]
+        columns = "Selections|name; Blind|number; For the purpose|number"
         caption = "Precision of the answers, of all selections together of which may be told."
-        parts.append(table(caption, columns, [(words, _told(blind), _told(purpose))]))
+        parts.append(table(caption, columns, [(words, told_share(blind), told_share(purpose))]))
     if found.get("columns"):
         parts.append(columns_compared_part(found["columns"]))
     return section("Blind against made for the purpose", *parts, name="comparison")
@@ -207,7 +209,7 @@ def _compared(line: Mapping[str, Any]) -> tuple[str, ...]:
     if line["gain"] is not None:
         noise = "" if line["noise"] is None else f" ± {100 * line['noise']:.1f}"
         gain = f"{100 * line['gain']:+.1f}{noise}"
-    return (line["column"], line["measure"], *(_told(line[name]) for name in ("whole", "blind", "purpose")), gain)
+    return (line["column"], line["measure"], *(told_share(line[name]) for name in ("whole", "blind", "purpose")), gain)
 
 
 def curve_section(report: Report) -> Markup:
@@ -218,7 +220,7 @@ def curve_section(report: Report) -> Markup:
     rows = [_point(point, names) for point in points]
     heads = [*names, "Precision of selections", "Detail kept", "Highest risk", "Average risk"]
     used = [index for index in range(len(heads)) if any(row[index + 1] for row in rows)]
-    columns = [Column("k", "name"), *(Column(heads[index], "number") for index in used)]
+    columns = [Column(heads[index], "number") for index in used]
     cells = [(row[0], *(row[index + 1] or "none" for index in used)) for row in rows]
     pictures = [_curve(points, name) for name in names[:MOST_CURVES]] or [_curve(points, None)]
     words = (
@@ -229,7 +231,7 @@ def curve_section(report: Report) -> Markup:
         "Risk and utility over k",
         paragraph(words),
         Markup(f'<div class="pair">{together(pictures)}</div>'),
-        table("Risk and utility over k.", columns, cells),
+        table("Risk and utility over k.", "k|name", cells, more=columns),
         name="curve",
     )
 
@@ -249,7 +251,176 @@ def _curve(points: Sequence[Mapping[str, Any]], name: str | None) -> Markup:
     if name is not None:
         values = [{one["column"]: one["value"] for one in point["targets"]}.get(name) for point in points]
         lines, caption = [values, kept], f"{name} (line) and detail kept (dashed)"
-    said = ", ".join(f"k = {point['k']}: {_told(value)}" for point, value in zip(points, lines[0], strict=True))
+    said = ", ".join(f"k = {point['k']}: {told_share(value)}" for point, value in zip(points, lines[0], strict=True))
     places = [(f"{point['k']:,}", f"{100 * point['highest_risk']:.3g} %") for point in points]
     drawn = curve_lines(places, lines, ("k", "risk"), f"{caption} by k. {said}")
     return figure(drawn, f"{caption} by k, with the highest risk that k allows.")
+
+
+SHOWN = 200
+"""Queries that the internal page shows; all are in the internal record."""
+
+
+def queries_part(found: Mapping[str, Any]) -> Markup:
+    """How the queries of a log are answered: together in public, each for the owner of the data."""
+    if "queries" in found:
+        return _all_queries(found)
+    if not found["told"]:
+        return paragraph(
+            f"{value_text(found['asked'])} different question(s) of a query log were asked of the release; how well it "
+            "answers them cannot be told."
+        )
+    words = (
+        f"A query log has {found['asked']:,} different question(s). Of {found['told']:,} it can be told how well the "
+        "release answers them, all together: a recipient gets every row of the groups that may hold what is meant, and "
+        "estimates a count by the share of each group that lies in what is asked for. What is told follows from the "
+        f"rows that were not meant, in multiples of {found['multiples_of']:,} (rounded down) for each."
+    )
+    error = found["count_error"]
+    row = (
+        value_text(found["imprecision"]),
+        percent(found["precision"]),
+        "" if error is None else percent(error),
+    )
+    columns = "Rows not meant|number; Precision|number; Relative error of counts|number"
+    return together([paragraph(words), table("Queries of the log, together.", columns, [row])])
+
+
+def _all_queries(found: Mapping[str, Any]) -> Markup:
+    rows = [
+        (
+            line["where"] or "all rows",
+            ", ".join(line["groups"]),
+            value_text(line["times"]),
+            value_text(line["true"]),
+            value_text(line["answered"]),
+            value_text(round(line["expected"])),
+            percent(line["precision"]),
+            "; ".join(f"{one['of']} {_error(one['error'])}" for one in line["errors"]),
+        )
+        for line in found["queries"][:SHOWN]
+    ]
+    columns = (
+        "Selected|name; By group; Times|number; Meant|number; Answered|number; Expected|number; "
+        "Precision|number; Relative errors"
+    )
+    words = (
+        "Meant are the rows that a query selects, answered those of every group that may hold one of them, expected "
+        "the estimate of their number if values are spread evenly over each group. Relative errors are of what is "
+        "estimated that way, over all groups of a query."
+    )
+    left = f"{found['left_out']:,} further questions, asked less often, were not judged." if found["left_out"] else ""
+    parts = [paragraph(words), table("Queries of the log.", columns, rows)]
+    return together([*parts, *([paragraph(left, "soft")] if left else [])])
+
+
+def _error(value: float | None) -> str:
+    return "–" if value is None else percent(value)
+
+
+def rules_section(report: Mapping[str, Any]) -> Markup:
+    """Association rules of the release, and which of them hold in the raw rows."""
+    found = report["rules"]
+    words = (
+        "Association rules that are found in the release itself: of the rows with all of the first, so many have the "
+        "second. Anybody can find them; the last column says whether the same holds in the raw rows, where enough "
+        "persons are for and against it to tell."
+    )
+    if not found["rules"]:
+        return section("Rules that the release tells", paragraph("No rule was found."), name="rules")
+    rows = [
+        (
+            " and ".join(line["given"]),
+            line["then"],
+            percent(line["support"]),
+            percent(line["confidence"]),
+            value_text(line["lift"]),
+            {True: "yes", False: "no", None: "not told"}[line["holds"]],
+        )
+        for line in found["rules"]
+    ]
+    columns = "Given|text; Then|text; Support|number; Confidence|number; Lift|number; Holds in the raw rows"
+    caption = f"{found['found']:,} rules, of which {found['hold']:,} hold in the raw rows."
+    return section("Rules that the release tells", paragraph(words), table(caption, columns, rows), name="rules")
+
+
+def columns_part(found: Mapping[str, Any]) -> Markup:
+    """What columns lost."""
+    words = (
+        "The certainty penalty (NCP) is the share of a column that the average label covers. The second figure is the "
+        "share of all pairs of persons (of records, where persons have several) whom the column alone does not tell "
+        "apart: its discernibility as a share. "
+        "Labels that overlap tell persons apart although each says little, so the two may disagree. The weighted sum "
+        f"of the discernibilities (WDM) is {found['weighted_discernibility']:,.0f}."
+    )
+    shown = [name for name in found["columns"][0] if name not in ("column", "weight", "squares")]
+    rows = [
+        (line["column"], f"{line['weight']:.2f}", *(percent(line[name]) for name in shown)) for line in found["columns"]
+    ]
+    heads = [Column(COLUMN_METRICS.get(name, name), "number") for name in shown]
+    caption = "Loss of every column; less is better."
+    return together([paragraph(words), table(caption, "Column|name; Weight|number", rows, more=heads)])
+
+
+def columns_compared_part(found: Mapping[str, Any]) -> Markup:
+    """What columns lost in blind regions and in those for the purpose."""
+    rows = [
+        (
+            line["column"],
+            f"{line['weight']:.2f}",
+            *(percent(line["ncp"][name]) for name in ("blind", "purpose")),
+            *(percent(line["together"][name]) for name in ("blind", "purpose")),
+            {"ncp": "only NCP is better", "wdm": "only pairs are better", None: ""}[line["disagree"]],
+        )
+        for line in found["columns"]
+    ]
+    columns = (
+        "Column|name; Weight|number; NCP, blind|number; NCP, purpose|number; Pairs, blind|number; "
+        "Pairs, purpose|number; Where they disagree"
+    )
+    return table("Loss of every column, by NCP and by the pairs that it does not tell apart.", columns, rows)
+
+
+def clusters_part(found: Mapping[str, Any]) -> Markup:
+    """Clusters of the original and of the release."""
+    words = (
+        f"{found['rows']:,} records were put into {found['clusters']} clusters twice: by their raw values, and by what "
+        "the release tells of them. Their agreement (adjusted Rand index) is "
+        f"{found['agreement']:.2f}: 1 if both are the same, 0 if they agree as by chance. Both are judged by the raw "
+        "values: what is left within clusters, and what lies between them, as shares of all variance."
+    )
+    rows = [
+        (name, percent(found[key]["within"]), percent(found[key]["between"]))
+        for name, key in (("Of the raw values", "original"), ("Of the release", "release"))
+    ]
+    columns = "Clusters|name; Within|number; Between|number"
+    return together([paragraph(words), table("Clusters.", columns, rows)])
+
+
+def exploration_section(report: Mapping[str, Any]) -> Markup:
+    """The ways to weigh columns that no other one betters: for the owner of the data only."""
+    found = report["exploration"]
+    kept = [line for line in found["candidates"] if line["on_front"]]
+    words = (
+        f"{len(found['candidates']):,} ways were tried, of which {len(kept):,} are not bettered by another. Published "
+        f"is, {found['rule']}. Each can be made again by its settings; all are in the internal record."
+    )
+    rows = [
+        (
+            f"{line['number']}{' (published)' if line['number'] == found['published'] else ''}",
+            _way(line),
+            *(f"{line['figures'][name]:,.4g}" for name in found["figures"]),
+        )
+        for line in kept
+    ]
+    heads = [Column(title, "number") for title in found["figures"].values()]
+    ways = table("Ways.", "Number|name; Way|text", rows, more=heads)
+    return section("Ways that were tried", paragraph(words), ways, name="exploration")
+
+
+def _way(line: Mapping[str, Any]) -> str:
+    method = line["method"]
+    weights = ", ".join(f"{name} {weight:g}" for name, weight in line["weights"].items())
+    rule = f", {method['weight_rule']}" if method["criterion"] == "weighted" else ""
+    alpha = f" with alpha {method['alpha']:g}" if method["weight_rule"] == "blend" else ""
+    return f"{method['criterion']}{rule}{alpha}, seed {method['seed']}{f': {weights}' if weights else ''}"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from anonfit.metrics.mixture import mixture
+from anonfit.metrics.groups import mixture
 from anonfit_papers.datasets_tables import census, census_numbers, census_sources, fingerprint
 from anonfit_papers.purpose_tables import Task
 from anonfit_papers.reproduction.frame import Measured, Part, Settings

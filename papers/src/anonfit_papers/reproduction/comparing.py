@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anonfit.evaluation.statistics import paired_test
+from anonfit.evaluation.result import paired_test
 
 __all__ = ["Difference", "correlation", "difference", "mean_and_error", "rank_correlation"]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonfit.evaluation.learners import learner
-from anonfit.evaluation.selecting import Learned, imprecision
+from anonfit.evaluation.models import Learned, imprecision
 from anonfit.spec.model import SelectionSpec
 from anonfit.tables.persons import persons_of
 from anonfit_papers.datasets import ADULT, CRX, Source, is_there

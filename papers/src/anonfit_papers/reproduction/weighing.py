@@ -16,10 +16,8 @@ from anonfit.algorithms.demands import Demands
 from anonfit.algorithms.mondrian import anonymize
 from anonfit.engines.memory.engine import MemoryEngine
 from anonfit.evaluation.learners import learner
-from anonfit.metrics.discernibility import Discernibility, weighted_discernibility
-from anonfit.metrics.extents import observed_extents
-from anonfit.metrics.group_sizes import group_figures, sizes_of
-from anonfit.metrics.losses import Losses, losses
+from anonfit.metrics.groups import group_figures, sizes_of
+from anonfit.metrics.losses import Discernibility, Losses, losses, observed_extents, weighted_discernibility
 from anonfit.recoding.recoding import Recoding, Unseen
 from anonfit.recoding.values import Values, recoded_columns
 from anonfit.release.run import schema_of, workload_of

@@ -1,22 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blind against made for the purpose, at the same k: what both tell of rows that neither was made of."""
+"""What releases made otherwise would be worth, on rows that they were not made of: blind against made for the purpose
+at the same k, and risk against utility over k.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from anonfit.algorithms.result import Anonymized, SelectionAnswers
-from anonfit.metrics.held_out import Gain, paired_gain
+from anonfit.errors import RequestError
+from anonfit.metrics.detail import details
+from anonfit.metrics.holdout import Gain, Judged, Trial, paired_gain
+from anonfit.metrics.losses import common_extents, disagreements, unnamed_values
+from anonfit.metrics.registry import RecodedTable, content
+from anonfit.metrics.workload import told_together
 from anonfit.privacy.disclosure import Disclosure
-from anonfit.report.columns import ColumnFigures, columns_compared, columns_compared_content
-from anonfit.report.selections import told_together
-from anonfit.report.trial import Judged, Trial
+from anonfit.workload.objectives import feature_weights
 from anonfit.workload.targets import Workload
 
-__all__ = ["Comparison", "Contest", "compare", "comparison_content", "has_purpose", "judged_content"]
+__all__ = ["Comparison", "Curve", "compare", "comparison_content", "curve", "curve_content", "has_purpose", "read_ks"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +51,7 @@ class Comparison:
     asked: int
     """How many selections were asked for."""
     selections: tuple[SelectionAnswers, SelectionAnswers] | None
-    columns: tuple[ColumnFigures, ColumnFigures] | None = None
+    columns: tuple[RecodedTable, RecodedTable] | None = None
     """What columns lost in both, where some matter more."""
 
 
@@ -87,12 +93,34 @@ def compare(trial: Trial | None) -> Comparison | None:
         contests=contests,
         asked=len(workload.selections),
         selections=None if answers[0] is None or answers[1] is None else (answers[0], answers[1]),
-        columns=columns_compared(blind, purpose, workload),
+        columns=_columns_compared(blind, purpose, workload),
     )
 
 
 def _groups(made: Anonymized) -> int:
     return len(np.unique(made.nodes))
+
+
+def _columns_compared(
+    blind: Anonymized, purpose: Anonymized, workload: Workload
+) -> tuple[RecodedTable, RecodedTable] | None:
+    """What columns lost in blind regions and in those for a purpose, measured alike; None where nothing says that some
+    columns matter more.
+    """
+    names, weights = purpose.recoding.quasi_identifiers, workload.weights
+    if purpose.learned is not None:
+        weights = purpose.learned.weights
+    elif workload.objective.clusters:
+        weights = dict.fromkeys(names, 0.0) | feature_weights(workload, list(names))
+    if not weights:
+        return None
+    recodings = (blind.recoding, purpose.recoding)
+    extents, unnamed = common_extents(recodings), unnamed_values(recodings)
+    first, second = (
+        RecodedTable(made.recoding, made.nodes, weights=weights, extents=extents, unnamed=more)
+        for made, more in zip((blind, purpose), unnamed, strict=True)
+    )
+    return first, second
 
 
 def comparison_content(found: Comparison, rule: Disclosure) -> dict[str, Any]:
@@ -104,7 +132,31 @@ def comparison_content(found: Comparison, rule: Disclosure) -> dict[str, Any]:
         "groups": {"blind": found.groups[0], "purpose": found.groups[1]},
         "targets": [_contest(contest, rule) for contest in found.contests],
         "selections": _selections(found, rule),
-        "columns": None if found.columns is None else columns_compared_content(found.columns),
+        "columns": None if found.columns is None else _columns_content(found.columns),
+    }
+
+
+def _columns_content(found: tuple[RecodedTable, RecodedTable]) -> dict[str, Any]:
+    """What columns lost in both, and of which columns the two measures disagree."""
+    blind, purpose = found
+    differ = {
+        one.column: one.better_by
+        for one in disagreements((purpose.losses, purpose.discernibility), (blind.losses, blind.discernibility))
+    }
+    told = [content(table, "report", "regions", key="column") or {} for table in found]
+    return {
+        "weighted_discernibility": {
+            name: one["weighted_discernibility"] for name, one in zip(("blind", "purpose"), told, strict=True)
+        },
+        "columns": [
+            {
+                "column": before["column"],
+                "weight": after["weight"],
+                **{name: {"blind": before[name], "purpose": after[name]} for name in ("ncp", "together")},
+                "disagree": differ.get(before["column"]),
+            }
+            for before, after in zip(*(one["columns"] for one in told), strict=True)
+        ],
     }
 
 
@@ -169,3 +221,95 @@ def _selections(found: Comparison, rule: Disclosure) -> dict[str, Any] | None:
         return None
     blind, purpose = (told_together(one, rule, total=found.known_persons) for one in found.selections)
     return {"asked": found.asked, "blind": blind, "purpose": purpose}
+
+
+MOST = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Regions of one k; without figures where there are none."""
+
+    k: int
+    groups: int = 0
+    members: int = 0
+    """The persons of all groups: one with several rows is in several."""
+    judged: tuple[Judged, ...] = ()
+    kept: float = 0.0
+    selections: SelectionAnswers | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Points of rising k, and what can be told of the targets without regions."""
+
+    known: int
+    known_persons: int
+    held_out: int
+    columns: tuple[tuple[str, bool], ...]
+    """Of the targets: name, and whether it has classes."""
+    whole: tuple[Judged, ...]
+    points: tuple[Point, ...]
+
+
+def read_ks(ks: Iterable[int]) -> tuple[int, ...]:
+    """The k of a curve, ascending; at most twenty whole numbers of at least 1."""
+    found = sorted(set(ks))
+    if not found or found[0] < 1 or len(found) > MOST:
+        raise RequestError(f"a curve needs 1 to {MOST} different k of at least 1, such as 5, 10, 25, 50.")
+    return tuple(found)
+
+
+def curve(trial: Trial, ks: Sequence[int]) -> Curve:
+    """Make regions for each k and judge them."""
+    return Curve(
+        known=len(trial.known),
+        known_persons=trial.setting.persons(trial.known).total(),
+        held_out=len(trial.others),
+        columns=tuple((target.column, target.has_classes) for target in trial.targets),
+        whole=trial.judge(None),
+        points=tuple(_point(trial, k) for k in ks),
+    )
+
+
+def _point(trial: Trial, k: int) -> Point:
+    made = trial.regions(trial.setting.workload, k)
+    if made is None:
+        return Point(k)
+    persons = trial.setting.persons(trial.known[made.numbers])
+    nodes, groups = np.unique(made.nodes, return_inverse=True)
+    members = int(persons.of_groups(groups.astype(np.int64), len(nodes)).sum())
+    sizes = np.bincount(groups, weights=persons.counts).astype(np.int64)
+    kept = [detail.kept for detail in details(made.recoding, nodes, sizes)]
+    return Point(k, len(nodes), members, trial.judge(made), float(np.mean(kept)), trial.answers(made, k))
+
+
+def curve_content(found: Curve, rule: Disclosure) -> dict[str, Any]:
+    """The curve as it may be told. The risk of a point is what its k allows: the true one of regions that nobody gets
+    may be about few persons.
+    """
+    return {
+        "known_rows": found.known,
+        "held_out_rows": found.held_out,
+        "points": [_told(found, point, rule) for point in found.points],
+    }
+
+
+def _told(found: Curve, point: Point, rule: Disclosure) -> dict[str, Any]:
+    line: dict[str, Any] = {"k": point.k, "highest_risk": 1 / point.k}
+    if not point.groups or rule.few(found.known_persons):
+        return line | {"average_risk": None, "kept": None, "targets": [], "precision": None}
+    targets = [
+        {"column": column, "measure": "accuracy" if classes else "explained variance", "value": told}
+        for (column, classes), judged, whole in zip(found.columns, point.judged, found.whole, strict=True)
+        for told in (judged_content(judged, whole, rule),)
+    ]
+    precision = None
+    if point.selections is not None:
+        precision = told_together(point.selections, rule, total=found.known_persons)["precision"]
+    return line | {
+        "average_risk": round(point.groups / max(rule.rounded(point.members), 1), 5),
+        "kept": round(point.kept, 3),
+        "targets": targets,
+        "precision": precision,
+    }

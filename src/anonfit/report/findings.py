@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the audit found of sensitive columns and targets, as sentences with the worst group's figure."""
+"""What the audit found of sensitive columns and targets, with the worst group's figure, and what came of the attack, as
+sentences.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from typing import Any
 from anonfit.privacy.catalogue import MODELS
 from anonfit.privacy.likeness import MaxConfidence
 
-__all__ = ["diversity_content"]
+__all__ = ["attack_sentences", "diversity_content"]
 
 TIE = 1e-9
 """Figures that are so near to each other are equal."""
@@ -74,3 +76,51 @@ def _words(one: Measured) -> str:
     rounding = ROUND_FLOOR if model.bound == "at least" else ROUND_CEILING
     found = model.sentence_of(settings).format(_number(one["found"], rounding))
     return f"{found} (asked: {model.bound} {_number(one['asked'])})."
+
+
+def attack_sentences(content: Mapping[str, Any]) -> list[str]:
+    """What came of an attack, in words."""
+    found, chances = [], content["re_identification"]
+    found.append(
+        f"{content['persons']:,} persons were sought in the release by their exact quasi-identifiers. "
+        f"The chance of taking the right record is {chances['chance']:.2%} on average and {chances['highest']:.2%} at "
+        f"most; among all records it would be {chances['blind_chance']:.3%}."
+    )
+    for line in content["inference"]:
+        found.append(_guess_sentence(line))
+        if "learned" in line:
+            found.append(_learned_sentence(line["column"], line["learned"]))
+    return found
+
+
+def _learned_sentence(column: str, learned: Mapping[str, Any]) -> str:
+    sure, right, by_group = (
+        "a share that is not told, since too few are or are not," if share is None else f"{share:.1%}"
+        for share in (learned["sure"], learned["right"], learned["sure_by_group"])
+    )
+    of_these = f", and right for {right} of these" if learned["sure"] else ""
+    return (
+        f"{column}: a model learned from all groups together is at least {learned['at_least']:.0%} sure of the value "
+        f"of {sure} of the persons{of_these}; the groups alone make it as likely for {by_group}."
+    )
+
+
+def _off(saved: float) -> str:
+    return f"{abs(saved):.1%} {'less' if saved >= 0 else 'more'} off"
+
+
+def _guess_sentence(line: Mapping[str, Any]) -> str:
+    column = line["column"]
+    if line["kind"] == "number":
+        return (
+            f"{column}: guessing the mean of a person's group is {_off(line['error_saved'])} than guessing that of the "
+            f"table; without the person's own record, {_off(line['error_saved_by_others'])}."
+        )
+    if line["accuracy"] is None or line["baseline"] is None:
+        return f"{column}: how often it is guessed right is not told, since too few are right or wrong."
+    by_others = line["accuracy_by_others"]
+    own = "" if by_others is None else f", {by_others:.1%} without the person's own record"
+    return (
+        f"{column}: the commonest value of a person's group is right for {line['accuracy']:.1%}{own}; that of the "
+        f"table for {line['baseline']:.1%}."
+    )

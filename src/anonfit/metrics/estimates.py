@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is expected of the rows of a region if their values are spread evenly over it: the only guess that a recipient
-can make without knowing more.
+"""What queries are expected to give if the values of a region's rows are spread evenly over it: the only guess that a
+recipient can make without knowing more.
 
 Every column is divided into *atoms*, within which neither a region nor a predicate makes a difference. An atom of an
 ordered column is as large as it is long, counted in values where there is a next one; a name or rank is one. A missing
@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
+from anonfit.criteria.targets import CodedSelections
 from anonfit.engines.bits import unpacked
 from anonfit.recoding.boxes import Boxes
 from anonfit.recoding.columns import OrderedCells, RecodedColumn
@@ -24,12 +26,11 @@ from anonfit.tables.scales import thresholds
 from anonfit.tables.schema import Domain, OrderedDomain
 from anonfit.workload.coding import cut_places_of, size_of
 from anonfit.workload.literals import has_steps
-from anonfit.workload.predicates import Predicate
+from anonfit.workload.predicates import ColumnKind, Holding, Predicate
+from anonfit.workload.selections import code_predicates
+from anonfit.workload.truth import Rows
 
-if TYPE_CHECKING:
-    import polars as pl
-
-__all__ = ["Ends", "Spread", "observed_ends", "spread_of"]
+__all__ = ["Ends", "Estimator", "Spread", "Table", "observed_ends", "spread_of"]
 
 Ends = Mapping[str, tuple[float, float]]
 """From where to where ordered columns reach, on the axes of their types; the upper end is not included."""
@@ -107,14 +108,10 @@ class Spread:
 def spread_of(
     recoding: Recoding, domains: Sequence[Domain], predicates: Sequence[Predicate], ends: Ends | None = None
 ) -> Spread:
-    """Divide columns into atoms.
+    """Divide columns into atoms, within which no predicate makes a difference; of domains only types are used.
 
-    Args:
-        recoding: The recoding.
-        domains: What the quasi-identifiers of the rows can be; only types are used.
-        predicates: All that will be asked.
-        ends: Where ordered columns begin and end. Without: as the recoding declares or, beyond its outermost cuts, as
-            far as the interval beside them is long, which is all that a recipient can know.
+    Ordered columns reach as far as the ends say. Without: as the recoding declares or, beyond its outermost cuts, as
+    far as the interval beside them is long, which is all that a recipient can know.
     """
     columns, found = [], []
     for column, domain in zip(recoding.columns, domains, strict=True):
@@ -172,8 +169,6 @@ def _reaching(domain: OrderedDomain, low: float, high: float) -> OrderedDomain:
 
 def _unit(dtype: pl.DataType) -> float:
     """What one is on the axis of a type."""
-    import polars as pl
-
     return float(10 ** int(dtype.scale or 0)) if isinstance(dtype, pl.Decimal) else 1.0
 
 
@@ -201,8 +196,6 @@ def _stated(
 
 def _room(dtype: pl.DataType) -> float:
     """How far a single cut between dates lies from the ends."""
-    import polars as pl
-
     if dtype == pl.Date:
         return float(DAYS)
     return float(DAYS * MICROSECONDS) if isinstance(dtype, pl.Datetime) else 0.0
@@ -215,3 +208,90 @@ def observed_ends(domains: Sequence[Domain]) -> dict[str, tuple[float, float]]:
         for domain in domains
         if isinstance(domain, OrderedDomain) and len(domain.values)
     }
+
+
+RECTANGLES = 128
+"""Rectangles whose shares are found together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Raw rows, and the regions in which they were released.
+
+    `kinds` are of all columns, `domains` of the quasi-identifiers; `nodes` is -1 for rows that are withheld; `counts`
+    are the persons that rows stand for.
+    """
+
+    recoding: Recoding
+    kinds: Mapping[str, ColumnKind]
+    domains: Sequence[Domain]
+    frame: pl.DataFrame
+    nodes: NDArray[np.integer[Any]]  # (row,)
+    counts: NDArray[np.int64] | None = None  # (row,)
+
+
+class Estimator:
+    """Estimates what predicates are met by, from regions and from columns that are released as they are."""
+
+    def __init__(self, table: Table, rows: Rows, predicates: Sequence[Predicate], ends: Ends | None) -> None:
+        self.table = table
+        self.spread: Spread = spread_of(table.recoding, table.domains, predicates, ends)
+        self.coded: CodedSelections = code_predicates(predicates, self.spread.domains, rows)
+        self.released = table.nodes >= 0
+        self.nodes, place = np.unique(table.nodes[self.released], return_inverse=True)
+        keys, self.group_of = np.unique(
+            place * len(self.coded.applies) + self.coded.signatures[self.released], return_inverse=True
+        )
+        self.node, self.signature = keys // len(self.coded.applies), keys % len(self.coded.applies)
+        self.own = {name: at for at, name in enumerate(table.recoding.quasi_identifiers)}
+
+    def counts(self, place: slice) -> NDArray[np.float64]:
+        """How many rows are expected to meet each of some predicates."""
+        return self.sums(place, None, with_values=False)[0]
+
+    def known(self, column: str | None) -> NDArray[np.float64]:
+        """(row,) What each raw row counts: nothing where its value is missing."""
+        counts = self.table.counts
+        found = np.ones(len(self.table.frame)) if counts is None else counts.astype(np.float64)
+        return found if column is None else found * self.table.frame[column].is_not_null().to_numpy()
+
+    def values(self, column: str | None) -> NDArray[np.float64] | None:
+        """(row,) The numbers of a column, 0 where they are missing; None if it holds none."""
+        if column is None or self.table.kinds[column].holding != Holding.NUMBERS:
+            return None
+        series = self.table.frame[column]
+        return series.cast(pl.Float64, strict=False).fill_nan(None).fill_null(0.0).to_numpy()
+
+    def sums(
+        self, place: slice, column: str | None, *, with_values: bool
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """For each of some predicates how many rows with a value of the column are expected, and its sum over them."""
+        selection = self.coded.selection
+        first, last = np.searchsorted(selection, [place.start, place.stop])
+        counts, sums = np.zeros(place.stop - place.start), np.zeros(place.stop - place.start)
+        own = None if column is None else self.own.get(column)
+        for begin in range(int(first), int(last), RECTANGLES):
+            chunk = slice(begin, min(begin + RECTANGLES, int(last)))
+            applies = self.coded.applies[self.signature, chunk].astype(np.float64)  # (group, rectangle)
+            masks, at = self.coded.rectangles[chunk], selection[chunk] - place.start
+            shares = (
+                self.spread.shares(self.nodes, masks)
+                if own is None
+                else self.spread.known_shares(self.nodes, masks, own)
+            )
+            weights = self._of_groups(self.known(column) if own is None else self.known(None))
+            np.add.at(counts, at, weights @ (shares[self.node] * applies))
+            if with_values and own is not None:
+                by_value = self.spread.shares(self.nodes, masks, number=own)
+                np.add.at(sums, at, weights @ (by_value[self.node] * applies))
+            elif with_values:
+                values = self.values(column)
+                assert values is not None
+                np.add.at(sums, at, self._of_groups(values * self.known(column)) @ (shares[self.node] * applies))
+        return counts, sums
+
+    def _of_groups(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(group,) The sum of numbers of raw rows."""
+        found: Any = np.bincount(self.group_of, weights=numbers[self.released], minlength=len(self.node))
+        sums: NDArray[np.float64] = found
+        return sums

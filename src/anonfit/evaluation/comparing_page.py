@@ -1,0 +1,457 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A comparison as tables of texts, one column per release, which the command line and the page both show, and
+compare.html: one page that needs nothing from anywhere else, in light and dark, wide and narrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from anonfit.metrics.registry import Metric, metrics_of
+from anonfit.report.markup import HEAD, escaped
+
+__all__ = ["PAIR_HEAD", "comparison_page", "pair_line", "sections"]
+
+COLOURS = 6
+"""Colours of releases (--series-1 … of the page); a shape goes with each, and both begin again after the last."""
+SHAPES = (
+    "M-6.5 0a6.5 6.5 0 1 0 13 0a6.5 6.5 0 1 0 -13 0z",
+    "M-6 -6h12v12h-12z",
+    "M0 -7.5l7.5 13h-15z",
+    "M0 -8l8 8l-8 8l-8 -8z",
+    "M0 7.5l7.5 -13h-15z",
+    "M-3.5 -7.5h7v15h-7z",
+)
+"""A disc, a square, a triangle, a rhomb, a triangle on its tip, a bar."""
+WIDTH, LEFT, RIGHT, TOP = 620, 150, 28, 6
+LANE = 11
+"""The height of a release's own lane in the line of a column: no mark hides another."""
+LONGEST = 18
+"""Letters of a column's name that there is room for."""
+
+
+def _x(value: float) -> float:
+    return LEFT + value * (WIDTH - LEFT - RIGHT)
+
+
+def mark(which: int, x: float, y: float, title: str = "") -> str:
+    """The sign of a release."""
+    inner = f"<title>{escaped(title)}</title>" if title else ""
+    path = SHAPES[which % len(SHAPES)]
+    kind = f"series series-{which % COLOURS + 1}"
+    return f'<path class="{kind}" transform="translate({x:.1f} {y:.1f}) scale(.8)" d="{path}">{inner}</path>'
+
+
+def detail_lines(releases: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[float | None]]]:
+    """What each release kept of every column, the average of those that all have first."""
+    kept = [release["utility"]["detail_kept"] for release in releases]
+    names = list(dict.fromkeys(name for found in kept for name in found))
+    shared = [name for name in names if all(name in found for found in kept)]
+    lines: list[tuple[str, list[float | None]]] = [(name, [found.get(name) for found in kept]) for name in names]
+    if len(shared) > 1:
+        label = "average" if shared == names else "average in all"
+        lines.insert(0, (label, [sum(found[name] for name in shared) / len(shared) for found in kept]))
+    return lines
+
+
+def detail_chart(releases: Sequence[Mapping[str, Any]]) -> str:
+    """A line per column, the average of all first, with a mark per release; empty where nothing was measured."""
+    lines = detail_lines(releases)
+    if not lines:
+        return ""
+    line = LANE * len(releases) + 14
+    height = TOP + line * len(lines) + 32
+    rows = (_row(TOP + line * index, line, name, values, releases) for index, (name, values) in enumerate(lines))
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="Detail kept of each column, by release">'
+        f"{_scale(height - 32)}{''.join(rows)}</svg>"
+    )
+
+
+def _scale(base: float) -> str:
+    return "".join(
+        f'<line class="grid" x1="{_x(tick / 4):.1f}" x2="{_x(tick / 4):.1f}" y1="{TOP}" y2="{base}"/>'
+        f'<text class="axis" x="{_x(tick / 4):.1f}" y="{base + 18}" text-anchor="middle">{25 * tick} %</text>'
+        for tick in range(5)
+    )
+
+
+def _row(
+    top: float, height: float, name: str, values: Sequence[float | None], releases: Sequence[Mapping[str, Any]]
+) -> str:
+    """A column's line: its name, a mark in the lane of each release, and a border below."""
+    middle = top + height / 2
+    marks = "".join(
+        mark(
+            which,
+            _x(value),
+            middle + LANE * (which - (len(values) - 1) / 2),
+            f"{releases[which]['name']}: {name} {value:.1%}",
+        )
+        for which, value in enumerate(values)
+        if value is not None
+    )
+    shown = name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
+    return (
+        f'<text x="{LEFT - 12}" y="{middle + 4:.1f}" text-anchor="end">{escaped(shown)}</text>'
+        f'<line class="border" x1="0" x2="{WIDTH}" y1="{top + height}" y2="{top + height}"/>{marks}'
+    )
+
+
+DETAIL_KEPT = "Detail kept"
+PAIR_HEAD = ("k", "Cells", "Cells below k", "Persons in them")
+
+NOTHING = "–"
+NOT_TOLD = "not told"
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A table: a label and one text per release in each line, and what should be known to read it."""
+
+    title: str
+    lines: tuple[tuple[str, tuple[str, ...]], ...]
+    note: str = ""
+
+
+def share(value: Any) -> str:
+    """A share in percent, or the text in its place."""
+    if value is None:
+        return NOT_TOLD
+    return f"{value:.1%}" if isinstance(value, int | float) else str(value)
+
+
+def number(value: Any) -> str:
+    """A number, or the text in its place."""
+    if value is None:
+        return NOTHING
+    if isinstance(value, float):
+        return f"{value:,.3f}" if abs(value) < 100 else f"{value:,.1f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def sections(found: Mapping[str, Any]) -> list[Section]:
+    """The tables of a comparison."""
+    releases = found["releases"]
+    made = [
+        Section("What was asked", tuple(_asked(releases))),
+        Section(DETAIL_KEPT, tuple(_detail(releases)), DETAIL),
+        Section("Rows", tuple(_each(releases, {word.capitalize(): ("rows", word) for word in _ROWS}, number))),
+        Section("Risk of finding a person's record", tuple(_risk(releases)), RISK),
+        Section("What groups and guesses reveal", tuple(_revealed(releases)), REVEALED),
+        Section("Utility whatever the purpose", tuple(_utility(releases)), _noted(UTILITY, "release")),
+        *(
+            Section(metric.title, tuple(_of_columns(releases, metric)), metric.note)
+            for metric in _shown_metrics("column")
+        ),
+        Section("Targets", tuple(_targets(releases)), _noted(TARGETS, "target")),
+        Section("Selections", tuple(_selections(releases)), SELECTIONS),
+    ]
+    return [section for section in made if section.lines]
+
+
+_ROWS = ("read", "released", "withheld", "dropped")
+DETAIL = (
+    "How much of each quasi-identifier's detail is left: the share of all persons whom the label of a person rules "
+    "out, against what the exact value would. More is more useful."
+)
+RISK = (
+    "Of an attacker who knows that a person is in the table, and all quasi-identifiers exactly. Sought persons: the "
+    "chance of taking the right record, measured with raw records."
+)
+REVEALED = (
+    "Certain: persons all of whose group have the same value. Gain: how much more often the commonest value of the "
+    "group is right than that of the table, the person's own record left out (for numbers: the part of the error that "
+    "is saved)."
+)
+UTILITY = "Group size in multiples of k: 1 is the best that k allows."
+TARGETS = (
+    "Predicted: from the other rows of a row's group, the share of right classes or of the variance that is explained; "
+    "regions that were made for a target have seen it, which flatters them."
+)
+SELECTIONS = (
+    "Numbered as in the spec of each release. Their texts are not public, so whether two of the same number are the "
+    "same cannot be seen here."
+)
+
+
+def _line(
+    label: str, releases: Sequence[Mapping[str, Any]], tell: Callable[[Mapping[str, Any]], str]
+) -> tuple[str, tuple[str, ...]]:
+    return label, tuple(tell(release) for release in releases)
+
+
+def _each(
+    releases: Sequence[Mapping[str, Any]], wanted: Mapping[str, tuple[str, str]], tell: Callable[[Any], str]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """A line for each of some figures, given by their places."""
+    for label, (part, key) in wanted.items():
+        yield label, tuple(tell(release[part][key]) for release in releases)
+
+
+def _asked(releases: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    yield _line("k", releases, lambda one: number(one["asked"]["k"]))
+    yield _line("Quasi-identifiers", releases, lambda one: ", ".join(one["asked"]["quasi_identifiers"]))
+    if any(one["asked"]["diversity"] for one in releases):
+        yield _line("Diversity", releases, lambda one: "; ".join(map(_demand, one["asked"]["diversity"])) or NOTHING)
+    if any(one["asked"]["max_confidence"] < 1 for one in releases):
+        yield _line("Cap on a target's classes", releases, lambda one: share(one["asked"]["max_confidence"]))
+    yield _line("Made by", releases, _method)
+    yield _line("Targets", releases, _aims)
+    yield _line("Written as", releases, lambda one: f"{one['asked']['values']}, {one['asked']['regions']} regions")
+
+
+def _demand(demand: Mapping[str, Any]) -> str:
+    settings = [f"{key} = {value}" for key, value in demand.items() if key not in ("column", "model")]
+    return f"{demand['column']}: {demand['model']} ({', '.join(settings)})"
+
+
+def _method(release: Mapping[str, Any]) -> str:
+    return str(release["asked"]["algorithm"]) + (", denoised" if release["asked"]["denoise"] else "")
+
+
+def _aims(release: Mapping[str, Any]) -> str:
+    aims = (
+        target["column"] if target["used"] else f"{target['column']} (not used)"
+        for target in release["asked"]["targets"]
+    )
+    return ", ".join(aims) or NOTHING
+
+
+def _risk(releases: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    counted = {"Groups": ("risk", "groups"), "Smallest group": ("risk", "smallest_group")}
+    yield from _each(releases, counted | {"Median group": ("risk", "median_group")}, number)
+    yield from _each(releases, {"Highest": ("risk", "highest"), "Average": ("risk", "average")}, share)
+    for index, above in enumerate(releases[0]["risk"]["above"]):
+        yield _line(
+            f"Persons above {above['threshold']:g} ({above['name']})",
+            releases,
+            lambda one, index=index: share(one["risk"]["above"][index]["share"]),  # type: ignore[misc]
+        )
+    yield _line("Sought persons, average", releases, lambda one: share(one["risk"]["attack_chance"]))
+
+
+def _revealed(releases: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for column in _union(releases, lambda one: [line["column"] for line in one["revealed"]]):
+        yield _of_column(f"{column}: certain for", releases, "revealed", column, lambda line: share(line["certain"]))
+    for column in _union(releases, lambda one: [line["column"] for line in one["inference"]]):
+        yield _of_column(f"{column}: gain of guessing", releases, "inference", column, _gain)
+
+
+def _gain(line: Mapping[str, Any]) -> str:
+    return share(line["error_saved_by_others"] if line["kind"] == "number" else line["gain_by_others"])
+
+
+def _union(releases: Sequence[Mapping[str, Any]], names: Callable[[Mapping[str, Any]], Sequence[str]]) -> list[str]:
+    """Names of any release, in the order in which they come."""
+    return list(dict.fromkeys(name for release in releases for name in names(release)))
+
+
+def _of_column(
+    label: str,
+    releases: Sequence[Mapping[str, Any]],
+    part: str,
+    column: str,
+    tell: Callable[[Mapping[str, Any]], str],
+) -> tuple[str, tuple[str, ...]]:
+    """A line about one column; nothing for a release that has no such figure of it."""
+    found = [next((line for line in release[part] if line["column"] == column), None) for release in releases]
+    return label, tuple(NOTHING if line is None else tell(line) for line in found)
+
+
+def _shown_metrics(subject: str) -> list[Metric]:
+    return [metric for metric in metrics_of("compare") if metric.subject == subject and metric.title]
+
+
+def _noted(words: str, subject: str) -> str:
+    """What a reader should know, with what the metrics say."""
+    return " ".join([words, *(metric.note for metric in _shown_metrics(subject) if metric.note)])
+
+
+def _utility(releases: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    wanted = {
+        "Average group": ("utility", "average_group"),
+        "Average group in multiples of k (C_avg)": ("utility", "c_avg"),
+    }
+    yield from _each(releases, wanted, number)
+    for metric in _shown_metrics("release"):
+        found = [one["utility"] if metric.needs == "groups" else one["utility"]["losses"] or {} for one in releases]
+        yield metric.title, tuple(_value(metric, one.get(metric.name)) for one in found)
+    reasons = [one["utility"]["losses_not_measured"] for one in releases]
+    if any(reasons):
+        yield "Loss not measured, because", tuple(reason or NOTHING for reason in reasons)
+
+
+def _value(metric: Metric, value: float | None) -> str:
+    return share(value) if metric.is_share and value is not None else number(value)
+
+
+def _detail(releases: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for name, values in detail_lines(releases):
+        yield name, tuple(NOTHING if value is None else share(value) for value in values)
+
+
+def _of_columns(releases: Sequence[Mapping[str, Any]], metric: Metric) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """A metric of every column."""
+    of_release = [
+        {line["name"]: line[metric.name] for line in (one["utility"]["losses"] or {"columns": ()})["columns"]}
+        for one in releases
+    ]
+    for name in dict.fromkeys(name for lines in of_release for name in lines):
+        yield name, tuple(_value(metric, lines.get(name)) for lines in of_release)
+
+
+def _targets(releases: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for column in _union(releases, lambda one: [line["column"] for line in one["predictions"]]):
+        yield _of_column(f"{column}: predicted", releases, "predictions", column, lambda line: share(line["regions"]))
+    lines = [{line["column"]: line for line in one["utility"]["targets"]} for one in releases]
+    for column in dict.fromkeys(name for found in lines for name in found):
+        for metric in _shown_metrics("target"):
+            values = (found[column][metric.name] if column in found else None for found in lines)
+            yield f"{column}: {metric.title}", tuple(_value(metric, value) for value in values)
+
+
+def _selections(releases: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    answers = [
+        {line["number"]: line["precision"] for line in (one["selections"] or {"answers": ()})["answers"]}
+        for one in releases
+    ]
+    for which in sorted({which for found in answers for which in found}):
+        yield (
+            f"Precision of selection {which}",
+            tuple(share(found[which]) if which in found else NOTHING for found in answers),
+        )
+
+
+def pair_line(pair: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
+    """What two releases tell together, under `PAIR_HEAD`."""
+    label, joint = " with ".join(pair["releases"]), pair["joint"]
+    if joint is None:
+        return label, (number(pair["k"]), *[NOTHING] * 3)
+    below = joint["persons_below_k"]
+    return label, (number(pair["k"]), number(joint["cells"]), number(joint["cells_below_k"]), share(below["share"]))
+
+
+LIGHT = ("#0b66b0", "#c2570c", "#12734a", "#8b3fa8", "#8a6d00", "#b0265f")
+DARK = ("#6cb4f0", "#f39a5c", "#63c796", "#cf9be3", "#dcbf4a", "#f18bb4")
+"""The colours of releases on light and on dark paper."""
+
+
+def _colours(colours: Sequence[str]) -> str:
+    return " ".join(f"--series-{which}: {colour};" for which, colour in enumerate(colours, start=1))
+
+
+STYLE = f"""
+:root {{ color-scheme: light dark; --ink: #1c2430; --soft: #5a6675; --line: #d9dfe6; --paper: #fff; --bad: #b3261e;
+  {_colours(LIGHT)} }}
+@media (prefers-color-scheme: dark) {{
+  :root {{ --ink: #e6ebf1; --soft: #a3afbd; --line: #36404c; --paper: #14191f; --bad: #ff8a80; {_colours(DARK)} }}
+}}
+@media print {{
+  :root {{ color-scheme: light; --ink: #000; --soft: #444; --line: #bbb; --paper: #fff; --bad: #b00;
+    {_colours(LIGHT)} }}
+  section {{ break-inside: avoid; }}
+}}
+* {{ box-sizing: border-box; }}
+body {{ margin: 0 auto; padding: 2rem 1.25rem 4rem; max-width: 64rem; font: 16px/1.55 system-ui, sans-serif;
+  color: var(--ink); background: var(--paper); }}
+h1 {{ font-size: 1.7rem; margin: 0 0 .25rem; }}
+h2 {{ font-size: 1.15rem; margin: 2.25rem 0 .5rem; }}
+p, li {{ max-width: 48rem; overflow-wrap: anywhere; }}
+.soft {{ color: var(--soft); font-size: .93rem; }}
+.bad {{ color: var(--bad); }}
+.scroll {{ overflow-x: auto; }}
+table {{ border-collapse: collapse; width: 100%; font-size: .93rem; table-layout: fixed; }}
+th, td {{ text-align: right; padding: .35rem 0 .35rem 1rem; border-bottom: 1px solid var(--line); vertical-align: top;
+  font-variant-numeric: tabular-nums; }}
+thead th {{ font-weight: 600; }}
+th:first-child, td:first-child {{ text-align: left; padding-left: 0; color: var(--soft); }}
+th:first-child {{ width: 32%; }}
+td {{ overflow-wrap: break-word; }}
+.legend {{ display: flex; flex-wrap: wrap; gap: .35rem 1.25rem; list-style: none; padding: 0; margin: .5rem 0; }}
+.legend li {{ display: inline-flex; align-items: center; gap: .45rem; }}
+.legend svg {{ width: 20px; height: 20px; flex: none; }}
+.chart {{ overflow-x: auto; }}
+.chart svg {{ width: 100%; min-width: 30rem; max-width: 50rem; height: auto; display: block; margin: .75rem 0 1rem; }}
+svg text {{ font: 13px system-ui, sans-serif; fill: var(--ink); }}
+svg .axis {{ fill: var(--soft); font-size: 12px; }}
+svg .grid {{ stroke: var(--line); }}
+svg .border {{ stroke: var(--line); }}
+svg .series {{ stroke: var(--paper); stroke-width: 1.2; }}
+""" + "".join(f"svg .series-{which} {{ fill: var(--series-{which}); }}\n" for which in range(1, COLOURS + 1))
+
+TOGETHER = (
+    "Who has two releases of one table sees for every person the label here and the label there. The cells of both "
+    "hold fewer persons than the groups of either."
+)
+
+
+def _table(head: Sequence[str], lines: Sequence[tuple[str, Sequence[str]]]) -> str:
+    top = "".join(f"<th>{escaped(name)}</th>" for name in head)
+    least = f"min-width:{8 + 7 * len(head):g}rem"
+    body = "".join(
+        f"<tr><td>{escaped(label)}</td>{''.join(f'<td>{escaped(text)}</td>' for text in texts)}</tr>"
+        for label, texts in lines
+    )
+    return (
+        f'<div class="scroll"><table style="{least}"><thead><tr><th></th>{top}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _section(title: str, *parts: str) -> str:
+    return f"<section><h2>{escaped(title)}</h2>{''.join(parts)}</section>"
+
+
+def _note(text: str) -> str:
+    return f'<p class="soft">{escaped(text)}</p>' if text else ""
+
+
+def _legend(names: Sequence[str]) -> str:
+    marks = (
+        f'<li><svg viewBox="0 0 20 20" aria-hidden="true">{mark(which, 10, 10)}</svg>{escaped(name)}</li>'
+        for which, name in enumerate(names)
+    )
+    return f'<ul class="legend">{"".join(marks)}</ul>'
+
+
+def _chart(releases: Sequence[Mapping[str, Any]]) -> str:
+    drawn = detail_chart(releases)
+    return f'{_legend([release["name"] for release in releases])}<div class="chart">{drawn}</div>' if drawn else ""
+
+
+def _together(pairs: Sequence[Mapping[str, Any]]) -> str:
+    faults = [f"{' with '.join(pair['releases'])}: {fault}" for pair in pairs for fault in pair["faults"]]
+    told = "".join(f'<p class="bad">{escaped(fault)}</p>' for fault in faults)
+    return _section(
+        "Two releases together", _note(TOGETHER), _table(PAIR_HEAD, [pair_line(pair) for pair in pairs]), told
+    )
+
+
+def _differences(sentences: Sequence[str]) -> str:
+    return _section("What differs", f"<ul>{''.join(f'<li>{escaped(text)}</li>' for text in sentences)}</ul>")
+
+
+def _shown(section: Section, releases: Sequence[Mapping[str, Any]]) -> str:
+    chart = _chart(releases) if section.title == DETAIL_KEPT else ""
+    names = [release["name"] for release in releases]
+    return _section(section.title, _note(section.note), chart, _table(names, section.lines))
+
+
+def comparison_page(found: Mapping[str, Any]) -> str:
+    """The page of a comparison."""
+    releases = found["releases"]
+    names = [release["name"] for release in releases]
+    body = [
+        "<header><h1>Releases side by side</h1>",
+        f'<p class="soft">{escaped(", ".join(names))}</p></header>',
+        _differences(found["differences"]) if found["differences"] else "",
+        *(_shown(section, releases) for section in sections(found)),
+        _together(found["together"]) if found["together"] else "",
+    ]
+    return (
+        f'<!doctype html><html lang="en"><head>{HEAD}'
+        f"<title>Releases side by side</title><style>{STYLE}</style></head><body>{''.join(body)}</body></html>\n"
+    )

@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What regions tell of what a release is for: targets, predicted from the other rows of a region and of the whole
+table, and answers to selections; all of it for the owner of the data, and of it what everybody may know.
+
+No row predicts itself, so regions of few rows do not look better than they are. Regions that were made to tell the
+target apart still have seen it: how much that flatters them only held-out rows can say.
+
+Of selections, what an attacker could do with public figures, who may well be the recipient that asked for the
+selections and so knows their texts, and can count the answers in the released file:
+
+- learn how many persons satisfy a predicate that few do, or all but few, in the table or in the answer: so a figure is
+  told only if the persons asked for are at least k, and those not asked for, in the table and in the answer, none or at
+  least k;
+- subtract figures of selections that differ by few persons (`age >= 50` and `age >= 51`, or all values of a column but
+  one): so there is one figure per selection from which the other follows, and it is told in multiples of k only.
+  Nearly equal selections in great number still tell where the k-th, 2k-th … person lies: whoever chooses selections
+  chooses what is counted, and the report says so;
+- count the values that occur, where one selection was asked for each of them: so these are told as one, over the
+  values that enough persons have;
+- recognize what was asked for: selections are numbered, not named, and the warnings, which tell of values that do not
+  occur, are not public.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from anonfit.algorithms.result import SelectionAnswers
+from anonfit.criteria.targets import ClassTarget, NumberTarget
+from anonfit.privacy.disclosure import Disclosure
+from anonfit.tables.schema import Role, Schema
+from anonfit.workload.selections import SelectionRequest
+from anonfit.workload.targets import Workload, code_target
+
+__all__ = [
+    "CodedTarget",
+    "TargetFigures",
+    "coded_targets",
+    "internal_selections",
+    "predictions",
+    "predictions_content",
+    "public_selections",
+    "told_together",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class CodedTarget:
+    """The values of a target: classes where there is a `width`, numbers where there is none. Numbers are multiples of a
+    unit, from anywhere, so that their squares neither overflow nor vanish.
+    """
+
+    column: str
+    values: NDArray[np.int64] | NDArray[np.float64]  # (row,)
+    width: int
+    known: NDArray[np.bool_]  # (row,) a missing class is a class, a missing number is not predicted
+    is_generalized: bool
+    unit: float = 1.0
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether it is a class to be told, not a number to be estimated."""
+        return self.width > 0
+
+
+def coded_targets(workload: Workload, schema: Schema, frame: pl.DataFrame) -> tuple[CodedTarget, ...]:
+    """The targets of a workload; `frame` has their raw values. Of a target that a model predicts, the values count."""
+    declared = {column.name: column for column in schema.columns}
+    masses = np.ones(len(frame), np.int64)
+    found = []
+    for request in workload.targets:
+        column, values = declared[request.column], frame[request.column]
+        generalized = column.role == Role.QUASI_IDENTIFIER
+        coded = code_target(request, column, values, masses=masses, own=-1, objective=workload.objective)
+        if isinstance(coded, ClassTarget):
+            known = np.ones(len(frame), np.bool_)
+            found.append(CodedTarget(request.column, coded.classes, coded.width, known, generalized))
+            continue
+        assert isinstance(coded, NumberTarget)
+        known = values.is_not_null().to_numpy()
+        numbers = coded.multiples.astype(np.float64)
+        found.append(CodedTarget(request.column, numbers, 0, known, generalized, coded.scale.step))
+    return tuple(found)
+
+
+DENSE = 1 << 24
+"""With more pairs of a region and a class, pairs are sorted instead of counted in a table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Predicted:
+    """How well targets are predicted: rows that are right (classes), or squared errors (numbers)."""
+
+    rows: int
+    by_table: float
+    """From all other rows together."""
+    by_region: float
+    """From the other rows of the region."""
+
+
+def predicted_classes(regions: NDArray[np.integer], classes: NDArray[np.integer], count: int, width: int) -> Predicted:
+    """How many rows have the class that is most frequent among the others, of the table and of the region (row,), of
+    which there are `count`; of equally frequent ones of the `width` classes (row,) the first counts.
+    """
+    keys = regions.astype(np.int64) * width + classes
+    if count * width <= DENSE:
+        table = np.bincount(keys, minlength=count * width)
+        pairs = np.flatnonzero(table)
+        held = table[pairs]
+    else:
+        pairs, held = np.unique(keys, return_counts=True)
+    everybody = np.bincount(pairs % width, weights=held, minlength=width).astype(np.int64)
+    known = np.flatnonzero(everybody)
+    whole = _right(np.zeros(len(known), np.int64), known, everybody[known])
+    return Predicted(len(keys), whole, _right(pairs // width, pairs % width, held))
+
+
+def _right(regions: NDArray[np.int64], classes: NDArray[np.int64], held: NDArray[np.int64]) -> int:
+    """Rows that are predicted right, from the sizes of pairs of a region and a class.
+
+    Only the most frequent class of a region can be: without one of its rows it must still be more frequent than the
+    next, or as frequent and before it.
+    """
+    if not len(held):
+        return 0
+    order = np.lexsort((classes, -held, regions))
+    region, name, size = regions[order], classes[order], held[order]
+    is_first = np.append(True, region[1:] != region[:-1])
+    best = np.flatnonzero(is_first)
+    after = np.minimum(best + 1, len(order) - 1)
+    has_next = (after > best) & (region[after] == region[best])
+    next_size = np.where(has_next, size[after], 0)
+    wins = (size[best] - 1 > next_size) | ((size[best] - 1 == next_size) & (~has_next | (name[best] < name[after])))
+    return int(size[best][wins].sum())
+
+
+def predicted_numbers(regions: NDArray[np.integer], numbers: NDArray[np.float64], count: int) -> Predicted:
+    """The mean squared errors of predicting each number (row,), none of which is missing, by the mean of the others, of
+    the table and of the region (row,), of which there are `count`; a row alone in its region is predicted by the mean
+    of all others.
+    """
+    rows = len(numbers)
+    if rows < 2:
+        return Predicted(rows, 0.0, 0.0)
+    centred = numbers - numbers.mean()  # so that squares do not drown in the mean's
+    squares = centred * centred
+    sizes = np.bincount(regions, minlength=count)
+    sums = np.bincount(regions, weights=centred, minlength=count)
+    within = np.bincount(regions, weights=squares, minlength=count) - sums * sums / np.maximum(sizes, 1)
+    # Without a row the mean moves away from it: its error grows by n / (n - 1).
+    by_others = np.maximum(within, 0.0) * np.square(sizes / np.maximum(sizes - 1, 1))
+    alone = np.square(sums * (rows / (rows - 1)))
+    by_region = np.where(sizes > 1, by_others, alone)
+    return Predicted(rows, float(squares.sum()) * (rows / (rows - 1)) ** 2 / rows, float(by_region.sum()) / rows)
+
+
+@dataclass(frozen=True, slots=True)
+class TargetFigures:
+    """How well a target is predicted, each row from others."""
+
+    column: str
+    has_classes: bool
+    is_generalized: bool
+    found: Predicted
+    unit: float = 1.0
+    """What 1 stands for in a root of the squared errors."""
+
+
+def predictions(targets: Sequence[CodedTarget], nodes: NDArray[np.int32], count: int) -> tuple[TargetFigures, ...]:
+    """What regions tell of each target. nodes: (row,) the node each row was released in of `count`, or -1."""
+    found = []
+    for target in targets:
+        chosen = (nodes >= 0) & target.known
+        whole = bool(chosen.all())
+        regions, values = (nodes, target.values) if whole else (nodes[chosen], target.values[chosen])
+        predicted = (
+            predicted_classes(regions, values.astype(np.int64), count, target.width)
+            if target.has_classes
+            else predicted_numbers(regions, values.astype(np.float64), count)
+        )
+        found.append(TargetFigures(target.column, target.has_classes, target.is_generalized, predicted, target.unit))
+    return tuple(found)
+
+
+def predictions_content(figures: Sequence[TargetFigures], rule: Disclosure) -> list[dict[str, Any]]:
+    """The figures as they may be told."""
+    # Rows of a target that is released as it is are counted in the released file, where anybody can; of one that is
+    # not, k rows may be one person's.
+    shown = rule.rows_are_persons or not rule.least
+    return [_content(one, rule) for one in figures if shown or not one.is_generalized]
+
+
+def _content(one: TargetFigures, rule: Disclosure) -> dict[str, Any]:
+    found = one.found
+    line: dict[str, Any] = {"column": one.column, "kind": "classes" if one.has_classes else "number"}
+    if one.has_classes:
+        # Generalized targets of persons with several rows are left out, others anybody can count in the release.
+        shares = [told_classes(int(right), found.rows, rule) for right in (found.by_table, found.by_region)]
+        return line | {"measure": "accuracy", "table": shares[0], "regions": shares[1]}
+    explained = 1 - found.by_region / found.by_table if found.by_table > 0 else 0.0
+    line |= {"measure": "explained variance", "table": 0.0, "regions": round(explained, 3)}
+    if not one.is_generalized or not rule.least:
+        # An error in the column's unit tells of the largest value: only where that is released.
+        errors = {"table": found.by_table, "regions": found.by_region}
+        line["typical_error"] = {name: squares**0.5 * one.unit for name, squares in errors.items()}
+    return line
+
+
+def told_classes(right: int, rows: int, rule: Disclosure) -> float | None:
+    """The share of right predictions; None where few are right, or wrong."""
+    return round(right / rows, 3) if rows and rule.may_tell(right, rows) else None
+
+
+def internal_selections(found: SelectionAnswers, requests: Sequence[SelectionRequest], *, total: int) -> dict[str, Any]:
+    """Everything about every selection, for the internal record; numbered as in the public report."""
+    answers = found.answers
+    places = _places(found, requests, total) or []
+    numbers: list[int | None] = [number for number, place in enumerate(places, start=1) for _ in place]
+    numbers = numbers or [None] * len(found.names)
+    columns = {
+        "weight": answers.weights,
+        "true": answers.true,
+        "answered": answers.answered,
+        "imprecision": answers.imprecision,
+        "precision": answers.precision,
+        "recall": answers.recall,
+    }
+    figures = zip(*(column.tolist() for column in columns.values()), strict=True)
+    return {
+        "warnings": list(found.warnings),
+        "total_imprecision": answers.total,
+        "selections": [
+            {"number": number, "name": name, **dict(zip(columns, row, strict=True))}
+            for number, name, row in zip(numbers, found.names, figures, strict=True)
+        ],
+    }
+
+
+def public_selections(
+    found: SelectionAnswers | None, requests: Sequence[SelectionRequest], rule: Disclosure, *, total: int
+) -> dict[str, Any] | None:
+    """What everybody may know of how selections are answered; None if there are none. Nothing is told where answers
+    were not measured, as for new data of an earlier recoding, or count rows of which a person may have several. total:
+    all rows, or persons where rows stand for several.
+    """
+    if not requests:
+        return None
+    least, found = rule.least, found if rule.rows_are_persons else None
+    places: list[NDArray[np.int64]] | None = None if found is None else _places(found, requests, total)
+    if found is None or places is None:
+        return {"asked": len(requests), "multiples_of": least, "answers": []}
+    enough = _has_enough(found, total=total, least=least)
+    return {
+        "asked": len(requests),
+        "multiples_of": least,
+        "answers": [
+            {"number": number, **_figures(found, place[enough[place]], least)}
+            for number, place in enumerate(places, start=1)
+        ],
+    }
+
+
+def _places(
+    found: SelectionAnswers, requests: Sequence[SelectionRequest], total: int
+) -> list[NDArray[np.int64]] | None:
+    """The answers of each request. One for each value of a column has as many as it needs to reach every row."""
+    true = found.answers.true
+    places, start = [], 0
+    for request in requests:
+        end = start + 1
+        if request.each is not None:
+            reached = np.flatnonzero(np.cumsum(true[start:]) == total)
+            if not len(reached):
+                return None
+            end = start + int(reached[0]) + 1
+        places.append(np.arange(start, end))
+        start = end
+    return places if start == len(true) else None
+
+
+def _has_enough(found: SelectionAnswers, *, total: int, least: int) -> NDArray[np.bool_]:
+    """Which selections ask for enough persons, leave none or enough of them out, and withhold nobody. (selection,)"""
+    answers = found.answers
+    rest = total - answers.true
+    enough: NDArray[np.bool_] = (answers.true >= least) & ((rest == 0) | (rest >= least))
+    enough &= answers.kept == answers.true
+    return enough
+
+
+def _figures(found: SelectionAnswers, place: NDArray[np.int64], least: int) -> dict[str, Any]:
+    """The figures of some answers together, all from one count in multiples of `least`; None where it may not be told.
+
+    A person that several of them have in vain counts several times, but never alone: then all of a group do.
+    """
+    answers = found.answers
+    imprecision = int(answers.imprecision[place].sum())
+    if not len(place) or 0 < imprecision < least:
+        return {"imprecision": None, "precision": None, "recall": None}
+    # Rounded down: rounding up would tell the exact count where it is `least`, since smaller ones are not told.
+    told = imprecision // least * least
+    return {"imprecision": told, "precision": round(1 - told / int(answers.answered[place].sum()), 2), "recall": 1.0}
+
+
+def told_together(found: SelectionAnswers, rule: Disclosure, *, total: int) -> dict[str, Any]:
+    """The figures of all selections that may be told, as one."""
+    least = rule.least
+    if not least:
+        answered, kept = int(found.answers.answered.sum()), int(found.answers.kept.sum())
+        return {"imprecision": answered - kept, "precision": kept / answered if answered else 1.0, "recall": 1.0}
+    enough = np.flatnonzero(_has_enough(found, total=total, least=least))
+    return _figures(found, enough if rule.rows_are_persons else enough[:0], least)
