@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,13 @@ from numpy.typing import NDArray
 from anonfit.criteria.refinement import score
 from anonfit.criteria.targets import Impurity, NumberTarget, Target
 
-__all__ = ["ALGORITHMS", "AUTO", "OBJECTIVES", "Algorithm", "Objective", "TargetKind"]
+__all__ = ["ALGORITHMS", "AUTO", "OBJECTIVES", "Algorithm", "AlgorithmName", "CriterionName", "Objective", "TargetKind"]
+
+AlgorithmName: TypeAlias = Literal["mondrian", "tdr", "tree"]
+CriterionName: TypeAlias = Literal[
+    "auto", "score", "median", "infogain", "lsd", "selection", "weighted", "clustering", "explore"
+]
+"""The names of ALGORITHMS and OBJECTIVES, for those who check types."""
 
 
 class TargetKind(StrEnum):

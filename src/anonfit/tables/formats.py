@@ -8,14 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from anonfit.errors import DataError
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["FORMATS", "endings", "format_of"]
+__all__ = ["FORMATS", "FormatName", "endings", "format_of"]
+
+FormatName: TypeAlias = Literal["csv", "parquet", "arrow"]
+"""The names of FORMATS, for those who check types."""
 
 
 @dataclass(frozen=True, slots=True)
