@@ -40,8 +40,8 @@ def _is_ours(folder: Path) -> bool:
 
 
 def _sources(part: str) -> str:
-    """A hash of a part's sources: a kernel is compiled together with those it calls, also from other files, and with its
-    constants, and must be compiled again when one of them changes.
+    """A hash of a part's sources: a kernel is compiled together with those it calls, also from other files, and with
+    its constants, and must be compiled again when one of them changes.
     """
     sources = hashlib.sha256()
     root = Path(__file__).parent.parent
