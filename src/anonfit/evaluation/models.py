@@ -267,10 +267,10 @@ def imprecision(learned: Learned, selections: Sequence[SelectionSpec], nodes: ND
     satisfy them, each by its selection's weight. nodes: (row,) of these rows.
     """
     from anonfit.workload.selections import code_selections
-    from anonfit.workload.truth import Rows
+    from anonfit.workload.truth import RawTable
 
     domains = learned.domains(selections)
     found = code_selections(selections, learned.schema.columns, domains, learned.frame)
     cells = cells_of_codes(learned.recoding, domains)
-    true = Rows(learned.frame).count(found.predicates)
+    true = RawTable(learned.frame).count(found.predicates)
     return answer(found.coded, learned.recoding.boxes, nodes, cells=cells, true=true).total

@@ -28,7 +28,7 @@ from anonfit.workload.coding import cut_places_of, size_of
 from anonfit.workload.literals import has_steps
 from anonfit.workload.predicates import ColumnKind, Holding, Predicate
 from anonfit.workload.selections import code_predicates
-from anonfit.workload.truth import Rows
+from anonfit.workload.truth import RawTable
 
 __all__ = ["Ends", "Estimator", "Spread", "Table", "observed_ends", "spread_of"]
 
@@ -233,7 +233,7 @@ class Table:
 class Estimator:
     """Estimates what predicates are met by, from regions and from columns that are released as they are."""
 
-    def __init__(self, table: Table, rows: Rows, predicates: Sequence[Predicate], ends: Ends | None) -> None:
+    def __init__(self, table: Table, rows: RawTable, predicates: Sequence[Predicate], ends: Ends | None) -> None:
         self.table = table
         self.spread: Spread = spread_of(table.recoding, table.domains, predicates, ends)
         self.coded: CodedSelections = code_predicates(predicates, self.spread.domains, rows)

@@ -46,7 +46,7 @@ from anonfit.workload.predicates import (
     kinds_of,
 )
 from anonfit.workload.selections import code_predicates
-from anonfit.workload.truth import ColumnValues, Rows
+from anonfit.workload.truth import ColumnValues, RawTable
 
 __all__ = [
     "JUDGED",
@@ -138,7 +138,7 @@ def judge_queries(asks: Sequence[tuple[Ask, int]], table: Table, *, ends: Ends |
     """Run queries, each with how often it was asked, over raw rows and over their regions; where ordered columns end is
     as in `spread_of`.
     """
-    rows = Rows(table.frame)
+    rows = RawTable(table.frame)
     every = _answers([_predicate(ask) for ask, _ in asks], table, rows)
     found: list[QueryAnswer] = []
     for chunk in _chunks(asks, table, rows):
@@ -167,7 +167,7 @@ def _predicate(ask: Ask) -> Predicate:
     return And(()) if ask.predicate is None else ask.predicate
 
 
-def _answers(predicates: Sequence[Predicate], table: Table, rows: Rows) -> Answers:
+def _answers(predicates: Sequence[Predicate], table: Table, rows: RawTable) -> Answers:
     """What each predicate asks for and gets."""
     domains = []
     for domain in table.domains:
@@ -217,7 +217,7 @@ class _Query:
         return Measure(name, column, len(self.predicates), float(np.abs(guess - true).sum()), float(np.abs(true).sum()))
 
 
-def _chunks(asks: Sequence[tuple[Ask, int]], table: Table, rows: Rows) -> Iterator[list[_Query]]:
+def _chunks(asks: Sequence[tuple[Ask, int]], table: Table, rows: RawTable) -> Iterator[list[_Query]]:
     """Queries, as many together as are coded at once."""
     chunk: list[_Query] = []
     for ask, _ in asks:
@@ -256,7 +256,7 @@ class Grouping:
         return counts, sums
 
 
-def grouping_of(names: Sequence[str], kinds: Mapping[str, ColumnKind], rows: Rows) -> Grouping:
+def grouping_of(names: Sequence[str], kinds: Mapping[str, ColumnKind], rows: RawTable) -> Grouping:
     """The groups of rows by columns; all rows together where these have too many values, or none that can be named."""
     whole = Grouping((), np.zeros(len(rows.frame), np.int64))
     columns = [rows.column(kinds[name]) for name in dict.fromkeys(names)]

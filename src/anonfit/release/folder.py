@@ -13,7 +13,7 @@ from typing import Any
 
 from anonfit.errors import ReleaseError, refuse_fork
 from anonfit.runtime.files import file_hash, give_names, sync, taken, workplace, write_new
-from anonfit.runtime.strict_json import Damaged, Part, parse_json, read_text
+from anonfit.runtime.strict_json import Damaged, JsonPart, parse_json, read_text
 from anonfit.tables.formats import FORMATS
 
 __all__ = [
@@ -141,21 +141,24 @@ def read_manifest(folder: Path, expected: str = FORMAT) -> dict[str, Any]:
     _check_entries(folder)
     try:
         manifest = parse_json(read_text(path, "manifest", ReleaseError, megabytes=64))
-        entries = Part(manifest).named()
-        found_format, version = entries.get("format", Part(None)).value, entries.get("version", Part(None)).value
+        entries = JsonPart(manifest).named()
+        found_format, version = (
+            entries.get("format", JsonPart(None)).value,
+            entries.get("version", JsonPart(None)).value,
+        )
         if found_format != expected or version != VERSION or type(version) is not int:
             raise ReleaseError(
                 f"{folder} has format {found_format!r:.40} version {version!r:.20}; here anonfit reads '{expected}' "
                 f"version {VERSION}."
             )
-        files = {name: part.text() for name, part in _described(Part(manifest), expected)["files"].named().items()}
+        files = {name: part.text() for name, part in _described(JsonPart(manifest), expected)["files"].named().items()}
     except Damaged as error:
         raise ReleaseError(f"{path} is damaged: {error}; make the release again.") from None
     _check_files(folder, files)
     return manifest  # type: ignore[no-any-return]
 
 
-def _described(manifest: Part, expected: str) -> dict[str, Part]:
+def _described(manifest: JsonPart, expected: str) -> dict[str, JsonPart]:
     """The entries of a manifest, all of them known and of the right kind."""
     of_table = ("data", "rows") if expected == FORMAT else ()
     found = manifest.table(

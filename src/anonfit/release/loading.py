@@ -12,7 +12,7 @@ from anonfit.errors import ReleaseError
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.storage import read_recoding
 from anonfit.release.folder import read_manifest
-from anonfit.runtime.strict_json import Damaged, Part, parse_json, read_text
+from anonfit.runtime.strict_json import Damaged, JsonPart, parse_json, read_text
 from anonfit.tables.formats import format_of
 
 if TYPE_CHECKING:
@@ -62,9 +62,9 @@ def _report(folder: Path) -> Mapping[str, Any]:
     """The report; what others go by in it is of the right kind."""
     path = folder / "report.json"
     try:
-        report = Part(parse_json(read_text(path, "report", ReleaseError, megabytes=64)))
+        report = JsonPart(parse_json(read_text(path, "report", ReleaseError, megabytes=64)))
         entries = report.named()
-        if entries.get("format", Part(None)).value != "anonfit report":
+        if entries.get("format", JsonPart(None)).value != "anonfit report":
             raise report.refused("is no report of a release")
         asked = entries["asked"].named() if "asked" in entries else {}
         for target in asked["targets"].items() if "targets" in asked else ():

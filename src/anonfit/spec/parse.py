@@ -11,7 +11,7 @@ from typing import Any
 
 from anonfit.errors import RequestError, SpecError, listed
 from anonfit.recoding.values import Values
-from anonfit.runtime.strict_json import Damaged, Part, read_text
+from anonfit.runtime.strict_json import Damaged, JsonPart, read_text
 from anonfit.spec.application import WEIGHT_RULES, check_application
 from anonfit.spec.columns import read_column
 from anonfit.spec.diversity import check_diversity, read_diversity
@@ -236,12 +236,12 @@ def public_spec(tables: Mapping[str, Any]) -> Spec:
     with the demand instead of the column; and the usual weight rule is told whether there are weights or not.
     """
     try:
-        return _public_spec(Part(tables, "spec").table(PUBLIC, PUBLIC_TOO))
+        return _public_spec(JsonPart(tables, "spec").table(PUBLIC, PUBLIC_TOO))
     except Damaged as error:
         raise SpecError([f"{error}; the manifest is damaged."]) from None
 
 
-def _public_spec(sections: dict[str, Part]) -> Spec:
+def _public_spec(sections: dict[str, JsonPart]) -> Spec:
     for name, hidden in HIDDEN.items():
         if name in sections and (told := [key for key in hidden if key in sections[name].named()]):
             raise sections[name].refused(f"has {listed(told)}, which no manifest tells")
@@ -252,9 +252,9 @@ def _public_spec(sections: dict[str, Part]) -> Spec:
     if method.get("weight_rule") == "first":
         del method["weight_rule"]
     columns = {name: _public_column(part) for name, part in sections["columns"].named().items()}
-    demands = Part(privacy.get("diversity", []), "spec.privacy.diversity")
+    demands = JsonPart(privacy.get("diversity", []), "spec.privacy.diversity")
     privacy["diversity"] = [_to_column(demand, columns) for demand in demands.items()]
-    selections = Part(workload.pop("selections", 0), "spec.workload.selections").whole(0, MOST_SELECTIONS)
+    selections = JsonPart(workload.pop("selections", 0), "spec.workload.selections").whole(0, MOST_SELECTIONS)
     by_selection = selections > 0 and method.get("criterion") == "selection"
     if by_selection:
         del method["criterion"]
@@ -269,12 +269,12 @@ def _public_spec(sections: dict[str, Part]) -> Spec:
     )
 
 
-def _public_column(part: Part) -> dict[str, Any]:
+def _public_column(part: JsonPart) -> dict[str, Any]:
     found = part.table(("role",), ("type", "split", "date_format", "release", "order", "diversity", "reason"))
     return {name: entry.value for name, entry in found.items()}
 
 
-def _to_column(demand: Part, columns: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def _to_column(demand: JsonPart, columns: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """A demand without the taxonomy or order of its column, which is given them."""
     found = demand.named()
     column = columns.get(found["column"].text() if "column" in found else "", {})

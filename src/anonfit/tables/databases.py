@@ -77,7 +77,7 @@ class DatabaseSource:
         yield from _reader(self).frames(self, {name: schema[name] for name in wanted}, BATCH)
 
 
-class Reader(Protocol):
+class DatabaseReader(Protocol):
     """Reads one kind of database."""
 
     def schema(self, source: DatabaseSource) -> dict[str, pl.DataType]:
@@ -92,7 +92,7 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _reader(source: DatabaseSource) -> Reader:
+def _reader(source: DatabaseSource) -> DatabaseReader:
     if source.kind == "postgresql":
         return PostgreSQLReader()
     if source.kind == "sqlite":

@@ -22,7 +22,7 @@ from anonfit.workload.predicates import And, ColumnKind, Condition, Holding, Pre
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ColumnValues", "Rows", "Values", "holds", "truth_of"]
+__all__ = ["ColumnValues", "RawTable", "TableValues", "holds", "truth_of"]
 
 
 def holds(predicate: Predicate, frame: pl.DataFrame) -> NDArray[np.bool_]:
@@ -35,7 +35,7 @@ def holds(predicate: Predicate, frame: pl.DataFrame) -> NDArray[np.bool_]:
     Returns:
         One truth per row.
     """
-    return Rows(frame).holds(predicate)
+    return RawTable(frame).holds(predicate)
 
 
 class ColumnValues:
@@ -125,14 +125,14 @@ def _numbered(values: pl.Series) -> tuple[pl.Series, NDArray[Any]]:
     return known.gather(first), places
 
 
-class Values(Protocol):
+class TableValues(Protocol):
     """The values of a table's columns."""
 
     def column(self, kind: ColumnKind) -> ColumnValues:
         """The values of a column."""
 
 
-class Rows:
+class RawTable:
     """The rows of a raw table, asked about many predicates: each column is looked at once."""
 
     def __init__(self, frame: pl.DataFrame) -> None:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from anonfit.tables.frames import categorized
 from anonfit.workload.predicates import Condition, Or, Predicate, all_of, conditions_of
 from anonfit.workload.rectangles import by_column, column_of
-from anonfit.workload.truth import Rows
+from anonfit.workload.truth import RawTable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -68,7 +68,7 @@ class RawRows:
         """How many persons each predicate selects."""
         found = np.zeros(len(predicates), np.int64)
         for batch in self.batches(columns_named(predicates)) if predicates else ():
-            rows = Rows(batch.frame)
+            rows = RawTable(batch.frame)
             found += [batch.persons(rows.holds(one).astype(np.int64), 2)[1] for one in predicates]
         return found
 
@@ -240,7 +240,7 @@ def merge(counts: Mapping[Predicate, int], rows: RawRows, *, most: int, seed: in
         return [Merged(one, single[one], single[one], 0) for one in ranked]
     chosen, others = _chosen(ranked, single)
     sample = drawn_rows(rows, columns_named([*chosen, *others]), size=SAMPLE, seed=seed)
-    found = _Leaders(Rows(sample), 1.0)
+    found = _Leaders(RawTable(sample), 1.0)
     for alike in ALIKE:
         found = _Leaders(found.rows, alike, found.seen)
         for one in chosen:
@@ -277,7 +277,7 @@ def _columns(predicate: Predicate) -> frozenset[str]:
 class _Leaders:
     """Predicates that are not like one before them, each with those that are."""
 
-    def __init__(self, rows: Rows, alike: float, seen: dict[Predicate, NDArray[np.uint8]] | None = None) -> None:
+    def __init__(self, rows: RawTable, alike: float, seen: dict[Predicate, NDArray[np.uint8]] | None = None) -> None:
         self.rows = rows
         self.alike = alike
         self.seen = {} if seen is None else seen
