@@ -6,7 +6,7 @@ address may hold a password, so it is shown nowhere: not in errors, not in logs,
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -93,12 +93,22 @@ def quoted(name: str) -> str:
 
 
 def _reader(source: DatabaseSource) -> DatabaseReader:
-    if source.kind == "postgresql":
-        return PostgreSQLReader()
-    if source.kind == "sqlite":
-        return SQLiteReader()
+    readers: dict[str, type[DatabaseReader]]
+    readers = {"postgresql": PostgreSQLReader, "sqlite": SQLiteReader, "duckdb": DuckDBReader}
+    return readers[source.kind]()
 
-    return DuckDBReader()
+
+def _frame(rows: Sequence[Sequence[Any]], schema: Mapping[str, pl.DataType], *, strict: bool) -> pl.DataFrame:
+    """Rows of a driver, at least one, as a frame."""
+    import polars as pl
+
+    columns = zip(schema.items(), zip(*rows, strict=True), strict=True)
+    return pl.DataFrame([pl.Series(name, values, dtype=dtype, strict=strict) for (name, dtype), values in columns])
+
+
+def _unreadable(source: DatabaseSource, error: Exception) -> DataError:
+    """What a database says of a failure may hold values, so only its kind is passed on."""
+    return DataError(f"{source.name} cannot be read ({type(error).__name__}); look at its name and at the query.")
 
 
 def database_source(source: str, *, table: str | None, query: str | None, folder: Path) -> DatabaseSource:
@@ -159,10 +169,7 @@ def _duckdb(source: DatabaseSource) -> Iterator[Any]:
             connection.execute("SET enable_progress_bar = false")  # it would go to standard output
             yield connection
     except duckdb.Error as error:
-        # What DuckDB says may hold values.
-        raise DataError(
-            f"{source.name} cannot be read ({type(error).__name__}); look at its name and at the query."
-        ) from None
+        raise _unreadable(source, error) from None
 
 
 def _types() -> dict[str, pl.DataType]:
@@ -212,13 +219,7 @@ class PostgreSQLReader:
         with _postgresql(source) as connection, connection.cursor(name="anonfit") as cursor:
             cursor.execute(f"SELECT {chosen} FROM ({source.select}) AS rows")  # noqa: S608
             while batch := cursor.fetchmany(rows):
-                columns = zip(*batch, strict=True)
-                yield pl.DataFrame(
-                    [
-                        pl.Series(name, values, dtype=dtype)
-                        for (name, dtype), values in zip(schema.items(), columns, strict=True)
-                    ]
-                )
+                yield _frame(batch, schema, strict=True)
 
 
 @contextmanager
@@ -238,9 +239,7 @@ def _postgresql(source: DatabaseSource) -> Iterator[Any]:
             "the user or the database."
         ) from None
     except psycopg.Error as error:
-        raise DataError(
-            f"{source.name} cannot be read ({type(error).__name__}); look at its name and at the query."
-        ) from None
+        raise _unreadable(source, error) from None
 
 
 class SQLiteReader:
@@ -280,13 +279,7 @@ class SQLiteReader:
         with _sqlite(source) as connection:
             cursor = connection.execute(f"SELECT {chosen} FROM ({source.select})")  # noqa: S608
             while batch := cursor.fetchmany(rows):
-                columns = zip(*batch, strict=True)
-                yield pl.DataFrame(
-                    [
-                        pl.Series(name, values, dtype=dtype, strict=False)
-                        for (name, dtype), values in zip(schema.items(), columns, strict=True)
-                    ]
-                )
+                yield _frame(batch, schema, strict=False)
 
 
 @contextmanager
@@ -295,9 +288,7 @@ def _sqlite(source: DatabaseSource) -> Iterator[sqlite3.Connection]:
     try:
         yield connection
     except sqlite3.Error as error:
-        raise DataError(
-            f"{source.name} cannot be read ({type(error).__name__}); look at its name and at the query."
-        ) from None
+        raise _unreadable(source, error) from None
     finally:
         connection.close()
 
