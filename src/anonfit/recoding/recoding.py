@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.engines.tree import Tree
@@ -21,9 +22,6 @@ from anonfit.recoding.sql import recoding_query
 from anonfit.recoding.values import Unseen, Values, recode_frame
 from anonfit.tables.codebook import typed
 from anonfit.tables.schema import CodedColumn, CodedTable, Column, Role, SplitMode, code_dtype
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = ["Recoding", "Unseen"]
 

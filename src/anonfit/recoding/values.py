@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.errors import RequestError, did_you_mean
@@ -20,8 +21,6 @@ from anonfit.tables.frames import from_frame, like
 from anonfit.tables.scales import Cut, Scale
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from anonfit.recoding.recoding import Recoding
 
 __all__ = ["Unseen", "Values", "label_series", "recode_frame", "recoded_columns", "region_values"]
@@ -49,8 +48,6 @@ class Values(StrEnum):
 
 def label_series(name: str, texts: Sequence[str], which: NDArray[Any]) -> pl.Series:
     """A column of labels, kept as categories in the order of their texts (by code point, as UTF-8 orders bytes)."""
-    import polars as pl
-
     distinct = sorted(set(texts))
     position = {text: index for index, text in enumerate(distinct)}
     lookup = np.array([position[text] for text in texts], dtype=np.uint32)
@@ -58,8 +55,6 @@ def label_series(name: str, texts: Sequence[str], which: NDArray[Any]) -> pl.Ser
 
 
 def _each(name: str, parts: Parts, make: Callable[[Sequence[int]], Any], dtype: Any = None) -> pl.Series:
-    import polars as pl
-
     made = pl.Series(name, [make(part) for part in parts.cells()], dtype=dtype, strict=False)
     return made.gather(parts.of_node)
 
@@ -79,8 +74,6 @@ def _moment(cut: Cut | None, scale: Scale) -> Any:
 
 
 def _dtype(column: OrderedCells) -> Any:
-    import polars as pl
-
     if column.scale == Scale.NUMBER:
         whole = all(isinstance(end, int) and abs(end) < 2**63 for end in (*column.cuts, *column.domain))
         return pl.Int64 if whole else pl.Float64
@@ -89,8 +82,6 @@ def _dtype(column: OrderedCells) -> Any:
 
 def _bounds(column: RecodedColumn, parts: Parts) -> list[pl.Series]:
     """Lower (inclusive) and upper (exclusive) ends, and what is known of missing values."""
-    import polars as pl
-
     if isinstance(column, NominalCells):
         return _labels(column, parts)
     assert isinstance(column, OrderedCells | OrdinalCells)
@@ -132,8 +123,6 @@ def _missing_word(part: Sequence[int]) -> str:
 
 def _representatives(column: RecodedColumn, parts: Parts) -> list[pl.Series]:
     """The middle of each region; empty where missing values may be in it."""
-    import polars as pl
-
     if isinstance(column, NominalCells):
         return _labels(column, parts)
     if isinstance(column, OrdinalCells):
@@ -174,8 +163,6 @@ def recoded_columns(recoding: Recoding, nodes: NDArray[np.int32], values: Values
     """The released columns of rows that end in these nodes; suppressed rows are `*`, or empty where values are no
     labels.
     """
-    import polars as pl
-
     used, which = np.unique(nodes, return_inverse=True)
     has_suppressed = len(used) > 0 and used[0] == SUPPRESSED
     known = used[used != SUPPRESSED].astype(np.int32)
@@ -189,8 +176,6 @@ def recoded_columns(recoding: Recoding, nodes: NDArray[np.int32], values: Values
 
 def _with_suppressed(series: pl.Series) -> pl.Series:
     """A column with one more row in front, for rows that say nothing."""
-    import polars as pl
-
     if isinstance(series.dtype, pl.Enum):
         texts = series.cast(pl.String).to_list()
         return label_series(series.name, [EVERYTHING, *texts], np.arange(len(texts) + 1))
@@ -199,8 +184,6 @@ def _with_suppressed(series: pl.Series) -> pl.Series:
 
 def recode_frame(recoding: Recoding, frame: Any, *, unseen: str, values: str) -> Any:
     """Recode a frame's quasi-identifiers, row for row."""
-    import polars as pl
-
     for name, word, known in (("values", values, Values), ("unseen", unseen, Unseen)):
         if word not in set(known):
             raise RequestError(f"{name} = '{word}' is not known; {did_you_mean(word, list(known))}")

@@ -10,13 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-from anonfit.errors import DataError, MissingPackage, ReleaseError, SpecError, refuse_patterns
+import polars as pl
 
-if TYPE_CHECKING:
-    import polars as pl
+from anonfit.errors import DataError, MissingPackage, ReleaseError, SpecError, refuse_patterns
 
 __all__ = ["DatabaseSource", "database_source", "is_database", "shown_address", "write_to_database"]
 
@@ -100,8 +99,6 @@ def _reader(source: DatabaseSource) -> DatabaseReader:
 
 def _frame(rows: Sequence[Sequence[Any]], schema: Mapping[str, pl.DataType], *, strict: bool) -> pl.DataFrame:
     """Rows of a driver, at least one, as a frame."""
-    import polars as pl
-
     columns = zip(schema.items(), zip(*rows, strict=True), strict=True)
     return pl.DataFrame([pl.Series(name, values, dtype=dtype, strict=strict) for (name, dtype), values in columns])
 
@@ -134,8 +131,6 @@ class DuckDBReader:
 
     def schema(self, source: DatabaseSource) -> dict[str, pl.DataType]:
         """The columns and their types, as a few rows show them."""
-        import polars as pl
-
         with _duckdb(source) as connection:
             found = pl.from_arrow(connection.sql(f"SELECT * FROM ({source.select}) LIMIT 0").to_arrow_table())  # noqa: S608
             assert isinstance(found, pl.DataFrame)
@@ -143,8 +138,6 @@ class DuckDBReader:
 
     def frames(self, source: DatabaseSource, schema: Mapping[str, pl.DataType], rows: int) -> Iterator[pl.DataFrame]:
         """Batches of Arrow."""
-        import polars as pl
-
         names = ", ".join(quoted(name) for name in schema)
         yield pl.DataFrame(schema=schema)
         with _duckdb(source) as connection:
@@ -174,8 +167,6 @@ def _duckdb(source: DatabaseSource) -> Iterator[Any]:
 
 def _types() -> dict[str, pl.DataType]:
     """The types of a server, and what their values become; those of other types become texts."""
-    import polars as pl
-
     return {
         "bool": pl.Boolean(),
         "int2": pl.Int64(),
@@ -195,8 +186,6 @@ class PostgreSQLReader:
 
     def schema(self, source: DatabaseSource) -> dict[str, pl.DataType]:
         """The columns and their types."""
-        import polars as pl
-
         with _postgresql(source) as connection, connection.cursor() as cursor:
             cursor.execute(f"SELECT * FROM ({source.select}) AS rows LIMIT 0")  # noqa: S608 - the user's own query
             known = _types()
@@ -209,8 +198,6 @@ class PostgreSQLReader:
 
     def frames(self, source: DatabaseSource, schema: Mapping[str, pl.DataType], rows: int) -> Iterator[pl.DataFrame]:
         """Batches of a cursor that the server keeps."""
-        import polars as pl
-
         casts = {pl.String(): "text", pl.Float64(): "float8", pl.Int64(): "int8"}
         chosen = ", ".join(
             f"{quoted(name)}::{casts[dtype]}" if dtype in casts else quoted(name) for name, dtype in schema.items()
@@ -247,8 +234,6 @@ class SQLiteReader:
 
     def schema(self, source: DatabaseSource) -> dict[str, pl.DataType]:
         """The columns: whole numbers, numbers or texts, whatever all known values of a column are."""
-        import polars as pl
-
         found: dict[str, pl.DataType] = {}
         with _sqlite(source) as connection:
             cursor = connection.execute(f"SELECT * FROM ({source.select}) LIMIT 0")  # noqa: S608 - the user's own query
@@ -269,8 +254,6 @@ class SQLiteReader:
 
     def frames(self, source: DatabaseSource, schema: Mapping[str, pl.DataType], rows: int) -> Iterator[pl.DataFrame]:
         """Batches of rows."""
-        import polars as pl
-
         texts = [name for name, dtype in schema.items() if dtype == pl.String]
         chosen = ", ".join(
             f"CAST({quoted(name)} AS TEXT) AS {quoted(name)}" if name in texts else quoted(name) for name in schema
@@ -295,8 +278,6 @@ def _sqlite(source: DatabaseSource) -> Iterator[sqlite3.Connection]:
 
 def _sql_type(dtype: pl.DataType) -> str:
     """The type of a column in any of the databases."""
-    import polars as pl
-
     if dtype == pl.Boolean:
         return "BOOLEAN"
     if dtype.is_integer():
@@ -314,8 +295,6 @@ def _sql_type(dtype: pl.DataType) -> str:
 
 def _plain(frame: pl.DataFrame, *, as_text: bool) -> pl.DataFrame:
     """A frame of values that a driver knows; SQLite has texts for all but numbers."""
-    import polars as pl
-
     texts = [
         name
         for name, dtype in frame.schema.items()

@@ -11,7 +11,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from anonfit.errors import DataError, listed, refuse_fork, refuse_patterns
 from anonfit.runtime.strict_json import refuse_endless
@@ -20,9 +22,6 @@ from anonfit.tables.databases import DatabaseSource
 from anonfit.tables.formats import format_of
 from anonfit.tables.frames import categorized, from_frame, is_spark, spark_names
 from anonfit.tables.sniffing import CsvShape, sniff, uneven_line, unpacked_size, without_empty_lines
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = [
     "ReadOptions",
@@ -87,8 +86,6 @@ def _checked(path: Path) -> Path:
 
 def csv_types(shape: CsvShape, categories: Mapping[str, pl.DataType]) -> dict[str, pl.DataType]:
     """The type each column is read as: what the samples show, or texts that are sorted out later."""
-    import polars as pl
-
     types = {"whole": pl.Int64(), "number": pl.Float64(), "date": pl.Date(), "text": pl.String()}
     return {
         name: pl.String() if shape.padded else categories.get(name, types[kind])
@@ -110,8 +107,6 @@ def csv_scan(
     source: Path | bytes, shape: CsvShape, options: ReadOptions, schema: Mapping[str, pl.DataType], skipped: int
 ) -> pl.LazyFrame:
     """The rows of a text file, with columns of these types."""
-    import polars as pl
-
     return pl.scan_csv(
         source,
         separator=shape.delimiter,
@@ -125,8 +120,6 @@ def csv_scan(
 
 
 def _read_csv(path: Path, options: ReadOptions, categories: Mapping[str, pl.DataType]) -> pl.DataFrame:
-    import polars as pl
-
     shape = csv_shape(path, options)
     wanted = options.wanted(shape.names)
 
@@ -171,16 +164,12 @@ def kind_of_error(error: Exception, path: Path, shape: CsvShape) -> str:
 
 def unpadded(missing: Sequence[str]) -> pl.Expr:
     """All texts without the blanks around them, and missing texts as missing."""
-    import polars as pl
-
     stripped = pl.all().str.strip_chars(" ")
     return pl.when(stripped.is_in(missing)).then(None).otherwise(stripped).name.keep()
 
 
 def _unpad(frame: pl.DataFrame, shape: CsvShape, options: ReadOptions) -> pl.DataFrame:
     """Texts without the blanks around them, missing texts as missing, and numbers where every text is one."""
-    import polars as pl
-
     missing = sorted({"", *options.missing})
     cleaned = frame.select(unpadded(missing))
     found = []
@@ -196,8 +185,6 @@ def _unpad(frame: pl.DataFrame, shape: CsvShape, options: ReadOptions) -> pl.Dat
 
 def _as_values(texts: pl.Series, kind: str, decimal_comma: bool) -> pl.Series:
     """A column of texts as the numbers or dates that all of them are; else as it is."""
-    import polars as pl
-
     for attempt in value_tries(pl.lit(texts), kind, decimal_comma):
         found = pl.select(attempt).to_series()
         if found.null_count() == texts.null_count():
@@ -207,8 +194,6 @@ def _as_values(texts: pl.Series, kind: str, decimal_comma: bool) -> pl.Series:
 
 def value_tries(texts: pl.Expr, kind: str, decimal_comma: bool) -> list[pl.Expr]:
     """What texts of a kind may be, the narrowest type first; missing where they are not."""
-    import polars as pl
-
     if kind == "date":
         return [texts.str.to_date("%Y-%m-%d", strict=False)]
     numbers = texts.str.replace(",", ".", literal=True) if decimal_comma else texts
@@ -226,8 +211,6 @@ def refuse_too_large(path: Path) -> None:
 
 
 def _read_file(path: Path, options: ReadOptions, categories: Mapping[str, pl.DataType]) -> pl.DataFrame:
-    import polars as pl
-
     kind = format_of(path)
     refuse_too_large(path)
     if kind.is_text:
@@ -251,8 +234,6 @@ def scan_of_types(path: Path) -> pl.LazyFrame:
 
 def column_names(source: Any, options: ReadOptions) -> tuple[str, ...]:
     """The names of a source's columns, without reading its rows where it is a file."""
-    import polars as pl
-
     if isinstance(source, DatabaseSource):
         return source.names()
     if is_spark(source):
@@ -271,8 +252,6 @@ def column_names(source: Any, options: ReadOptions) -> tuple[str, ...]:
 
 def _missing_texts(frame: pl.DataFrame, missing: Collection[str], names: Collection[str]) -> pl.DataFrame:
     """Declared missing texts of some columns as missing values."""
-    import polars as pl
-
     changed = []
     for name in names:
         column = frame[name]
@@ -294,8 +273,6 @@ def _any_of(texts: pl.Series, some: Collection[str]) -> bool:
 
 def read_table(source: Any, options: ReadOptions) -> pl.DataFrame:
     """The table of a file, a pattern of files, a database or a frame, as polars."""
-    import polars as pl
-
     refuse_fork()
     if isinstance(source, str | Path):
         # Files of one table share their categories, so that they can be stacked.
@@ -317,8 +294,6 @@ def read_table(source: Any, options: ReadOptions) -> pl.DataFrame:
 
 
 def _stack(frames: Sequence[pl.DataFrame], files: Sequence[Path]) -> pl.DataFrame:
-    import polars as pl
-
     for frame, path in zip(frames, files, strict=True):
         if frame.columns != frames[0].columns:
             raise DataError(

@@ -14,15 +14,13 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import ROUND_CEILING, Decimal
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.errors import DataError
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = [
     "LARGEST_NUMBER",
@@ -60,8 +58,6 @@ class Scale(StrEnum):
 
 def scale_of(dtype: pl.DataType) -> Scale | None:
     """The scale of a column's type; None if its values have no such order."""
-    import polars as pl
-
     if dtype.is_numeric():
         return Scale.NUMBER
     if dtype == pl.Date:
@@ -77,8 +73,6 @@ def on_axis(values: pl.Series) -> Axis:
     Decimals are counted in units of their last digit, dates in days, times in microseconds (of UTC where they have a
     zone).
     """
-    import polars as pl
-
     dtype = values.dtype
     try:
         if isinstance(dtype, pl.Decimal):
@@ -121,8 +115,6 @@ def thresholds(cuts: Sequence[Cut], dtype: pl.DataType, *, rounding: str = ROUND
     A value lies at or above a cut if its number is at or above the cut's; rounded down instead (ROUND_FLOOR), it lies
     above the cut if its number is.
     """
-    import polars as pl
-
     if isinstance(dtype, pl.Decimal):
         unit = Decimal(10) ** (dtype.scale or 0)
         return np.array([_whole(_decimal(cut) * unit, rounding) for cut in cuts], dtype=np.int64)
@@ -163,8 +155,6 @@ def parse_cut(value: object, scale: Scale) -> Cut:
 
 def on_axis_text(number: Any, dtype: pl.DataType) -> Cut:
     """A number of an axis back as a cut."""
-    import polars as pl
-
     if isinstance(dtype, pl.Decimal):
         exact = Decimal(int(number)).scaleb(-(dtype.scale or 0))
         return int(exact) if exact == exact.to_integral_value() else float(exact)
@@ -201,8 +191,6 @@ def cuts_between(
         points: Which point between them is taken.
         values: All values of the column, ascending: the simplest cut is none of them, where that can be.
     """
-    import polars as pl
-
     if points == CutPoints.VALUE:
         return [on_axis_text(number, dtype) for number in upper]
     if dtype == pl.Date:

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
+import polars as pl
 
 from anonfit.criteria.targets import CodedSelections
 from anonfit.errors import SpecError, did_you_mean
@@ -34,9 +35,6 @@ from anonfit.workload.predicates import (
 )
 from anonfit.workload.rectangles import LIMIT
 from anonfit.workload.truth import ColumnValues, RawTable, TableValues
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = [
     "AskedSelections",

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.errors import DataError
@@ -18,9 +19,6 @@ from anonfit.tables.schema import ColumnType, name_positions, require_known, tex
 from anonfit.tables.taxonomy_leaves import leaf_positions
 from anonfit.workload.literals import compared
 from anonfit.workload.predicates import And, ColumnKind, Condition, Holding, Predicate, Relation, conditions_of
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = ["ColumnValues", "RawTable", "TableValues", "holds", "truth_of"]
 

@@ -13,9 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import ge, gt, le, lt
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.tables.schema import Column, Role
@@ -25,9 +26,6 @@ from anonfit.workload.logs.tallies import LogTally, Uses, read_log
 from anonfit.workload.parsing import predicate_text
 from anonfit.workload.predicates import Condition, Predicate, Relation, Value, all_of, conditions_of, kinds_of
 from anonfit.workload.truth import RawTable
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = ["LearnedWorkload", "LogRequest", "columns_of", "learn", "minterms", "read_request"]
 
