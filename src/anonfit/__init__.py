@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from anonfit.algorithms.trees.nearest import nearest_safe_tree
-    from anonfit.api import Release, anonymize, load, run
+    from anonfit.api import Release, TreeRelease, anonymize, load, load_tree, run, run_tree
     from anonfit.auditing.api import audit
     from anonfit.auditing.result import Audit
     from anonfit.auditing.tree_folder import TreeAudit
@@ -35,17 +35,18 @@ if TYPE_CHECKING:
     from anonfit.evaluation.result import Evaluation
     from anonfit.recoding.recoding import Recoding
     from anonfit.release.folder_audits import audit_release, audit_tree
-    from anonfit.spec.model import Spec
+    from anonfit.spec.model import Column, Spec
     from anonfit.spec.parse import parse_spec, read_spec
+    from anonfit.spec.write import propose, write_spec
     from anonfit.tables.taxonomy import Taxonomy
     from anonfit.tables.taxonomy_files import read_taxonomy, write_taxonomy
-    from anonfit.tree_api import load_tree, run_tree
 
 __all__ = [
     "AnonfitError",
     "Anonymizer",
     "Audit",
     "AuditFailed",
+    "Column",
     "DataError",
     "DemandError",
     "EngineError",
@@ -65,6 +66,7 @@ __all__ = [
     "TaxonomyError",
     "TooManyGroups",
     "TreeAudit",
+    "TreeRelease",
     "__version__",
     "anonymize",
     "audit",
@@ -76,53 +78,77 @@ __all__ = [
     "load_tree",
     "nearest_safe_tree",
     "parse_spec",
+    "propose",
     "read_spec",
     "read_taxonomy",
     "run",
     "run_tree",
+    "write_spec",
     "write_taxonomy",
 ]
 
-_HOMES = {
-    "AnonfitError": "anonfit.errors",
-    "Anonymizer": "anonfit.estimators.anonymizer",
-    "Audit": "anonfit.auditing",
-    "AuditFailed": "anonfit.errors",
-    "DataError": "anonfit.errors",
-    "DemandError": "anonfit.errors",
-    "EngineError": "anonfit.errors",
-    "Evaluation": "anonfit.evaluation.result",
-    "Infeasible": "anonfit.errors",
-    "KAnonymousTreeClassifier": "anonfit.estimators.k_anonymous_tree",
-    "MissingPackage": "anonfit.errors",
-    "Recoding": "anonfit.recoding.recoding",
-    "RecodingError": "anonfit.errors",
-    "RegionEncoder": "anonfit.estimators.region_encoder",
-    "Release": "anonfit.api",
-    "ReleaseError": "anonfit.errors",
-    "RequestError": "anonfit.errors",
-    "Spec": "anonfit.spec.model",
-    "SpecError": "anonfit.errors",
-    "Taxonomy": "anonfit.tables.taxonomy",
-    "TaxonomyError": "anonfit.errors",
-    "TooManyGroups": "anonfit.errors",
-    "TreeAudit": "anonfit.auditing",
-    "anonymize": "anonfit.api",
-    "audit": "anonfit.auditing",
-    "audit_release": "anonfit.release.folder_audits",
-    "audit_tree": "anonfit.release.folder_audits",
-    "compare": "anonfit.evaluation.comparing",
-    "evaluate": "anonfit.evaluation.grid",
-    "load": "anonfit.api",
-    "load_tree": "anonfit.tree_api",
-    "nearest_safe_tree": "anonfit.algorithms.trees.nearest",
-    "parse_spec": "anonfit.spec.parse",
-    "read_spec": "anonfit.spec.parse",
-    "read_taxonomy": "anonfit.tables.taxonomy_files",
-    "run": "anonfit.api",
-    "run_tree": "anonfit.tree_api",
-    "write_taxonomy": "anonfit.tables.taxonomy_files",
+_NAMES = {
+    "anonfit.algorithms.trees.nearest": ("nearest_safe_tree",),
+    "anonfit.api": (
+        "Release",
+        "TreeRelease",
+        "anonymize",
+        "load",
+        "load_tree",
+        "run",
+        "run_tree",
+    ),
+    "anonfit.auditing": (
+        "Audit",
+        "TreeAudit",
+        "audit",
+    ),
+    "anonfit.errors": (
+        "AnonfitError",
+        "AuditFailed",
+        "DataError",
+        "DemandError",
+        "EngineError",
+        "Infeasible",
+        "MissingPackage",
+        "RecodingError",
+        "ReleaseError",
+        "RequestError",
+        "SpecError",
+        "TaxonomyError",
+        "TooManyGroups",
+    ),
+    "anonfit.estimators.anonymizer": ("Anonymizer",),
+    "anonfit.estimators.k_anonymous_tree": ("KAnonymousTreeClassifier",),
+    "anonfit.estimators.region_encoder": ("RegionEncoder",),
+    "anonfit.evaluation.comparing": ("compare",),
+    "anonfit.evaluation.grid": ("evaluate",),
+    "anonfit.evaluation.result": ("Evaluation",),
+    "anonfit.recoding.recoding": ("Recoding",),
+    "anonfit.release.folder_audits": (
+        "audit_release",
+        "audit_tree",
+    ),
+    "anonfit.spec.model": (
+        "Column",
+        "Spec",
+    ),
+    "anonfit.spec.parse": (
+        "parse_spec",
+        "read_spec",
+    ),
+    "anonfit.spec.write": (
+        "propose",
+        "write_spec",
+    ),
+    "anonfit.tables.taxonomy": ("Taxonomy",),
+    "anonfit.tables.taxonomy_files": (
+        "read_taxonomy",
+        "write_taxonomy",
+    ),
 }
+"""The public names of each module."""
+_HOMES = {name: module for module, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:

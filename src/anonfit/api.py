@@ -7,10 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from dataclasses import replace as replace_part
+from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
-from anonfit.errors import RequestError, did_you_mean
+from anonfit.algorithms.trees.released import ReleasedTree
+from anonfit.errors import RequestError, did_you_mean, printable
 from anonfit.metrics.comparison import read_ks
 from anonfit.recoding.recoding import Recoding, Unseen
 from anonfit.release.folder import check_free, copy_release
@@ -20,20 +22,29 @@ from anonfit.release.publish import audit_made, public_report, publish_made, req
 from anonfit.release.result import Lazy
 from anonfit.release.retelling import spec_of_manifest
 from anonfit.release.run import Made, RowCounts, demands_of, extend, make, schema_of
+from anonfit.release.trees import MODEL, load_tree_folder, make_tree_of, publish_tree
+from anonfit.report.trees import drawn_svg
 from anonfit.runtime.progress import Stage, silent, stoppable
-from anonfit.spec.faults import FRACTION
-from anonfit.spec.keywords import refuse_keywords, spec_of_keywords
-from anonfit.spec.model import SelectionSpec, Spec, TargetSpec
-from anonfit.spec.parse import read_spec
+from anonfit.spec.keywords import check_keywords, keyword_defaults, refuse_keywords, spec_of_keywords, takes_settings
+from anonfit.spec.kinds import FRACTION
+from anonfit.spec.model import ColumnSettings, FormatName, Settings, Spec, TargetSpec
+from anonfit.spec.parse import read_spec, read_tree_spec, refuse_open
 from anonfit.tables.formats import FORMATS
 from anonfit.tables.frames import like
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from anonfit.tables.taxonomy import Taxonomy
-
-__all__ = ["Release", "anonymize", "load", "run"]
+__all__ = [
+    "Release",
+    "TreeRelease",
+    "anonymize",
+    "load",
+    "load_table",
+    "load_tree",
+    "run",
+    "run_tree",
+]
 
 ROWS_AT_ONCE = 1 << 17
 """Rows that are written to a database at once."""
@@ -73,7 +84,22 @@ class Release:
             return f"Release({told}; rows={rows})"
         return f"Release(k={self._made.spec.privacy.k}, rows={rows}, quasi_identifiers={names})"
 
-    def save(self, path: str | Path, *, format: str | None = None, replace: bool = False) -> Path:  # noqa: A002 - the contract's word
+    def _repr_html_(self) -> str:
+        """What it is, as a table for a notebook, without a row of it."""
+        spec = self._made.spec
+        generalized = dict.fromkeys(self.recoding.quasi_identifiers, "generalized")
+        raw = {column.name: "as it is" for column in self._made.schema.released_raw}
+        roles = {column.name: str(column.role) for column in self._made.schema.columns}
+        demands = [f"k = {spec.privacy.k}"]
+        demands += [f"{demand.model} of {demand.column}" for demand in spec.privacy.diversity]
+        if several := demands_of(spec).quasi_identifiers:
+            demands[0] = "; ".join(f"k = {each.k} of {', '.join(each.columns)}" for each in several)
+        lines = [(name, roles.get(name, ""), how) for name, how in (generalized | raw).items()]
+        return _html_table(
+            f"Release of {self._made.released:,} rows: {', '.join(demands)}", ("column", "role", "released"), lines
+        )
+
+    def save(self, path: str | Path, *, format: FormatName | None = None, replace: bool = False) -> Path:  # noqa: A002 - the contract's word
         """Write the release folder; the written file is audited before the folder gets its name.
 
         Args:
@@ -176,6 +202,20 @@ class Release:
         return extend(spec, taken, data, unseen=Unseen(unseen), steered=steered, stage=stage)
 
 
+@dataclass(frozen=True, slots=True)
+class TreeRelease:
+    """A published tree and the public audit of it."""
+
+    tree: ReleasedTree
+    audit: Mapping[str, Any]
+    """Empty where a model was loaded by itself."""
+    folder: Path
+
+    def _repr_html_(self) -> str:
+        """The drawing that is published with it, for a notebook."""
+        return drawn_svg(self.tree)
+
+
 def _limited(spec: Spec, limit: float) -> Spec:
     """A spec with another limit on the rows that may be withheld."""
     if not FRACTION.have(limit):
@@ -217,6 +257,18 @@ def _data(made: Made, source: Any) -> Any:
     return released_table(made) if made.is_large else like(source, made.table, index=False)
 
 
+def _html_table(title: str, head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """A small table; names are of others, and are shown, never obeyed."""
+
+    def cells(texts: Sequence[str], tag: str) -> str:
+        return "".join(f'<{tag} style="text-align: left">{escape(printable(text))}</{tag}>' for text in texts)
+
+    rows = "".join(f"<tr>{cells(line, 'td')}</tr>" for line in lines)
+    caption = f'<caption style="text-align: left"><b>{escape(printable(title))}</b></caption>'
+    return f"<table>{caption}<thead><tr>{cells(head, 'th')}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+@takes_settings()
 def anonymize(
     data: Any,
     *,
@@ -224,64 +276,9 @@ def anonymize(
     k: int | None = None,
     targets: Sequence[str | Mapping[str, Any] | TargetSpec] = (),
     sensitive: Mapping[str, Mapping[str, Any] | Sequence[Mapping[str, Any]]] | None = None,
-    identifiers: Sequence[str] = (),
-    insensitive: Sequence[str] = (),
-    entity: str | None = None,
-    count: str | None = None,
-    sample_weight: str | None = None,
-    default_role: str | None = None,
-    taxonomies: Mapping[str, Taxonomy | str | Path | Mapping[str, Any]] | None = None,
-    types: Mapping[str, str] | None = None,
-    orders: Mapping[str, Sequence[str]] | None = None,
-    domains: Mapping[str, Sequence[Any]] | None = None,
-    splits: Mapping[str, str] | None = None,
-    date_formats: Mapping[str, str] | None = None,
-    release: Sequence[str] = (),
-    suppression_limit: float = 0.0,
-    max_confidence: float = 1.0,
-    attack_limit: float = 1.0,
-    selections: Sequence[str | Mapping[str, Any] | SelectionSpec] = (),
-    weights: Mapping[str, float] | None = None,
-    weights_from: str | None = None,
-    features: Sequence[str] = (),
-    selected_by: Sequence[str] = (),
-    clusters: int = 5,
-    query_log: str | Path | Sequence[str | Path] | Mapping[str, Any] | None = None,
-    rules: bool = False,
-    denoise: bool = False,
-    algorithm: str = "mondrian",
-    requirements: Sequence[Sequence[str] | Mapping[str, Any]] | None = None,
-    criterion: str = "auto",
-    candidates: str = "boundary",
-    split_on: Sequence[str] = (),
-    weight_rule: str | None = None,
-    alpha: float = 0.5,
-    beta: float = 0.25,
-    gamma: float = 0.25,
-    min_gain: float = 0.0,
-    cut_points: str = "simplest",
-    average: str = "containing",
-    suppression: str = "all",
-    zero_gain: bool = False,
-    time_budget: float | None = None,
-    variant: str = "c45",
-    pruning: float | None = None,
-    max_spans: int = 1_000_000,
-    start: Recoding | str | Path | None = None,
-    seed: int = 0,
-    table: str | None = None,
-    query: str | None = None,
-    missing: Sequence[str] = ("",),
-    missing_policy: str = "category",
-    values: str = "labels",
-    order: str = "sorted",
-    regions: str = "domain",
-    consent: bool = False,
-    engine: str = "auto",
-    memory: str | None = None,
-    spill: str | None = None,
-    sample: int | None = None,
+    columns: Mapping[str, ColumnSettings] | None = None,
     threads: int | None = None,
+    **settings: Unpack[Settings],
 ) -> Release:
     """Make an anonymous release of a table about people.
 
@@ -295,72 +292,10 @@ def anonymize(
         sensitive: Columns nobody should learn of a person; released as they are. With the diversity that is asked:
             `{"diagnosis": {"model": "entropy-l", "l": 3}}`, or a list of such for a column; or with the reason why
             nothing is asked, which is published: `{"diagnosis": {"model": "none", "reason": "…"}}`.
-        identifiers: Columns that are not released.
-        insensitive: Other columns that are released as they are.
-        entity: The column that says whose row it is, where persons have several rows; not released.
-        count: The column that says how many persons a row stands for.
-        sample_weight: The column of sample weights.
-        default_role: `insensitive` gives that role to all columns that have none; otherwise each needs one.
-        taxonomies: For nominal quasi-identifiers, and sensitive columns under t-closeness: a `Taxonomy`, a file or a
-            nested tree.
-        types: `continuous`, `ordinal`, `nominal` or `date`, where the data does not say.
-        orders: The values of ordinal columns, lowest first.
-        domains: `[lowest, highest]` of ordered columns, or the names of nominal ones.
-        splits: `multiway`, `binary` or `subset` for nominal columns.
-        date_formats: How dates that are texts are written.
-        release: Raw columns that may be released although nearly all their values are distinct.
-        suppression_limit: The share of the records that may be withheld, also by `extend`.
-        max_confidence: The largest share that one class of a target may have in a group.
-        attack_limit: The largest share of the persons of whose sensitive values a model learned from the release may
-            be sure; more is not published.
-        selections: Rows the recipient will ask for: predicates such as `"age >= 50"`, or tables such as
-            `{"each": "country"}`.
-        weights: How much quasi-identifiers matter.
-        weights_from: `accuracy`: weights are found from how well each column alone predicts the targets.
-        features: Columns that recipients will learn or cluster from; without weights they matter, others do not.
-        selected_by: Columns that recipients will select rows by; likewise.
-        clusters: How many clusters recipients will look for.
-        query_log: Files of SQL statements that recipients ran: what they select and use is learned from them, and the
-            report judges by them. Or a table such as `{"path": "queries.sql", "dialect": "postgres", "learn": False}`.
-        rules: Whether the report has the association rules that the release shows.
-        denoise: Whether splits are judged by a model's predictions of the targets instead of their raw values.
-        algorithm: `mondrian`; `tdr` (top-down refinement: every column by itself, for the classes of one target); or
-            `tree` (the table that a k-anonymous decision tree for one target stands for).
-        requirements: For `tdr`, several quasi-identifiers: each a list of columns, or such as
-            `{"columns": ["age", "sex"], "k": 20}`. All columns are one if not given.
-        criterion: `auto` (follows the workload), `median`, `infogain`, `lsd`, `selection`, `weighted`, `clustering` or
-            `explore` (the use is not known); of `tdr` `score` or `infogain`.
-        candidates: `boundary` or `all`: where information gain looks for cuts.
-        split_on: The quasi-identifiers that may be split; all if not given.
-        weight_rule: `first`, `product`, `blend`, `naive`, `probabilistic` or `combined`: how weights enter the choice.
-            If not given, `first`, and `product` for weights that a query log teaches.
-        alpha: The share of the weight in a blend, or of the gain where all is combined.
-        beta: Where all is combined, the share of weight times width.
-        gamma: Where all is combined, the share of the rows that stay together, which is taken away.
-        min_gain: A split that gains less is not made.
-        cut_points: `simplest`, or `value` (needs `consent`).
-        average: For `tdr`: anonymity loss is the mean over the quasi-identifiers `containing` a column, or over `all`.
-        suppression: For `tdr`: `all` suppressed values may be disclosed, or of each column the one of `best_gain`.
-        zero_gain: For `tdr`: whether refinements that tell nothing of the target are made, after all others.
-        time_budget: For `tdr` and `explore`: the seconds after which it stops, with what was reached until then.
-        variant: For `tree`: `c45` (gain ratio, cuts of numbers, pruning) or `id3` (gain, names only).
-        pruning: For `tree`: the confidence of pruning, 0 for none; as the variant has it if not given.
-        max_spans: For `tree`: the most spans that a tree may have.
-        start: For `tdr`: the recoding that refining begins with (or its file), in place of one part a column.
-        seed: For what is drawn at random.
-        table: The table of a database, if `data` is the address of one.
-        query: A query in its place.
-        missing: Texts that mean a missing value.
-        missing_policy: `category`, `drop` or `error`.
-        values: `labels`, `bounds` or `representative`.
-        order: `sorted`, or `original` (needs `consent`).
-        regions: `domain`, or `observed` (needs `consent`).
-        consent: Whether what `observed`, `original` and `value` give away is accepted.
-        engine: `memory`, `duckdb` for tables that do not fit in memory, `spark`, or `auto`.
-        memory: How much of it the engine may use, such as `2GB`.
-        spill: The folder in which the engine puts what does not fit.
-        sample: Of very large tables, grow the upper levels on about so many rows.
+        columns: What is declared of columns beside their roles, such as
+            `{"age": af.Column(type="continuous", domain=[0, 120])}`.
         threads: How many threads to use; all cores if not given.
+        {settings}
 
     Returns:
         The release: `.data`, `.recoding`, `.report`, `.save(path)`.
@@ -372,7 +307,9 @@ def anonymize(
         >>> af.anonymize(people, quasi_identifiers=["age"], k=2, targets=["income"]).data["age"].to_list()
         ['< 30', '< 30', '≥ 30', '≥ 30']
     """
-    words = locals()
+    check_keywords("anonymize", settings, keyword_defaults())
+    given = {"quasi_identifiers": quasi_identifiers, "k": k, "targets": targets, "sensitive": sensitive}
+    words: dict[str, Any] = {**given, "columns": columns, **settings}
     if isinstance(data, Spec):
         refuse_keywords(words, anonymize)
         spec = data
@@ -381,56 +318,117 @@ def anonymize(
             raise RequestError(
                 "k is missing: how many persons must share every released combination? 10 is a common start."
             )
-        if isinstance(data, str | Path):
-            data = str(data)
-        spec = spec_of_keywords(data, words)
+        spec = spec_of_keywords(str(data) if isinstance(data, str | Path) else data, words)
     made = make(spec, threads=threads, stopping=stoppable)
     return _released(made, spec.data.source)
+
+
+@overload
+def run(
+    spec: Spec | str | Path,
+    out: str | Path,
+    *,
+    publish: Literal["table"] = "table",
+    settings: Iterable[str] = (),
+    curve: Sequence[int] = (),
+    replace: bool = False,
+    stage: Stage = silent,
+) -> Release: ...
+
+
+@overload
+def run(
+    spec: Spec | str | Path,
+    out: str | Path,
+    *,
+    publish: Literal["tree"],
+    settings: Iterable[str] = (),
+    replace: bool = False,
+    stage: Stage = silent,
+) -> TreeRelease: ...
 
 
 def run(
     spec: Spec | str | Path,
     out: str | Path,
     *,
+    publish: Literal["table", "tree"] = "table",
     settings: Iterable[str] = (),
     curve: Sequence[int] = (),
     replace: bool = False,
     stage: Stage = silent,
-) -> Release:
+) -> Release | TreeRelease:
     """Make a release of a spec and publish it as a folder.
 
     Args:
         spec: A `Spec` or the path of a spec file.
         out: The folder to make.
+        publish: `table`; or `tree`, a k-anonymous decision tree instead of a table. A spec file that names no algorithm
+            is then taken to ask for one.
         settings: Settings such as `privacy.k=20` that stand above the file's.
-        curve: Other k of which the report is to say what they would be worth.
+        curve: Other k of which the report of a table is to say what they would be worth.
         replace: Whether a release that is already there may be replaced.
         stage: Told each stage as it begins.
 
     Returns:
-        The release.
+        The release, or the tree and its audit.
     """
+    if publish not in ("table", "tree"):
+        raise RequestError(f"publish = '{publish}' is not known; {did_you_mean(str(publish), ('table', 'tree'))}")
+    if publish == "tree" and curve:
+        raise RequestError("curve is for the report of a table; leave it out, or publish the table.")
     if not isinstance(spec, Spec):
-        spec = read_spec(spec, settings)
-    check_free(Path(out).absolute(), replace=replace)
+        spec = (read_spec if publish == "table" else read_tree_spec)(spec, settings)
+    folder = Path(out)
+    check_free(folder.absolute(), replace=replace)
+    if publish == "tree":
+        refuse_open(spec)
+        tree = make_tree_of(spec, stage=stage)
+        return TreeRelease(tree.tree, publish_tree(tree, folder, replace=replace, stage=stage), folder)
     ks = read_ks(curve) if curve else ()
     made = make(spec, stage=stage, stopping=stoppable)
     with _used(made):
-        report = publish_made(made, Path(out), replace=replace, ks=ks, stage=stage)
+        report = publish_made(made, folder, replace=replace, ks=ks, stage=stage)
         return Release(_data(made, spec.data.source), made.recoding, report, made, _curve=ks)
 
 
-def load(path: str | Path) -> Release:
-    """Read a release folder; one that is cut short or changed is refused.
+def run_tree(
+    spec: Spec | str | Path,
+    out: str | Path,
+    *,
+    settings: Iterable[str] = (),
+    replace: bool = False,
+    stage: Stage = silent,
+) -> TreeRelease:
+    """Grow the k-anonymous decision tree of a spec and publish it as a folder: `run(…, publish="tree")`."""
+    return run(spec, out, publish="tree", settings=settings, replace=replace, stage=stage)
+
+
+def load(path: str | Path) -> Release | TreeRelease:
+    """Read a release folder, of a table or of a tree; one that is cut short or changed is refused.
 
     Args:
-        path: The folder.
+        path: The folder, or the model.json of a tree by itself.
 
     Returns:
-        The release, with its data as a polars frame.
+        The release, with its data as a polars frame; or the tree, which predicts, with its audit.
     """
+    place = Path(path)
+    if not place.is_dir() or not (place / MODEL).is_file():
+        return load_table(place) if place.name != MODEL else TreeRelease(load_tree(place), {}, place)
+    tree, audit = load_tree_folder(place)
+    return TreeRelease(tree, audit or {}, place)
+
+
+def load_table(path: str | Path) -> Release:
+    """Read the release folder of a table; that of a tree is refused."""
     loaded = load_folder(Path(path))
     spec = spec_of_manifest(loaded.manifest["spec"], loaded.recoding)
     rows = RowCounts(len(loaded.table), 0, 0)
     made = Made(spec, schema_of(spec, list(spec.columns)), loaded.table, loaded.recoding, rows)
     return Release(loaded.table, loaded.recoding, loaded.report, made, Path(path).absolute())
+
+
+def load_tree(path: str | Path) -> ReleasedTree:
+    """Read a published tree, of its folder or of its model.json by itself; what is cut short or changed is refused."""
+    return load_tree_folder(Path(path))[0]

@@ -13,7 +13,7 @@ from patients import DECLARED, outcomes, patients
 
 import anonfit as af
 from anonfit import Anonymizer
-from anonfit.estimators.keywords import AS_IN_ANONYMIZE
+from anonfit.estimators.anonymizer import AS_IN_ANONYMIZE
 from waivers import waived
 
 TABLE = patients(rows=400)

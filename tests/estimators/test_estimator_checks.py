@@ -11,7 +11,7 @@ import pytest
 from sklearn.utils import estimator_checks
 
 from anonfit import Anonymizer, RegionEncoder, anonymize
-from anonfit.estimators.keywords import AS_IN_ANONYMIZE
+from anonfit.estimators.anonymizer import AS_IN_ANONYMIZE
 
 TEXTS = "labels are texts and bounds have empty cells; the check computes with the output"
 TYPED = "columns of a frame keep their types; the check makes its own frame of an array without types"

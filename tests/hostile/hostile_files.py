@@ -132,8 +132,7 @@ def unnamable(path: Path) -> None:
 @cache
 def released(name: str, k: int, kind: str) -> Path:
     """A release, or a tree, of people whose column of sexes has a name, made once."""
-    from anonfit.api import run
-    from anonfit.tree_api import run_tree
+    from anonfit.api import run, run_tree
 
     place = Path(mkdtemp(prefix="hostile-"))
     for file, content in named(name).items():

@@ -16,6 +16,7 @@ NAMES = [
     "Anonymizer",
     "Audit",
     "AuditFailed",
+    "Column",
     "DataError",
     "DemandError",
     "EngineError",
@@ -35,6 +36,7 @@ NAMES = [
     "TaxonomyError",
     "TooManyGroups",
     "TreeAudit",
+    "TreeRelease",
     "__version__",
     "anonymize",
     "audit",
@@ -46,10 +48,12 @@ NAMES = [
     "load_tree",
     "nearest_safe_tree",
     "parse_spec",
+    "propose",
     "read_spec",
     "read_taxonomy",
     "run",
     "run_tree",
+    "write_spec",
     "write_taxonomy",
 ]
 

@@ -23,7 +23,7 @@ import anonfit as af
 from anonfit.cli.main import app
 from anonfit.errors import AnonfitError, RequestError, SpecError
 from anonfit.spec import model as spec
-from anonfit.spec.keywords import COLUMNS, ROLES, SECTIONS
+from anonfit.spec.keywords import COLUMNS, ROLES, keyword_defaults
 from anonfit.spec.parse import spec_of
 
 ROWS = 240
@@ -481,11 +481,9 @@ def test_sample_weights_are_checked_though_nothing_is_steered_by_them(weight: fl
 
 def test_every_keyword_of_anonymize_is_a_setting_of_the_table() -> None:
     settings = {name.split(".")[-1] for name in keys()}
-    others = {"data", "threads", "requirements", "engine", *ROLES, *COLUMNS}
+    others = {"data", "threads", "requirements", "engine", "columns", *ROLES, *COLUMNS}
     assert set(signature(af.anonymize).parameters) <= settings | others
-    named = {name for names in SECTIONS.values() for name in names}
-    handled = {"selections", "query_log", "release", "data", "threads", "engine", "requirements", *ROLES, *COLUMNS}
-    assert set(signature(af.anonymize).parameters) == named | handled
+    assert set(signature(af.anonymize).parameters) == {*keyword_defaults(), "data", "threads", *ROLES, *COLUMNS}
     given = set(signature(af.Anonymizer).parameters)
     assert given - {"output", "remainder"} <= set(signature(af.anonymize).parameters)
 

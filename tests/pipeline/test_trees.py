@@ -183,8 +183,10 @@ def test_a_changed_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "out" / "tree.txt").write_text("another tree")
     with pytest.raises(ReleaseError, match="was changed after"):
         af.load_tree(tmp_path / "out")
-    with pytest.raises(ReleaseError, match="has format 'anonfit tree release'"):
+    with pytest.raises(ReleaseError, match="was changed after"):
         af.load(tmp_path / "out")
+    with pytest.raises(ReleaseError, match="has format 'anonfit tree release'"):
+        af.compare(tmp_path / "out", tmp_path / "out")
 
 
 def test_a_tree_that_the_audit_refuses_is_not_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

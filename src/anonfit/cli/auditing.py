@@ -28,8 +28,8 @@ NOT_CHECKED = "Not checked: "
 
 def _of_spec(path: Path, data: Path, given: Mapping[str, Any]) -> dict[str, Any]:
     """What a spec says of the file's columns and asks of them, under what the command line says."""
+    from anonfit.spec.columns import quasi_identifier_table
     from anonfit.spec.parse import read_spec
-    from anonfit.spec.write import quasi_identifier_table
     from anonfit.tables.schema import Role
 
     spec = read_spec(path)

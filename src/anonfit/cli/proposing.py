@@ -11,32 +11,29 @@ from anonfit.errors import RequestError
 from anonfit.runtime.files import write_file
 
 if TYPE_CHECKING:
-    import polars as pl
-
+    from anonfit.spec.model import ProposedSpec
     from anonfit.tables.profile import Proposal
 
 __all__ = ["propose_spec"]
 
 
-def _masks(frame: pl.DataFrame, proposal: Proposal, folder: Path) -> dict[str, str]:
-    """Write a taxonomy of masked codes for each column that looks like postal codes; their files."""
-    from anonfit.tables.taxonomy_builders import masked
+def _masks(proposed: ProposedSpec, folder: Path) -> dict[str, str]:
+    """Write the taxonomy of masked codes of each column that looks like postal codes; their files."""
     from anonfit.tables.taxonomy_files import write_taxonomy
 
     written = {}
-    for column in proposal.columns:
-        if column.taxonomy == "mask" and column.role == "quasi-identifier":
-            name = "".join(sign if sign.isalnum() or sign in "-_" else "_" for sign in column.name) + ".taxonomy.csv"
-            if not (folder / name).exists():
-                write_taxonomy(masked(frame[column.name].drop_nulls().unique()), folder / name)
-            written[column.name] = name
+    for column, taxonomy in proposed.taxonomies.items():
+        name = "".join(sign if sign.isalnum() or sign in "-_" else "_" for sign in column) + ".taxonomy.csv"
+        if not (folder / name).exists():
+            write_taxonomy(taxonomy, folder / name)
+        written[column] = name
     return written
 
 
 def propose_spec(data: Path, out: Path | None, *, k: int, accept: bool, replace: bool, as_json: bool) -> None:
     """Read a table, propose a role for every column, and write the spec."""
-    from anonfit.tables.profile import proposal_toml, propose
-    from anonfit.tables.reading import ReadOptions, read_table
+    from anonfit.spec.write import propose
+    from anonfit.tables.profile import proposal_toml
 
     target = out or data.with_name("spec.toml")
     if target.exists() and not replace:
@@ -44,16 +41,14 @@ def propose_spec(data: Path, out: Path | None, *, k: int, accept: bool, replace:
     if not target.parent.is_dir():
         raise RequestError(f"{target.parent}: there is no such folder to write the spec into.")
     with stages(as_json=as_json) as stage:
-        stage("Reading")
-        frame = read_table(data, ReadOptions())
-        stage("Looking at the columns")
-        proposal = propose(frame, k=k)
-        taxonomies = _masks(frame, proposal, target.parent)
+        proposed = propose(data, k=k, accept=accept, stage=stage)
+        taxonomies = _masks(proposed, target.parent)
+    assert proposed.proposal is not None
     source = data.resolve()
     name = source.relative_to(target.resolve().parent) if source.is_relative_to(target.resolve().parent) else source
-    text = proposal_toml(proposal, source=str(name), taxonomies=taxonomies, accepted=accept)
+    text = proposal_toml(proposed.proposal, source=str(name), taxonomies=taxonomies, accepted=accept)
     write_file(target, text, replace=replace)
-    _show(proposal, target, taxonomies, accepted=accept, as_json=as_json)
+    _show(proposed.proposal, target, taxonomies, accepted=accept, as_json=as_json)
 
 
 def _show(proposal: Proposal, target: Path, taxonomies: dict[str, str], *, accepted: bool, as_json: bool) -> None:

@@ -1,16 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/cli.md, made from the program itself: python -m anonfit.cli.reference > docs/cli.md."""
+"""docs/cli.md and the tables of docs/spec.md, made from the program itself: python -m anonfit.cli.reference docs."""
 
 from __future__ import annotations
 
+import re
 import sys
+from pathlib import Path
 from typing import Any
 
 import typer
 
 from anonfit.cli.main import app
+from anonfit.spec.columns import COLUMN
+from anonfit.spec.kinds import Section, Setting
+from anonfit.spec.settings import ALL
+from anonfit.spec.write import toml_value
 
-__all__ = ["reference"]
+__all__ = ["reference", "settings_reference"]
 
 
 def _plain(text: str | None) -> str:
@@ -51,7 +57,7 @@ def reference() -> str:
     lines = [
         "# Commands",
         "",
-        "Made from the program by `python -m anonfit.cli.reference`.",
+        "Made from the program by `python -m anonfit.cli.reference docs`.",
         "",
         _plain(group.help),
         "",
@@ -66,5 +72,39 @@ def reference() -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
+TABLE = re.compile(r"<!-- settings: ([\w.]+) -->\n.*?\n<!-- end -->", re.DOTALL)
+
+
+def settings_reference(text: str) -> str:
+    """The text of docs/spec.md with every table of settings made anew."""
+    return TABLE.sub(lambda found: f"<!-- settings: {found[1]} -->\n{_settings(ALL[found[1]])}\n<!-- end -->", text)
+
+
+def _settings(section: Section) -> str:
+    """The table of a section's settings."""
+    lines = ["| key | meaning | default |", "|---|---|---|"]
+    lines += [f"| `{each.name}` | {each.meaning} | {_default(section, each)} |" for each in section.settings]
+    if section is COLUMN:  # what is not declared of a column is found in the data
+        lines = [line.rsplit("|", 2)[0] + "|" for line in lines]
+    return "\n".join(lines)
+
+
+def _default(section: Section, setting: Setting) -> str:
+    if setting.default is not None:
+        return setting.default
+    default = section.default(setting.name)
+    if default is None or default in ((), {}):
+        return "none"
+    value = setting.kind.write(default)
+    return f"`{value}`" if isinstance(value, str) else f"`{toml_value(value)}`"
+
+
+def main(folder: str) -> None:
+    """Write both documents anew."""
+    (Path(folder) / "cli.md").write_text(reference(), encoding="utf-8")
+    spec = Path(folder) / "spec.md"
+    spec.write_text(settings_reference(spec.read_text(encoding="utf-8")), encoding="utf-8")
+
+
 if __name__ == "__main__":
-    sys.stdout.write(reference())
+    main(sys.argv[1])

@@ -147,13 +147,13 @@ def apply_release(
 ) -> None:
     """Release new data by an earlier release's recoding, or an edited one."""
     with stages(as_json=as_json) as stage:
-        from anonfit.api import load
+        from anonfit.api import load_table
         from anonfit.recoding.storage import read_recoding
 
         stage("Loading the release")
         folder = out or Path(f"{data.name.split('.')[0]}-release")
         edited = None if recoding is None else read_recoding(recoding)
-        extended = load(release).publish_extension(
+        extended = load_table(release).publish_extension(
             data,
             folder,
             unseen=unseen,

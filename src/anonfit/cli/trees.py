@@ -5,10 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from anonfit.cli.showing import print_json, results, stages
 from anonfit.errors import ReleaseError, RequestError
+
+if TYPE_CHECKING:
+    from anonfit.algorithms.trees.released import ReleasedTree
 
 __all__ = ["tree_of_spec", "use_tree"]
 
@@ -38,11 +41,11 @@ def tree_of_spec(spec: Path | None, out: Path | None, *, settings: Sequence[str]
     if spec is None:
         raise RequestError("name a spec to grow a tree, or --from with a published tree.")
     with stages(as_json=as_json) as stage:
+        from anonfit.api import run
         from anonfit.report.trees import drawn_text
-        from anonfit.tree_api import run_tree
 
         folder = out or Path(f"{spec.stem}-tree")
-        made = run_tree(spec, folder, settings=settings, replace=replace, stage=stage)
+        made = run(spec, folder, publish="tree", settings=settings, replace=replace, stage=stage)
     found = _summary(made.audit, folder)
     if as_json:
         print_json(found)
@@ -111,7 +114,7 @@ def use_tree(
         word = "--replace" if out is None else "--out"
         raise RequestError(f"--from alone shows the tree and writes nothing; leave {word} away, or add --predict.")
     with stages(as_json=as_json) as stage:
-        from anonfit.tree_api import load_tree, predict_file
+        from anonfit.api import load_tree
 
         stage("Loading the tree")
         tree = load_tree(saved)
@@ -120,7 +123,7 @@ def use_tree(
             if file.exists() and not replace:
                 raise ReleaseError(f"{file} is already there; choose another name, or allow to replace it (--replace).")
             stage("Predicting")
-            rows = predict_file(tree, data, file, replace=replace)
+            rows = _predict(tree, data, file, replace=replace)
     if data is None:
         _show_tree(tree, as_json=as_json)
     elif as_json:
@@ -129,6 +132,30 @@ def use_tree(
         from rich.text import Text
 
         results().print(Text(f"Predicted {rows:,} rows: {file}"), soft_wrap=True)
+
+
+def _predict(tree: ReleasedTree, data: Path, out: Path, *, replace: bool) -> int:
+    """Write the rows of a file with one more column, the class that a tree predicts; returns how many they are."""
+    import polars as pl
+
+    from anonfit.engines.sinking import write_table
+    from anonfit.runtime.files import whole_file
+    from anonfit.tables.formats import FORMATS, endings
+    from anonfit.tables.reading import ReadOptions, read_table
+    from anonfit.tables.schema import ColumnType
+
+    kind = out.suffix.removeprefix(".")
+    if kind not in FORMATS:
+        raise RequestError(f"{out}: predictions are written as {endings()}.")
+    names = [column.name for column in tree.tiling.columns if column.type in (ColumnType.NOMINAL, ColumnType.ORDINAL)]
+    frame = read_table(data, ReadOptions(texts=frozenset(names)))
+    name = f"predicted_{tree.target}"
+    while name in frame.columns:
+        name += "_"
+    predicted = frame.with_columns(pl.Series(name, tree.predict(frame)))
+    with whole_file(out, replace=replace) as new:
+        write_table(predicted, new, kind)
+    return len(frame)
 
 
 def _show_tree(tree: Any, *, as_json: bool) -> None:

@@ -46,8 +46,8 @@ class Objective:
     and `words` are its row in docs/supported.md.
     """
 
-    name: str
-    algorithms: tuple[str, ...] = ("mondrian",)
+    name: CriterionName
+    algorithms: tuple[AlgorithmName, ...] = ("mondrian",)
     title: str = ""
     asked: str = ""
     words: str = ""
@@ -91,7 +91,7 @@ class Objective:
 AUTO = Objective(
     "auto", ("mondrian", "tdr", "tree"), uses_targets=True, uses_selections=True, uses_weights=True, against_loss=True
 )
-OBJECTIVES = {
+OBJECTIVES: dict[str, Objective] = {
     objective.name: objective
     for objective in (
         AUTO,
@@ -164,7 +164,7 @@ class Algorithm:
     may be sensitive.
     """
 
-    name: str
+    name: AlgorithmName
     splits: bool = False
     refines: bool = False
     grows_tree: bool = False
@@ -175,7 +175,7 @@ class Algorithm:
         return tuple(objective.name for objective in OBJECTIVES.values() if self.name in objective.algorithms)
 
 
-ALGORITHMS = {
+ALGORITHMS: dict[str, Algorithm] = {
     algorithm.name: algorithm
     for algorithm in (
         Algorithm("mondrian", splits=True),

@@ -6,8 +6,7 @@ by them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import sklearn
@@ -15,18 +14,19 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from anonfit.api import anonymize
+from anonfit.errors import DataError, listed
 from anonfit.estimators.features import Encoding, Numbers, side_by_side
 from anonfit.estimators.inputs import REMAINDERS, given_names, is_frame, refuse_twice, require_known, table_of
-from anonfit.estimators.keywords import unreleased, words_for_anonymize
 from anonfit.estimators.reading import RawReader
 from anonfit.estimators.recoded import feature_column, parts_of_nodes
-from anonfit.estimators.targets import targets_of
+from anonfit.estimators.targets import Targets, targets_of
 from anonfit.recoding.recoding import Recoding, Unseen
 from anonfit.recoding.values import Values, recoded_columns, region_values
-from anonfit.spec.faults import is_whole
+from anonfit.spec.keywords import check_keywords, keyword_defaults, takes_settings
+from anonfit.spec.kinds import is_whole
+from anonfit.spec.model import ColumnSettings, RecodingSettings
 from anonfit.tables.frames import like
 from anonfit.tables.reading import ReadOptions, read_table
-from anonfit.tables.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,12 +35,19 @@ if TYPE_CHECKING:
 __all__ = ["Anonymizer"]
 
 OUTPUTS = (*Encoding, Values.LABELS, Values.BOUNDS)
+OWN = ("k", "quasi_identifiers", "targets", "columns")
+SETTINGS = {name: default for name, default in keyword_defaults(recoding=True).items() if name not in OWN}
+"""Parameters that are settings of `anonymize`, and their defaults."""
+AS_IN_ANONYMIZE = (*SETTINGS, "sensitive", "columns")
+"""Parameters that mean what they mean for `anonymize`, and are handed on."""
 
 
+@takes_settings(recoding=True)
 class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Learns regions of at least k persons from training rows, for the target y, and recodes any rows by them.
 
-    What `transform` gives is working data, not a release: it is row for row, and nothing is withheld.
+    What `transform` gives is working data, not a release: it is row for row, and nothing is withheld. The columns
+    `entity`, `count` and `sample_weight` are not in it.
 
     Args:
         k: How many training persons must share every region.
@@ -51,45 +58,8 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             spec (`weight`, `classes`, `equal_width`, `scale`) and `type`, which is `nominal` for classes and
             `continuous` for numbers. Entries that name a quasi-identifier make it a target too.
         sensitive: Columns of X that nobody should learn of a person, as for `anonymize`.
-        entity: The column of X that says whose row it is; not in the output.
-        count: The column of X that says how many persons a row stands for; not in the output.
-        sample_weight: The column of X that has the sample weights; not in the output.
-        taxonomies: As for `anonymize`, as are all that follow.
-        types: See `anonymize`.
-        orders: See `anonymize`.
-        domains: See `anonymize`.
-        splits: See `anonymize`.
-        date_formats: See `anonymize`.
-        missing: Texts that mean a missing value.
-        missing_policy: `category`, `drop` or `error`: what becomes of training rows with a missing quasi-identifier.
-        algorithm: `mondrian` or `tdr`.
-        requirements: For `tdr`, several quasi-identifiers.
-        criterion: `auto`, `median`, `infogain`, `lsd`, `selection`, `weighted`, `clustering` or `explore`; of `tdr`
-            `score` or `infogain`.
-        candidates: `boundary` or `all`.
-        split_on: The only columns that are split.
-        weights: How much each quasi-identifier matters.
-        weights_from: `accuracy`, to find weights.
-        features: Columns that are learned or clustered from.
-        selected_by: Columns that rows are selected by.
-        weight_rule: `first`, `product`, `blend`, `naive`, `probabilistic` or `combined`.
-        alpha: How much weights count in a blend; see `anonymize`.
-        beta: See `anonymize`.
-        gamma: See `anonymize`.
-        min_gain: The least gain for which a region is divided.
-        denoise: Whether regions are found for predictions of y instead of y itself.
-        selections: Rows that recipients will ask for.
-        cut_points: `simplest` or `value`.
-        average: For `tdr`; see `anonymize`.
-        suppression: For `tdr`; see `anonymize`.
-        zero_gain: For `tdr`; see `anonymize`.
-        time_budget: For `tdr` and `explore`; see `anonymize`.
-        start: For `tdr`; see `anonymize`.
-        variant: For `tree`; see `anonymize`.
-        pruning: For `tree`; see `anonymize`.
-        max_spans: For `tree`; see `anonymize`.
-        max_confidence: How sure a region may make anybody of a target.
-        seed: The seed of what is random.
+        columns: As for `anonymize`, as are all that follow.
+        {settings}
 
     Attributes:
         recoding_: The recoding, which can be saved and applied to any rows. No row of X or y is kept.
@@ -101,6 +71,13 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ['< 30', '< 30', '≥ 30', '≥ 30']
     """
 
+    criterion: str
+    entity: str | None
+    count: str | None
+    sample_weight: str | None
+    types: Mapping[str, str] | None
+    missing: Sequence[str]
+
     def __init__(
         self,
         k: int = 10,
@@ -110,89 +87,19 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         remainder: str = "passthrough",
         targets: Sequence[str | Mapping[str, Any]] | None = None,
         sensitive: Mapping[str, Any] | None = None,
-        entity: str | None = None,
-        count: str | None = None,
-        sample_weight: str | None = None,
-        taxonomies: Mapping[str, Taxonomy | str | Path | Mapping[str, Any]] | None = None,
-        types: Mapping[str, str] | None = None,
-        orders: Mapping[str, Sequence[str]] | None = None,
-        domains: Mapping[str, Sequence[Any]] | None = None,
-        splits: Mapping[str, str] | None = None,
-        date_formats: Mapping[str, str] | None = None,
-        missing: Sequence[str] = ("",),
-        missing_policy: str = "category",
-        algorithm: str = "mondrian",
-        requirements: Sequence[Sequence[str] | Mapping[str, Any]] | None = None,
-        criterion: str = "auto",
-        candidates: str = "boundary",
-        split_on: Sequence[str] | None = None,
-        weights: Mapping[str, float] | None = None,
-        weights_from: str | None = None,
-        features: Sequence[str] | None = None,
-        selected_by: Sequence[str] | None = None,
-        weight_rule: str | None = None,
-        alpha: float = 0.5,
-        beta: float = 0.25,
-        gamma: float = 0.25,
-        min_gain: float = 0.0,
-        denoise: bool = False,
-        selections: Sequence[Mapping[str, Any]] | None = None,
-        cut_points: str = "simplest",
-        average: str = "containing",
-        suppression: str = "all",
-        zero_gain: bool = False,
-        time_budget: float | None = None,
-        start: Any = None,
-        variant: str = "c45",
-        pruning: float | None = None,
-        max_spans: int = 1_000_000,
-        max_confidence: float = 1.0,
-        seed: int = 0,
+        columns: Mapping[str, ColumnSettings] | None = None,
+        **settings: Unpack[RecodingSettings],
     ) -> None:
+        check_keywords("Anonymizer", settings, SETTINGS)
         self.k = k
         self.quasi_identifiers = quasi_identifiers
         self.output = output
         self.remainder = remainder
         self.targets = targets
         self.sensitive = sensitive
-        self.entity = entity
-        self.count = count
-        self.sample_weight = sample_weight
-        self.taxonomies = taxonomies
-        self.types = types
-        self.orders = orders
-        self.domains = domains
-        self.splits = splits
-        self.date_formats = date_formats
-        self.missing = missing
-        self.missing_policy = missing_policy
-        self.algorithm = algorithm
-        self.requirements = requirements
-        self.criterion = criterion
-        self.candidates = candidates
-        self.split_on = split_on
-        self.weights = weights
-        self.weights_from = weights_from
-        self.features = features
-        self.selected_by = selected_by
-        self.weight_rule = weight_rule
-        self.alpha = alpha
-        self.beta = beta
-        self.gamma = gamma
-        self.min_gain = min_gain
-        self.denoise = denoise
-        self.selections = selections
-        self.cut_points = cut_points
-        self.average = average
-        self.suppression = suppression
-        self.zero_gain = zero_gain
-        self.time_budget = time_budget
-        self.start = start
-        self.variant = variant
-        self.pruning = pruning
-        self.max_spans = max_spans
-        self.max_confidence = max_confidence
-        self.seed = seed
+        self.columns = columns
+        for name, default in SETTINGS.items():
+            setattr(self, name, settings.get(name, default))
 
     def __sklearn_tags__(self) -> Any:
         """A table of people has texts and missing values; y is the purpose, and may be left out."""
@@ -223,7 +130,7 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         at_least = int(self.k) if is_whole(self.k) and self.count is None else 1
         table = table_of(self, X, reset=True, at_least=at_least)
         targets = targets_of(y, self.targets, table=table, criterion=self.criterion)
-        release = anonymize(table.with_columns(targets.columns), **words_for_anonymize(self, table, targets))
+        release = anonymize(table.with_columns(targets.columns), **_words_for_anonymize(self, table, targets))
         self.recoding_: Recoding = release.recoding
         self.columns_in_ = tuple(table.columns)
         self._raw = _raw_columns(self, table)
@@ -298,7 +205,7 @@ def _raw_columns(anonymizer: Anonymizer, table: pl.DataFrame) -> tuple[str, ...]
     """The columns that are passed on as they are."""
     if anonymizer.remainder == "drop":
         return ()
-    others = {*anonymizer.recoding_.quasi_identifiers, *unreleased(anonymizer)}
+    others = {*anonymizer.recoding_.quasi_identifiers, *_unreleased(anonymizer)}
     found = [name for name in table.columns if name not in others]
     if anonymizer.output in list(Encoding):
         for name in found:
@@ -324,3 +231,48 @@ def _framed(anonymizer: Anonymizer, source: Any, found: pl.DataFrame) -> Any:
             frame.index = source.index
         return frame
     return like(source, found) if is_frame(source) else np.array(found.rows(), dtype=object)
+
+
+# --- the keyword arguments with which `anonymize` makes the same recoding ----------------------------------------
+
+
+def _names(given: Any) -> list[str]:
+    """The columns that a parameter names; one may stand alone."""
+    if given is None:
+        return []
+    return [given] if isinstance(given, str) else [str(name) for name in given]
+
+
+def _unreleased(anonymizer: Anonymizer) -> list[str]:
+    """The columns that say how rows count, and are no part of the output."""
+    named = (anonymizer.entity, anonymizer.count, anonymizer.sample_weight)
+    return [str(name) for name in named if name is not None]
+
+
+def _quasi_identifiers(anonymizer: Anonymizer, table: pl.DataFrame) -> list[str]:
+    """The columns that are generalized: those that are named, or all that have no other part."""
+    if anonymizer.quasi_identifiers is None:
+        others = {*_names(anonymizer.sensitive), *_unreleased(anonymizer)}
+        return [name for name in table.columns if name not in others]
+    named = _names(anonymizer.quasi_identifiers)
+    absent = [name for name in named if name not in table.columns]
+    if absent:
+        raise DataError(f"X has no column {listed(absent)}, which quasi_identifiers names.")
+    return named
+
+
+def _words_for_anonymize(anonymizer: Anonymizer, table: pl.DataFrame, targets: Targets) -> dict[str, Any]:
+    """The keyword arguments with which `anonymize` makes the recoding."""
+    given = {name: getattr(anonymizer, name) for name in AS_IN_ANONYMIZE}
+    words = {name: word for name, word in given.items() if word is not None}
+    named, sensitive = _quasi_identifiers(anonymizer, table), _names(anonymizer.sensitive)
+    roles = {*named, *sensitive, *_unreleased(anonymizer)}
+    words["quasi_identifiers"] = named
+    words["k"] = anonymizer.k
+    words["insensitive"] = [name for name in table.columns if name not in roles]
+    # Nothing of the table is released here, so raw columns with many values and cuts at values give nothing away.
+    words["release"] = [*words["insensitive"], *sensitive, *targets.names]
+    words["consent"] = words.get("cut_points") == "value"
+    words["targets"] = [entry["column"] if len(entry) == 1 else entry for entry in targets.entries]
+    words["types"] = {**(anonymizer.types or {}), **targets.types}
+    return words

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -20,8 +20,9 @@ from anonfit.algorithms.trees.tree import DecisionTree
 from anonfit.errors import DataError, RequestError, did_you_mean, listed
 from anonfit.estimators.inputs import require_known, table_of
 from anonfit.release.run import schema_of
-from anonfit.spec.faults import FRACTION, is_whole
 from anonfit.spec.keywords import spec_of_keywords
+from anonfit.spec.kinds import FRACTION, is_whole
+from anonfit.spec.model import ColumnSettings, VariantName
 from anonfit.tables.reading import ReadOptions, read_table
 from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import Schema
@@ -53,8 +54,8 @@ class KAnonymousTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         max_confidence: The highest share that a class may have in a span.
         pruning: The confidence of error-based pruning, up to 0.5; 0: the tree is not pruned; None: 0.25 for `c45`, and
             no pruning for `id3`.
-        taxonomies: As for `anonymize`, as are all that follow. With a taxonomy a column is divided at a depth that
-            breaches no span.
+        columns: As for `anonymize`, as are all that follow.
+        taxonomies: See `anonymize`. With a taxonomy a column is divided at a depth that breaches no span.
         types: See `anonymize`.
         orders: See `anonymize`.
         domains: See `anonymize`.
@@ -81,18 +82,19 @@ class KAnonymousTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         public: Sequence[str] | None = None,
         private: Sequence[str] | None = None,
         *,
-        variant: str = "c45",
+        variant: VariantName = "c45",
         class_is_public: bool = False,
         entropy_l: float = 1.0,
         max_confidence: float = 1.0,
         pruning: float | None = None,
+        columns: Mapping[str, ColumnSettings] | None = None,
         taxonomies: Mapping[str, Taxonomy | str | Path | Mapping[str, Any]] | None = None,
         types: Mapping[str, str] | None = None,
         orders: Mapping[str, Sequence[str]] | None = None,
         domains: Mapping[str, Sequence[Any]] | None = None,
         date_formats: Mapping[str, str] | None = None,
         missing: Sequence[str] = ("",),
-        cut_points: str = "simplest",
+        cut_points: Literal["simplest", "value"] = "simplest",
         max_spans: int = 1_000_000,
     ) -> None:
         self.k = k
@@ -103,6 +105,7 @@ class KAnonymousTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         self.entropy_l = entropy_l
         self.max_confidence = max_confidence
         self.pruning = pruning
+        self.columns = columns
         self.taxonomies = taxonomies
         self.types = types
         self.orders = orders
@@ -240,7 +243,8 @@ def _public(classifier: KAnonymousTreeClassifier, columns: Sequence[str]) -> lis
 
 def _schema(classifier: KAnonymousTreeClassifier, table: pl.DataFrame, k: int) -> Schema:
     """What is declared of the columns."""
-    words = {name: getattr(classifier, name) for name in ("taxonomies", "types", "orders", "domains", "date_formats")}
+    named = ("columns", "taxonomies", "types", "orders", "domains", "date_formats")
+    words = {name: getattr(classifier, name) for name in named}
     words |= {"quasi_identifiers": table.columns, "k": k}
     return schema_of(spec_of_keywords(None, words), table.columns)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from anonfit.api import Release, load
+from anonfit.api import Release, load_table
 from anonfit.errors import ReleaseError, RequestError, listed
 from anonfit.evaluation.compared import Compared, figures
 from anonfit.metrics.losses import common_extents, unnamed_values
@@ -128,7 +128,7 @@ def _load(release: Release | str | Path) -> Release:
     path = Path(release)
     if path.is_file():
         raise ReleaseError(f"{path} is a file; name the folder of the release.")
-    return load(path)
+    return load_table(path)
 
 
 def _names(folders: Sequence[Path | None]) -> list[str]:

@@ -31,7 +31,7 @@ from anonfit.evaluation.models import ModelSpec, Task, default_models, model_of,
 from anonfit.evaluation.result import COLUMNS, FIGURE_COLUMNS, Evaluation, frame_of
 from anonfit.release.run import persons_in, read_source, source_of
 from anonfit.runtime.threads import thread_count
-from anonfit.spec.faults import is_whole
+from anonfit.spec.kinds import is_whole
 from anonfit.spec.learning import with_query_log
 from anonfit.spec.model import ColumnSpec, Spec
 from anonfit.tables.schema import Role, Schema

@@ -16,7 +16,7 @@ from anonfit.criteria.objectives import OBJECTIVES
 from anonfit.errors import RequestError, did_you_mean
 from anonfit.recoding.recoding import Recoding
 from anonfit.release.run import make
-from anonfit.spec.model import ColumnSpec, MethodSpec, Spec, WorkloadSpec
+from anonfit.spec.model import ColumnSpec, CriterionName, MethodSpec, Spec, WeightRule, WorkloadSpec
 from anonfit.tables.schema import ColumnType, Role, Split
 
 __all__ = ["BASELINES", "DEFAULT_METHODS", "ORIGINAL", "REMOVED", "Method", "SpecMethod", "method"]
@@ -86,7 +86,7 @@ def method(name: str) -> SpecMethod:
     return METHODS[name]
 
 
-def _with(spec: Spec, criterion: str, *, denoise: bool = False) -> Spec:
+def _with(spec: Spec, criterion: CriterionName, *, denoise: bool = False) -> Spec:
     """The spec with another criterion of Mondrian, in the way of the papers."""
     if spec.privacy.quasi_identifiers:
         raise RequestError(
@@ -106,7 +106,7 @@ def _same(spec: Spec) -> Spec:
     return spec
 
 
-def _named(name: str) -> SpecMethod:
+def _named(name: CriterionName) -> SpecMethod:
     """The spec's workload by a criterion, if it has what the criterion needs."""
     objective = OBJECTIVES[name]
 
@@ -117,7 +117,7 @@ def _named(name: str) -> SpecMethod:
     return SpecMethod(name, variant, objective.asked) if objective.needs else SpecMethod(name, variant)
 
 
-def _weighted(rule: str) -> Callable[[Spec], Spec | None]:
+def _weighted(rule: WeightRule) -> Callable[[Spec], Spec | None]:
     """The spec's weights by a rule, without its targets."""
 
     def variant(spec: Spec) -> Spec | None:
@@ -135,7 +135,7 @@ def _combined(spec: Spec) -> Spec | None:
     return replace(found, method=replace(found.method, weight_rule="combined"))
 
 
-def _unguided(criterion: str) -> Callable[[Spec], Spec]:
+def _unguided(criterion: CriterionName) -> Callable[[Spec], Spec]:
     """The spec's columns by a criterion that uses no targets."""
 
     def variant(spec: Spec) -> Spec:
@@ -190,6 +190,6 @@ METHODS = {
         SpecMethod("combined", _combined, "weights and a target"),
         SpecMethod("clustering", _unguided("clustering")),
         SpecMethod("explore", _unguided("explore")),
-        *(_named(name) for name, one in OBJECTIVES.items() if one.serves and name not in ("infogain", "lsd")),
+        *(_named(one.name) for one in OBJECTIVES.values() if one.serves and one.name not in ("infogain", "lsd")),
     )
 }

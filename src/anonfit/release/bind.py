@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from anonfit.algorithms.demands import Demands, DiversityRequest, QuasiIdentifier
 from anonfit.algorithms.top_down import Refining
@@ -20,8 +20,8 @@ from anonfit.errors import DataError, SpecError, did_you_mean, listed
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.storage import read_recoding
 from anonfit.recoding.values import Values
-from anonfit.spec.diversity import unasked
 from anonfit.spec.model import ColumnSpec, OutputSpec, Spec, TargetSpec
+from anonfit.spec.parse import refuse_open, unasked
 from anonfit.tables.databases import database_source, is_database
 from anonfit.tables.formats import FORMATS
 from anonfit.tables.reading import ReadOptions, column_names, read_table
@@ -33,8 +33,6 @@ from anonfit.workload.targets import TargetRequest, Workload
 if TYPE_CHECKING:
     import polars as pl
 
-    from anonfit.algorithms.refining import Suppression
-    from anonfit.criteria.refinement import Average
 
 __all__ = [
     "NEARLY_DISTINCT",
@@ -243,6 +241,7 @@ def missing_refused(names: Iterable[str]) -> str:
 
 def refuse_output(spec: Spec) -> None:
     """Refuse what nobody asked anything of, could not be audited, or would change nothing."""
+    refuse_open(spec)
     if faults := unasked(spec):
         raise SpecError(list(faults.values()))
     if spec.output.populations != OutputSpec().populations:
@@ -289,8 +288,8 @@ def refining_of(spec: Spec) -> Refining | None:
         return None
     return Refining(
         "score" if method.objective.against_loss else "infogain",
-        cast("Average", method.average),
-        cast("Suppression", method.suppression),
+        method.average,
+        method.suppression,
         method.zero_gain,
         method.time_budget,
     )

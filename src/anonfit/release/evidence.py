@@ -28,8 +28,10 @@ from anonfit.release.measure import Appraisal, appraise_thoroughly
 from anonfit.release.run import Made, demands_of, persons_in, refining_of, tree_of, workload_of
 from anonfit.report.asking import Aim, Asked, aims_of, asked_content
 from anonfit.report.content import Facts, formula_columns, report_content
+from anonfit.spec.columns import quasi_identifier_table
 from anonfit.spec.model import Spec
-from anonfit.spec.write import public_tables, quasi_identifier_table, target_table
+from anonfit.spec.workload import target_table
+from anonfit.spec.write import public_tables
 from anonfit.tables.codebook import column_type
 from anonfit.tables.formats import FORMATS, format_of
 from anonfit.tables.ingesting import RawColumns

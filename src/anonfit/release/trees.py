@@ -31,8 +31,9 @@ from anonfit.report.trees import TreeFacts, asked_of_tree, drawn_svg, drawn_text
 from anonfit.runtime.files import workplace, write_new
 from anonfit.runtime.progress import Stage, silent
 from anonfit.runtime.strict_json import Damaged, JsonPart, parse_json, read_text
+from anonfit.spec.columns import diversity_table
 from anonfit.spec.model import PrivacySpec, Spec
-from anonfit.spec.write import diversity_table, public_tables, spec_tables
+from anonfit.spec.write import public_tables, spec_tables
 from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import Schema
 

@@ -1,83 +1,170 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The `[columns.NAME]` of a spec: read, and each held against itself."""
+"""What is said of columns: `[columns.NAME]`, the diversity that is asked of them, and sets of quasi-identifiers.
+Declared, read, written, and held against each other.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Iterable, Mapping
 from datetime import date, datetime
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from anonfit.errors import listed
-from anonfit.spec.faults import Faults
-from anonfit.spec.model import ColumnSpec
+from anonfit.errors import RequestError, listed
+from anonfit.privacy.catalogue import MODELS, Kind, parameter_faults
+from anonfit.spec.kinds import (
+    SWITCH,
+    TEXTS,
+    Faults,
+    Given,
+    Public,
+    Section,
+    Setting,
+    ValueKind,
+    choice,
+    read_entries,
+    read_section,
+    text,
+    whole,
+)
+from anonfit.spec.model import ColumnSpec, DiversitySpec, QuasiIdentifierSpec, Spec
 from anonfit.tables.schema import ColumnType, Role, Split
 
-__all__ = ["read_column"]
+__all__ = [
+    "COLUMN",
+    "DIVERSITY",
+    "QUASI_IDENTIFIER",
+    "QUASI_IDENTIFIERS",
+    "distance_of",
+    "diversity_table",
+    "quasi_identifier_table",
+    "read_column",
+    "without_role",
+]
+
+
+# --- [columns.NAME] ---------------------------------------------------------------------------------------------
+
+
+def _read_domain(given: Given) -> tuple[Any, ...]:
+    value = given.value
+    if value is None:
+        return ()
+    if not isinstance(value, list | tuple) or not value:
+        given.faults.add(
+            f"{given.place} must be a list: [lowest, highest], or the names of a nominal column; found {value!r}."
+        )
+        return ()
+    if not all(isinstance(item, str | int | float | date | datetime) for item in value):
+        given.faults.add(f"{given.place} must hold numbers, dates or texts; found {value!r}.")
+        return ()
+    return tuple(value)
+
+
+def _read_taxonomy(given: Given) -> Any:
+    value = given.value
+    if value is None or isinstance(value, str | Path | Mapping) or hasattr(value, "leaves"):
+        return value
+    given.faults.add(f"{given.place} must be the name of a taxonomy file; found {value!r}.")
+    return None
+
+
+def _read_waiver(given: Given) -> str | None:
+    """What a column itself can say of diversity: that none is asked."""
+    if given.value not in (None, "none"):
+        given.faults.add(
+            f"{given.place} can be 'none' only, with a reason; what is asked of a column stands in "
+            f"[[privacy.diversity]]; found {given.value!r}."
+        )
+        return None
+    return None if given.value is None else "none"
+
+
+COLUMN = Section(
+    "columns",
+    ColumnSpec,
+    (
+        Setting(
+            "role",
+            choice(Role, Role),
+            "`identifier`, `quasi-identifier`, `sensitive`, `target`, `entity`, `count`, `sample-weight`, "
+            "`insensitive`",
+            public=Public.CHANGED,
+        ),
+        Setting(
+            "type",
+            choice(ColumnType, ColumnType),
+            "`continuous`, `ordinal`, `nominal`, `date`; from the data if not given",
+            public=Public.CHANGED,
+            keyword="types",
+        ),
+        Setting("order", TEXTS, "the words of an ordinal column, lowest first", keyword="orders"),
+        Setting(
+            "domain",
+            ValueKind(_read_domain),
+            "`[lowest, highest]` of a continuous or date column (closes its end intervals), or the values of a "
+            "nominal one",
+            keyword="domains",
+        ),
+        Setting(
+            "date_format",
+            text("a text such as '%d.%m.%Y'"),
+            'how dates that are texts are written, such as `"%d.%m.%Y"`',
+            public=Public.CHANGED,
+            keyword="date_formats",
+        ),
+        Setting(
+            "taxonomy",
+            ValueKind(_read_taxonomy),
+            "a file: ARX layout (`.csv`: leaf first, root last), a JSON tree (`.json`) or indented text (`.txt`). In "
+            "Python also a `Taxonomy`, or the JSON tree itself",
+            keyword="taxonomies",
+        ),
+        Setting(
+            "split",
+            choice(Split, Split),
+            "`multiway` (default with a taxonomy), `binary`, `subset` (default without): with `subset` any values may "
+            "stand together, and a taxonomy only says which values there are and names those groups that are its own",
+            public=Public.CHANGED,
+            keyword="splits",
+        ),
+        Setting(
+            "release",
+            SWITCH,
+            "`true` lets a raw column through although over 90 % of its values are distinct",
+            public=Public.CHANGED,
+        ),
+        Setting(
+            "diversity",
+            ValueKind(_read_waiver),
+            'of a sensitive column: `"none"` says that nothing is asked of it in `[[privacy.diversity]]`; then it '
+            "needs a `reason`",
+            public=Public.CHANGED,
+        ),
+        Setting(
+            "reason",
+            text("a text"),
+            "why nothing is asked of a sensitive column; the report and the manifest publish it",
+            public=Public.CHANGED,
+        ),
+    ),
+)
 
 
 def read_column(name: str, table: dict[str, Any], faults: Faults, *, is_tree: bool = False) -> ColumnSpec | None:
     """What is declared of a column; None if that is not even a role. A tree may test raw columns, too."""
     where = f"columns.{name}"
-    faults.unknown(table, [setting.name for setting in fields(ColumnSpec)], where)
     if "role" not in table:
+        faults.unknown(table, COLUMN.names, where)
         faults.add(f"{where} has no role; give it one of: {', '.join(Role)}.")
         return None
-    role = faults.choice(table, "role", where, Role, None)
-    kind = faults.choice(table, "type", where, ColumnType, None)
-    split = faults.choice(table, "split", where, Split, None)
-    found = ColumnSpec(
-        role=Role(role or Role.IDENTIFIER),
-        type=ColumnType(kind) if kind else None,
-        order=faults.texts(table, "order", where, ()),
-        domain=_domain(table, where, faults),
-        date_format=faults.kind(table, "date_format", where, str, "a text such as '%d.%m.%Y'", None),
-        taxonomy=_taxonomy(table, where, faults),
-        split=Split(split) if split else None,
-        release=faults.kind(table, "release", where, bool, "true or false", False),
-        diversity=_diversity(table, where, faults),
-        reason=faults.kind(table, "reason", where, str, "a text", None),
-    )
-    if role is None:
+    values = read_section(COLUMN, table, faults, where)
+    if values["role"] is None:
         return None
-    _check_column(where, found, faults, is_tested=is_tree and role in (Role.SENSITIVE, Role.INSENSITIVE))
+    found = ColumnSpec(**values)
+    _check_column(where, found, faults, is_tested=is_tree and found.role in (Role.SENSITIVE, Role.INSENSITIVE))
     return found
-
-
-def _taxonomy(table: dict[str, Any], where: str, faults: Faults) -> Any:
-    value = table.get("taxonomy")
-    if value is None or isinstance(value, str | Path | Mapping) or hasattr(value, "leaves"):
-        return value
-    faults.add(f"{where}.taxonomy must be the name of a taxonomy file; found {value!r}.")
-    return None
-
-
-def _domain(table: dict[str, Any], where: str, faults: Faults) -> tuple[Any, ...]:
-    value = table.get("domain")
-    if value is None:
-        return ()
-    if not isinstance(value, list | tuple) or not value:
-        faults.add(
-            f"{where}.domain must be a list: [lowest, highest], or the names of a nominal column; found {value!r}."
-        )
-        return ()
-    if not all(isinstance(item, str | int | float | date | datetime) for item in value):
-        faults.add(f"{where}.domain must hold numbers, dates or texts; found {value!r}.")
-        return ()
-    return tuple(value)
-
-
-def _diversity(table: dict[str, Any], where: str, faults: Faults) -> str | None:
-    """What a column itself can say of diversity: that none is asked."""
-    value = table.get("diversity")
-    if value not in (None, "none"):
-        faults.add(
-            f"{where}.diversity can be 'none' only, with a reason; what is asked of a column stands in "
-            f"[[privacy.diversity]]; found {value!r}."
-        )
-        return None
-    return None if value is None else "none"
 
 
 def _check_waiver(where: str, column: ColumnSpec, faults: Faults) -> None:
@@ -147,3 +234,129 @@ def _ascending(domain: tuple[Any, ...]) -> bool:
         return bool(domain[0] < domain[1])
     except TypeError:
         return False
+
+
+def without_role(name: str, role: Role, spec: Spec) -> str:
+    """A column that needs a role and is not declared, and what to do: it is another one, or is to be given the role."""
+    near = get_close_matches(name, spec.of_role(role) or spec.columns, n=1)
+    has = "has no role" if spec.data.default_role is None else f"has the default role '{spec.data.default_role}'"
+    return f"'{name}', which {has}; give it the role '{role}'" + (f", or did you mean '{near[0]}'?" if near else ".")
+
+
+# --- [[privacy.diversity]] --------------------------------------------------------------------------------------
+
+
+def _read_demand(entry: Any, where: str, faults: Faults) -> DiversitySpec | None:
+    table = faults.table(entry, where)
+    if not isinstance(entry, Mapping):
+        return None
+    for key in ("column", "model"):
+        if key not in table:
+            faults.add(f"{where} has no {key}; a demand names a sensitive column and a model ({', '.join(MODELS)}).")
+    column = faults.kind(table, "column", where, str, "the name of a column", None)
+    model = faults.choice(table, "model", where, MODELS, None)
+    if model is None:
+        return None
+    given = {key: value for key, value in table.items() if key not in ("column", "model")}
+    for fault in parameter_faults(model, given, where=where):
+        faults.add(fault)
+    return DiversitySpec(column, model, _parameters(model, given)) if column is not None else None
+
+
+def _parameters(model: str, given: Mapping[str, Any]) -> dict[str, float | str | bool]:
+    """The parameters that are given: whole numbers, other numbers as fractions, words and switches."""
+    kinds = {Kind.WHOLE: int, Kind.NUMBER: float}
+    return {
+        parameter.name: kinds.get(parameter.kind, lambda value: value)(given[parameter.name])
+        for parameter in MODELS[model].parameters
+        if parameter.name in given and parameter.accepts(given[parameter.name])
+    }
+
+
+def diversity_table(demand: DiversitySpec) -> dict[str, Any]:
+    """An entry of `[[privacy.diversity]]`."""
+    return {"column": demand.column, "model": demand.model, **demand.parameters}
+
+
+DIVERSITY = ValueKind(
+    lambda given: read_entries(given, '[{ column = "diagnosis", model = "entropy-l", l = 3 }]', _read_demand),
+    lambda demands: [diversity_table(demand) for demand in demands],
+)
+
+
+def distance_of(demand: DiversitySpec, *, type: ColumnType | None, has_taxonomy: bool) -> str | None:  # noqa: A002 - the spec's word
+    """The distance that t-closeness is measured by; None where only the data can say of what type the column is."""
+    if "distance" in demand.parameters:
+        return str(demand.parameters["distance"])
+    if has_taxonomy:
+        return "hierarchical"
+    if type is None:
+        return None
+    return "equal" if type == ColumnType.NOMINAL else "ordered"
+
+
+# --- [[privacy.quasi_identifiers]] ------------------------------------------------------------------------------
+
+QUASI_IDENTIFIER = Section(
+    "privacy.quasi_identifiers",
+    QuasiIdentifierSpec,
+    (
+        Setting(
+            "columns", TEXTS, "columns of role `quasi-identifier`; each of these is in at least one of the sets", ""
+        ),
+        Setting("k", whole(1), "as many persons share every combination of them", "`privacy.k`"),
+    ),
+)
+
+
+def _read_quasi_identifier(entry: Any, where: str, faults: Faults) -> QuasiIdentifierSpec | None:
+    table = faults.table(entry, where)
+    if not isinstance(entry, Mapping):
+        return None
+    found = QuasiIdentifierSpec(**read_section(QUASI_IDENTIFIER, table, faults, where))
+    columns = found.columns or ()
+    if not columns and not faults.within(f"{where}.columns"):
+        faults.add(f"{where} has no columns; name those that someone could know together.")
+    if len(set(columns)) < len(columns):
+        faults.add(f"{where} names a column twice.")
+    return QuasiIdentifierSpec(columns, found.k)
+
+
+def _read_quasi_identifiers(given: Given) -> tuple[QuasiIdentifierSpec, ...]:
+    if given.key in given.table and given.value in ([], ()):
+        given.faults.add(
+            f"{given.place} is empty; name at least one quasi-identifier, or remove it: then all columns are one."
+        )
+    return read_entries(given, '[{ columns = ["age", "sex"], k = 20 }]', _read_quasi_identifier)
+
+
+def quasi_identifier_table(quasi_identifier: QuasiIdentifierSpec) -> dict[str, Any]:
+    """An entry of `[[privacy.quasi_identifiers]]`."""
+    return QUASI_IDENTIFIER.tables(quasi_identifier)
+
+
+def _sets_of_keyword(given: Any) -> list[Any]:
+    """Several quasi-identifiers; a name is none, nor a list of them."""
+    several = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+    wrong = [item for item in several if isinstance(item, str) or not isinstance(item, Iterable | QuasiIdentifierSpec)]
+    if wrong:
+        found = f"'{wrong[0]}'" if isinstance(wrong[0], str) else type(wrong[0]).__name__
+        raise RequestError(
+            "requirements is a list of quasi-identifiers, each a list of columns such as ['age', 'sex']; found "
+            f"{found}."
+        )
+    return [_set_of_keyword(item) for item in several]
+
+
+def _set_of_keyword(given: Any) -> Any:
+    """One of several quasi-identifiers; a list of names is one whose k is that of all."""
+    if isinstance(given, QuasiIdentifierSpec):
+        return quasi_identifier_table(given)
+    if isinstance(given, Mapping):
+        return given
+    return {"columns": [str(name) for name in (sorted(given) if isinstance(given, set | frozenset) else given)]}
+
+
+QUASI_IDENTIFIERS = ValueKind(
+    _read_quasi_identifiers, lambda several: [quasi_identifier_table(each) for each in several], _sets_of_keyword
+)

@@ -3,60 +3,34 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from inspect import signature
-from pathlib import Path
-from typing import Any
+from inspect import Parameter, cleandoc, signature
+from textwrap import fill
+from typing import Any, TypeVar
 
-from anonfit.errors import RequestError, listed
-from anonfit.spec.model import VERSION, DiversitySpec, QuasiIdentifierSpec, SelectionSpec, Spec, TargetSpec
+from anonfit.errors import RequestError, did_you_mean, listed
+from anonfit.spec.columns import COLUMN, QUASI_IDENTIFIERS, diversity_table
+from anonfit.spec.kinds import Section, Setting
+from anonfit.spec.model import VERSION, DiversitySpec, Settings, Spec, TargetSpec
 from anonfit.spec.parse import spec_of
-from anonfit.spec.write import diversity_table, quasi_identifier_table, selection_table, target_table
+from anonfit.spec.settings import SECTIONS
 from anonfit.tables.schema import Role
 from anonfit.workload.targets import can_predict
 
-__all__ = ["refuse_keywords", "spec_of_keywords"]
+__all__ = ["check_keywords", "keyword_defaults", "refuse_keywords", "spec_of_keywords", "takes_settings"]
 
-SECTIONS = {
-    "data": ("table", "query", "missing", "missing_policy", "default_role"),
-    "privacy": ("k", "suppression_limit", "max_confidence", "attack_limit"),
-    "workload": ("denoise", "weights", "features", "selected_by", "weights_from", "clusters", "rules"),
-    "method": (
-        "algorithm",
-        "criterion",
-        "candidates",
-        "split_on",
-        "weight_rule",
-        "alpha",
-        "beta",
-        "gamma",
-        "min_gain",
-        "cut_points",
-        "seed",
-        "average",
-        "suppression",
-        "zero_gain",
-        "time_budget",
-        "variant",
-        "pruning",
-        "max_spans",
-        "start",
-    ),
-    "engine": ("memory", "spill", "sample"),
-    "output": ("values", "order", "regions", "consent"),
+KEYWORDS = {
+    name: tuple(setting for setting in section.settings if setting.keyword is not None)
+    for name, section in SECTIONS.items()
 }
-"""Keywords that are settings of a section, under the same name."""
+"""The settings of a section that are keywords."""
 
-COLUMNS = {
-    "taxonomies": "taxonomy",
-    "types": "type",
-    "orders": "order",
-    "domains": "domain",
-    "splits": "split",
-    "date_formats": "date_format",
-}
+COLUMNS = {setting.keyword: setting.name for setting in COLUMN.settings if setting.keyword}
 """Keywords that give columns a setting."""
+IN_COLUMNS = (*COLUMNS.values(), "release")
+"""What `columns` may say of a column."""
 
 ROLES = {
     "quasi_identifiers": Role.QUASI_IDENTIFIER,
@@ -70,6 +44,111 @@ ROLES = {
 }
 """Keywords that give columns a role."""
 
+OF_COLUMNS = {
+    "identifiers": ("columns that are not released", ()),
+    "insensitive": ("other columns that are released as they are", ()),
+    "entity": ("the column that says whose row it is, where persons have several rows; not released", None),
+    "count": ("the column that says how many persons a row stands for", None),
+    "sample_weight": ("the column of sample weights, which enter criteria and figures, never k", None),
+    "columns": (
+        'what is declared of columns, such as `{"age": Column(type="continuous", domain=[0, 120])}`; `types`, '
+        "`orders`, `domains`, `date_formats`, `taxonomies` and `splits` say the same one setting at a time",
+        None,
+    ),
+    "release": ("raw columns that are let through although over 90 % of their values are distinct", ()),
+}
+"""Keywords about columns that are no setting of a section: what they mean, and their defaults."""
+NOT_RECODING = ("identifiers", "insensitive", "release")
+"""Those of them that `Anonymizer` has not."""
+
+Documented = TypeVar("Documented", bound=Callable[..., Any])
+
+
+# --- which keywords there are -----------------------------------------------------------------------------------
+
+
+def keyword_defaults(*, recoding: bool = False) -> dict[str, Any]:
+    """The keywords of `anonymize` and their defaults; or (`recoding`) those that the recoding follows from."""
+    of_columns = {name: default for name, (_, default) in OF_COLUMNS.items() if not (recoding and name in NOT_RECODING)}
+    settings = {
+        _keyword(setting): None if setting.kind is QUASI_IDENTIFIERS else section.default(setting.name)
+        for section, setting in _settings()
+        if not recoding or setting.recodes
+    }
+    found = of_columns | dict.fromkeys(COLUMNS) | settings
+    # scikit-learn wants to see what was given: None is nothing.
+    return {name: None if recoding and default == () else _shown(default) for name, default in found.items()}
+
+
+def _settings() -> Iterable[tuple[Section, Setting]]:
+    return [(SECTIONS[name], setting) for name, settings in KEYWORDS.items() for setting in settings]
+
+
+def _keyword(setting: Setting) -> str:
+    return setting.keyword or setting.name
+
+
+def takes_settings(*, recoding: bool = False) -> Callable[[Documented], Documented]:
+    """Let the signature and the documentation of a function, or of a class, name what it takes as `**settings`."""
+
+    def describe(taker: Documented) -> Documented:
+        function: Any = taker.__init__ if isinstance(taker, type) else taker  # type: ignore[misc]
+        own = list(signature(function).parameters.values())
+        named = {parameter.name for parameter in own}
+        more = [
+            Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=_annotation(name))
+            for name, default in keyword_defaults(recoding=recoding).items()
+            if name not in named
+        ]
+        function.__signature__ = signature(function).replace(parameters=[*own[:-1], *more])
+        if taker.__doc__:
+            taker.__doc__ = _documented(taker.__doc__, [parameter.name for parameter in more])
+        return taker
+
+    return describe
+
+
+def _shown(default: Any) -> Any:
+    """A default as it is given in Python: maps and enumerations in plain words."""
+    if isinstance(default, Mapping):
+        return None
+    return str(default) if isinstance(default, str) else default
+
+
+def _annotation(name: str) -> Any:
+    """The type of a keyword, as it is written."""
+    found = Settings.__annotations__[name]
+    return getattr(found, "__forward_arg__", found)
+
+
+def _documented(text: str, names: Iterable[str]) -> str:
+    """A docstring whose `Args:` say what each of the settings means, at the line that is {settings}."""
+    meanings = {name: doc for name, (doc, _) in OF_COLUMNS.items()}
+    meanings |= {_keyword(setting): setting.meaning for _, setting in _settings()}
+    meanings |= {keyword: f"of columns: {_column(name).doc}" for keyword, name in COLUMNS.items()}
+    lines = []
+    for name in names:
+        plain_text = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", meanings[name]).replace(" (below)", "")
+        plain_text = plain_text.replace("`true`", "`True`").replace("`false`", "`False`")
+        line = f"{name}: {plain_text[:1].upper()}{plain_text[1:]}."
+        lines.append(fill(line, 118, initial_indent=" " * 4, subsequent_indent=" " * 8, break_long_words=False))
+    return cleandoc(text).replace("    {settings}", "\n".join(lines))
+
+
+def _column(name: str) -> Setting:
+    return next(setting for setting in COLUMN.settings if setting.name == name)
+
+
+def check_keywords(function: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse keywords that a function does not have, as Python does."""
+    names = list(known)
+    for name in given:
+        if name not in names:
+            raise TypeError(f"{function}() got an unexpected keyword argument '{name}'; {did_you_mean(name, names)}")
+
+
+# --- to a spec --------------------------------------------------------------------------------------------------
+
 
 def spec_of_keywords(data: Any, words: Mapping[str, Any]) -> Spec:
     """The spec of keyword arguments; what is not among them has its default.
@@ -82,30 +161,27 @@ def spec_of_keywords(data: Any, words: Mapping[str, Any]) -> Spec:
         The spec, checked as a whole.
     """
     words = {name: plain(word) for name, word in words.items() if name != "data"}
-    targets = [_target(given) for given in _several(words.get("targets"))]
     tables: dict[str, Any] = {
-        section: {name: _setting(name, words[name]) for name in names if words.get(name) is not None}
-        for section, names in SECTIONS.items()
+        section: {
+            setting.name: setting.kind.of_keyword(words[_keyword(setting)])
+            for setting in settings
+            if words.get(_keyword(setting)) is not None
+        }
+        for section, settings in KEYWORDS.items()
     }
     tables["data"]["source"] = data
-    if words.get("engine") is not None:
-        tables["engine"]["name"] = words["engine"]
-    tables["columns"] = _columns(words, targets)
+    targets = tables["workload"].pop("targets", [])
     if targets:
         tables["workload"]["targets"] = targets
-    tables["workload"]["selections"] = [_selection(given) for given in _several(words.get("selections"))]
-    if (log := words.get("query_log")) is not None:
-        tables["workload"]["query_log"] = log if isinstance(log, Mapping) else {"path": _paths(log)}
+    tables["columns"] = _columns(words, targets)
     tables["privacy"]["diversity"] = _demands(words.get("sensitive"))
-    if words.get("requirements") is not None:
-        tables["privacy"]["quasi_identifiers"] = [_requirement(one) for one in _requirements(words["requirements"])]
-    return _with_models(spec_of({"version": VERSION, **tables}), _several(words.get("targets")))
+    return _with_models(spec_of({"version": VERSION, **tables}), words.get("targets"))
 
 
 def refuse_keywords(words: Mapping[str, Any], function: Callable[..., Any]) -> None:
     """Refuse keywords beside a whole spec: it says all that they could, and they would change nothing."""
-    usual = {name: one.default for name, one in signature(function).parameters.items()}
-    given = [name for name, word in words.items() if name not in ("data", "threads") and word is not usual[name]]
+    usual = {name: parameter.default for name, parameter in signature(function).parameters.items()}
+    given = [name for name, word in words.items() if word is not usual[name]]
     if given := [name for name in given if not _is_equal(words[name], usual[name])]:
         raise RequestError(
             f"a spec was given, which says all that is asked, and beside it {listed(given)}: put them into the spec "
@@ -113,9 +189,9 @@ def refuse_keywords(words: Mapping[str, Any], function: Callable[..., Any]) -> N
         )
 
 
-def _is_equal(one: Any, other: Any) -> bool:
+def _is_equal(word: Any, other: Any) -> bool:
     """Whether two words are the same, where that can be said at all."""
-    return type(one) is type(other) and bool(one == other)
+    return type(word) is type(other) and bool(word == other)
 
 
 def plain(word: Any) -> Any:
@@ -129,9 +205,10 @@ def plain(word: Any) -> Any:
     return word
 
 
-def _with_models(spec: Spec, given: Iterable[Any]) -> Spec:
+def _with_models(spec: Spec, given: Any) -> Spec:
     """The spec with the fitted models of its targets: no text can hold them."""
-    models = [one.model if isinstance(one, TargetSpec) else _model(one) for one in given]
+    targets_given = [given] if isinstance(given, str | Mapping | TargetSpec) else given or ()
+    models = [target.model if isinstance(target, TargetSpec) else _model(target) for target in targets_given]
     if spec.workload.targets is None or not any(model is not None for model in models):
         return spec
     targets = tuple(replace(target, model=model) for target, model in zip(spec.workload.targets, models, strict=True))
@@ -157,69 +234,11 @@ def _model(given: Any) -> Any:
     return given.get("model") if isinstance(given, Mapping) else None
 
 
-def _several(given: Any) -> Iterable[Any]:
-    """Several of something, where one of it may stand alone."""
-    if given is None:
-        return ()
-    return [given] if isinstance(given, str | Mapping | TargetSpec | SelectionSpec) else given
-
-
-def _paths(given: Any) -> list[str]:
-    """Files; one may stand alone."""
-    return [str(given)] if isinstance(given, str | Path) else [str(one) for one in given]
-
-
 def _names(given: Any) -> list[str]:
     """The names of columns; one may stand alone."""
     if given is None:
         return []
     return [str(name) for name in given] if isinstance(given, Iterable) and not isinstance(given, str) else [str(given)]
-
-
-def _setting(name: str, value: Any) -> Any:
-    """A setting as TOML has it."""
-    if name in ("split_on", "features", "selected_by"):
-        return _names(value)
-    if isinstance(value, Mapping):
-        return {str(column): item for column, item in value.items()}
-    return list(value) if name == "missing" and not isinstance(value, str) else value
-
-
-def _target(given: Any) -> dict[str, Any] | str:
-    if isinstance(given, TargetSpec):
-        return target_table(given)
-    if isinstance(given, Mapping):
-        return {key: value for key, value in given.items() if key != "model"}
-    return str(given)
-
-
-def _selection(given: Any) -> Any:
-    """A selection; a text is its predicate."""
-    if isinstance(given, SelectionSpec):
-        return selection_table(given)
-    return {"where": given} if isinstance(given, str) else given
-
-
-def _requirements(given: Any) -> list[Any]:
-    """Several quasi-identifiers; a name is none, nor a list of them."""
-    several = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
-    wrong = [one for one in several if isinstance(one, str) or not isinstance(one, Iterable | QuasiIdentifierSpec)]
-    if wrong:
-        found = f"'{wrong[0]}'" if isinstance(wrong[0], str) else type(wrong[0]).__name__
-        raise RequestError(
-            "requirements is a list of quasi-identifiers, each a list of columns such as ['age', 'sex']; found "
-            f"{found}."
-        )
-    return several
-
-
-def _requirement(given: Any) -> Any:
-    """One of several quasi-identifiers; a list of names is one whose k is that of all."""
-    if isinstance(given, QuasiIdentifierSpec):
-        return quasi_identifier_table(given)
-    if isinstance(given, Mapping):
-        return given
-    return {"columns": _names(sorted(given) if isinstance(given, set | frozenset) else given)}
 
 
 def _demands(sensitive: Any) -> list[Any]:
@@ -286,15 +305,56 @@ def _columns(words: Mapping[str, Any], targets: Iterable[Any]) -> dict[str, dict
             columns[name] = {"role": str(role)}
     for name, asked in _asked_of(words.get("sensitive")).items():
         columns[name] |= _waiver(asked)
-    for key, setting in COLUMNS.items():
-        for given, value in (words.get(key) or {}).items():
-            name = str(given)
-            if name not in columns and words.get("default_role") is None:
-                raise RequestError(f"{key} names the column '{name}', which has no role; add it to quasi_identifiers.")
-            columns.setdefault(name, {"role": words.get("default_role")})[setting] = value
+    for name, setting, value, keyword in _declared(words):
+        if name not in columns and words.get("default_role") is None:
+            raise RequestError(f"{keyword} names the column '{name}', which has no role; add it to quasi_identifiers.")
+        column = columns.setdefault(name, {"role": words.get("default_role")})
+        if setting in column:
+            raise RequestError(
+                f"the {setting} of column '{name}' is given twice, by {keyword} and by the keyword of that setting; "
+                "remove one."
+            )
+        column[setting] = value
     for name in _names(words.get("release")):
         columns.setdefault(name, {"role": str(Role.INSENSITIVE)})["release"] = True
     return columns
+
+
+def _declared(words: Mapping[str, Any]) -> Iterable[tuple[str, str, Any, str]]:
+    """What is declared of columns, one setting at a time and column by column: the column, the setting, its value, and
+    the keyword that says it.
+    """
+    for keyword, setting in COLUMNS.items():
+        for name, value in (words.get(keyword) or {}).items():
+            yield str(name), setting, value, keyword
+    columns = words.get("columns") or {}
+    if not isinstance(columns, Mapping):
+        raise RequestError(
+            'columns maps names to what is declared of them, such as {"age": af.Column(type="continuous")}; found '
+            f"{type(columns).__name__}."
+        )
+    for name, settings in columns.items():
+        if not isinstance(settings, Mapping):
+            raise RequestError(
+                f"columns: what is declared of '{name}' must be such as af.Column(type='continuous'); found "
+                f"{type(settings).__name__}."
+            )
+        for setting, value in settings.items():
+            if setting == "role":
+                raise RequestError(
+                    f"columns: the role of '{name}' is given by a keyword such as quasi_identifiers, sensitive or "
+                    "identifiers, not here."
+                )
+            if setting not in IN_COLUMNS:
+                raise RequestError(
+                    f"columns: '{setting}' of '{name}' is not known; {did_you_mean(str(setting), IN_COLUMNS)}"
+                )
+            if setting == "release" and str(name) in _names(words.get("release")):
+                raise RequestError(
+                    f"the release of column '{name}' is given twice, by columns and by release; remove one."
+                )
+            if value is not None:
+                yield str(name), setting, value, "columns"
 
 
 def _target_columns(targets: Iterable[Any], quasi_identifiers: Iterable[str]) -> list[str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from anonfit.errors import RequestError, SpecError
-from anonfit.spec.model import QueryLogSpec, SelectionSpec, Spec
+from anonfit.spec.model import QueryLogSpec, SelectionSpec, Spec, WeightRule
 from anonfit.spec.parse import parse_spec
 from anonfit.spec.write import spec_tables, to_toml, toml_value
 from anonfit.tables.databases import is_database
@@ -24,7 +24,7 @@ from anonfit.workload.logs.tallies import Ask, Uses
 
 __all__ = ["Asked", "as_clause", "learn_from_log", "learned_text", "queries", "with_learned", "with_query_log"]
 
-RULE = "product"
+RULE: WeightRule = "product"
 """How learned weights enter the choice of splits: what is used half as often gets half the care, not none."""
 MOST_REASONS = 20
 TABLE = re.compile(r"^\s*\[\[?\s*([^\]\s]+)\s*\]\]?\s*(#.*)?$")
@@ -53,7 +53,7 @@ def learn_from_log(spec: Spec, log: QueryLogSpec, columns: Sequence[Column], row
         columns: All columns of the table.
         rows: Its raw rows.
     """
-    if spec.method.algorithm != "mondrian":
+    if not spec.method.capabilities.splits:
         raise RequestError(
             f"algorithm = '{spec.method.algorithm}' uses neither selections nor weights, so a log teaches it nothing."
         )
@@ -70,7 +70,8 @@ def with_learned(spec: Spec, log: QueryLogSpec, learned: LearnedWorkload) -> Spe
     """The spec with what was learned beside what it says itself; a weight that it gives stays."""
     selections = tuple(SelectionSpec(where=one.where, weight=one.weight) for one in learned.selections)
     weights = {one.column: one.weight for one in learned.weights} | dict(spec.workload.weights)
-    is_free = spec.method.weight_rule is None and spec.method.criterion not in ("median", "clustering", "explore")
+    objective = spec.method.objective
+    is_free = spec.method.weight_rule is None and not (objective.is_blind or objective.uses_features)
     rule = RULE if is_free and learned.weights and not spec.workload.weights else spec.method.weight_rule
     return replace(
         spec,

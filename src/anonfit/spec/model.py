@@ -1,37 +1,76 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The spec: what is asked, in frozen dataclasses. Read from TOML by spec_reading, checked as a whole, written back by
-spec_writing.
+"""The shape of a spec: what is asked, as frozen dataclasses, and the same as typed keyword arguments.
+
+`settings` says of every field how it is read, whom it is for, and what it means.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from anonfit.criteria.objectives import ALGORITHMS, OBJECTIVES, Algorithm, Objective
+from anonfit.criteria.objectives import ALGORITHMS, OBJECTIVES, Algorithm, AlgorithmName, CriterionName, Objective
+from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Values
+from anonfit.tables.formats import FormatName
 from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import ColumnType, Role, Split
+from anonfit.tables.taxonomy import Taxonomy
+
+if TYPE_CHECKING:
+    from anonfit.tables.profile import Proposal
 
 __all__ = [
+    "VERSION",
+    "AlgorithmName",
+    "Average",
+    "Candidates",
+    "Column",
+    "ColumnSettings",
     "ColumnSpec",
+    "CriterionName",
     "DataSpec",
     "DiversitySpec",
+    "EngineName",
     "EngineSpec",
+    "FormatName",
     "MethodSpec",
+    "MissingPolicy",
+    "Order",
     "OutputSpec",
+    "Populations",
     "PrivacySpec",
+    "ProposedSpec",
     "QuasiIdentifierSpec",
     "QueryLogSpec",
+    "RecodingSettings",
+    "Regions",
     "SelectionSpec",
+    "Settings",
     "Spec",
+    "SuppressionRule",
     "TargetSpec",
+    "VariantName",
+    "WeightRule",
+    "WeightsFrom",
     "WorkloadSpec",
 ]
 
 VERSION = 1
+
+Average = Literal["containing", "all"]
+Candidates = Literal["boundary", "all"]
+EngineName = Literal["auto", "memory", "duckdb", "spark"]
+MissingPolicy = Literal["category", "drop", "error"]
+Order = Literal["sorted", "original"]
+Populations = Literal["exact", "relative", "majority"]
+Regions = Literal["domain", "observed"]
+SuppressionRule = Literal["all", "best_gain"]
+VariantName = Literal["c45", "id3"]
+WeightRule = Literal["first", "product", "blend", "naive", "probabilistic", "combined"]
+WeightsFrom = Literal["accuracy"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +79,7 @@ class DataSpec:
 
     source: Any = field(default=None, repr=False)
     missing: tuple[str, ...] = ("",)
-    missing_policy: str = "category"
+    missing_policy: MissingPolicy = "category"
     default_role: Role | None = None
     delimiter: str | None = None
     header: bool | None = None
@@ -171,7 +210,7 @@ class WorkloadSpec:
     """Columns that recipients learn or cluster from."""
     selected_by: tuple[str, ...] = ()
     """Columns that recipients select rows by."""
-    weights_from: str | None = None
+    weights_from: WeightsFrom | None = None
     """What weights are found from, where they are not given."""
     clusters: int = 5
     """How many clusters recipients will look for."""
@@ -181,19 +220,19 @@ class WorkloadSpec:
 class MethodSpec:
     """How the regions are found."""
 
-    algorithm: str = "mondrian"
-    criterion: str = "auto"
+    algorithm: AlgorithmName = "mondrian"
+    criterion: CriterionName = "auto"
     cut_points: CutPoints = CutPoints.SIMPLEST
     seed: int = 0
-    candidates: str = "boundary"
+    candidates: Candidates = "boundary"
     split_on: tuple[str, ...] = ()
     """The attributes that may be split; none named: all."""
-    weight_rule: str | None = None
+    weight_rule: WeightRule | None = None
     """How weights enter the choice of a split; None: `first`, and for weights that a query log teaches `product`."""
     alpha: float = 0.5
     min_gain: float = 0.0
-    average: str = "containing"
-    suppression: str = "all"
+    average: Average = "containing"
+    suppression: SuppressionRule = "all"
     zero_gain: bool = False
     time_budget: float | None = None
     """Seconds after which refining or exploring stops; None: when nothing is left to refine, or a fixed number of
@@ -201,7 +240,7 @@ class MethodSpec:
     """
     beta: float = 0.25
     gamma: float = 0.25
-    variant: str = "c45"
+    variant: VariantName = "c45"
     pruning: float | None = None
     """The confidence of a tree's pruning, 0 for none; None: as its variant has it."""
     max_spans: int = 1_000_000
@@ -223,7 +262,7 @@ class MethodSpec:
 class EngineSpec:
     """Where rows are counted."""
 
-    name: str = "auto"
+    name: EngineName = "auto"
     memory: int | None = None
     """How many bytes of memory the engine may use; None: most of what there is."""
     spill: str | None = None
@@ -238,12 +277,12 @@ class EngineSpec:
 class OutputSpec:
     """What is written."""
 
-    format: str = "parquet"
+    format: FormatName = "parquet"
     values: Values = Values.LABELS
-    regions: str = "domain"
-    order: str = "sorted"
+    regions: Regions = "domain"
+    order: Order = "sorted"
     consent: bool = False
-    populations: str = "exact"
+    populations: Populations = "exact"
     """What is told of the persons in the leaves of a tree."""
 
 
@@ -290,3 +329,98 @@ class Spec:
         """What `max_confidence` caps: all targets, also columns of that role that the workload does not list."""
         listed = {target.column for target in self.targets}
         return (*self.targets, *(TargetSpec(name) for name in self.of_role(Role.TARGET) if name not in listed))
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedSpec(Spec):
+    """A spec that was proposed from a table. No release is made of it until every question is settled."""
+
+    questions: Mapping[str, str] = field(default_factory=dict)
+    """What somebody has yet to decide, by the table of the spec that it is about, such as `columns.age`."""
+    proposal: Proposal | None = field(default=None, repr=False)
+    """Why each column has its role, and how far the quasi-identifiers single rows out."""
+    taxonomies: Mapping[str, Taxonomy] = field(default_factory=dict, repr=False)
+    """Codes masked from the right, for columns that look like postal codes; the spec does not use them yet."""
+
+
+class ColumnSettings(TypedDict, total=False):
+    """What is declared of a column beside its role: `columns={"age": Column(type="continuous", domain=[0, 120])}`."""
+
+    type: Literal["continuous", "ordinal", "nominal", "date"]
+    order: Sequence[str]
+    domain: Sequence[Any]
+    date_format: str
+    taxonomy: Taxonomy | str | Path | Mapping[str, Any]
+    split: Literal["multiway", "binary", "subset"]
+    release: bool
+
+
+Column = ColumnSettings
+"""Its public name."""
+
+
+class RecodingSettings(TypedDict, total=False):
+    """Keyword arguments that `anonymize` and `Anonymizer` have in common: all that the recoding follows from."""
+
+    entity: str | None
+    count: str | None
+    sample_weight: str | None
+    types: Mapping[str, str] | None
+    orders: Mapping[str, Sequence[str]] | None
+    domains: Mapping[str, Sequence[Any]] | None
+    date_formats: Mapping[str, str] | None
+    taxonomies: Mapping[str, Taxonomy | str | Path | Mapping[str, Any]] | None
+    splits: Mapping[str, str] | None
+    missing: Sequence[str]
+    missing_policy: MissingPolicy
+    max_confidence: float
+    requirements: Sequence[Sequence[str] | Mapping[str, Any] | QuasiIdentifierSpec] | None
+    denoise: bool
+    selections: Sequence[str | Mapping[str, Any] | SelectionSpec] | None
+    weights: Mapping[str, float] | None
+    features: Sequence[str] | None
+    selected_by: Sequence[str] | None
+    weights_from: WeightsFrom | None
+    algorithm: AlgorithmName
+    criterion: CriterionName
+    candidates: Candidates
+    split_on: Sequence[str] | None
+    weight_rule: WeightRule | None
+    alpha: float
+    beta: float
+    gamma: float
+    min_gain: float
+    cut_points: Literal["simplest", "value"]
+    seed: int
+    average: Average
+    suppression: SuppressionRule
+    zero_gain: bool
+    time_budget: float | None
+    variant: VariantName
+    pruning: float | None
+    max_spans: int
+    start: Recoding | str | Path | None
+
+
+class Settings(RecodingSettings, total=False):
+    """Keyword arguments of `anonymize`: also where the table is, what is released of it, and by which engine."""
+
+    identifiers: Sequence[str]
+    insensitive: Sequence[str]
+    release: Sequence[str]
+    default_role: Literal["insensitive"] | None
+    table: str | None
+    query: str | None
+    suppression_limit: float
+    attack_limit: float
+    clusters: int
+    query_log: str | Path | Sequence[str | Path] | Mapping[str, Any] | None
+    rules: bool
+    engine: EngineName
+    memory: str | None
+    spill: str | None
+    sample: int | None
+    values: Literal["labels", "bounds", "representative"]
+    regions: Regions
+    order: Order
+    consent: bool

@@ -5,143 +5,45 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from anonfit.errors import RequestError, SpecError, listed
-from anonfit.recoding.values import Values
 from anonfit.runtime.strict_json import Damaged, JsonPart, read_text
-from anonfit.spec.application import WEIGHT_RULES, check_application
-from anonfit.spec.columns import read_column
-from anonfit.spec.diversity import check_diversity, read_diversity
-from anonfit.spec.engine import read_engine
-from anonfit.spec.faults import ABOVE_ZERO, AT_LEAST_ZERO, FRACTION, SHARE, Faults
-from anonfit.spec.model import (
-    VERSION,
-    DataSpec,
-    MethodSpec,
-    OutputSpec,
-    PrivacySpec,
-    SelectionSpec,
-    Spec,
-)
-from anonfit.spec.refining import NONE, check_refining, read_criterion, read_quasi_identifiers, read_start
-from anonfit.spec.trees import POPULATIONS, VARIANTS, check_tree, read_max_spans, read_pruning
-from anonfit.spec.workload import check_workload, read_workload
-from anonfit.tables.formats import FORMATS
-from anonfit.tables.scales import CutPoints
-from anonfit.tables.schema import Role
+from anonfit.spec.check import check_algorithm, check_application, check_workload
+from anonfit.spec.columns import COLUMN, distance_of, read_column, without_role
+from anonfit.spec.kinds import Faults, Public, read_section
+from anonfit.spec.model import VERSION, ColumnSpec, DiversitySpec, ProposedSpec, SelectionSpec, Spec
+from anonfit.spec.settings import SECTIONS
+from anonfit.tables.schema import ColumnType, Role
 
-__all__ = ["parse_spec", "public_spec", "read_spec", "spec_of", "with_settings"]
+__all__ = [
+    "parse_spec",
+    "parse_toml",
+    "public_spec",
+    "read_spec",
+    "read_tables",
+    "read_tree_spec",
+    "refuse_open",
+    "spec_of",
+    "unasked",
+    "with_settings",
+]
 
 PUBLIC = ("version", "data", "columns", "privacy", "output")
 PUBLIC_TOO = ("workload", "method", "decisions")
-HIDDEN = {"data": ("source", "table", "query"), "workload": ("query_log",), "method": ("start",)}
-"""Settings that lead to other files: nobody who reads a release is led to them."""
 MOST_SELECTIONS = 1_000_000
 DEEPEST_SETTING = 10
 """Names in the key of a setting."""
-SECTIONS = ("version", "decisions", "data", "columns", "privacy", "workload", "method", "engine", "output")
-CRITERIA = ("auto", "median", "infogain", "lsd", "selection", "weighted", "clustering", "explore")
-
-
-def _data(table: dict[str, Any], faults: Faults) -> DataSpec:
-    faults.unknown(
-        table, ("source", "missing", "missing_policy", "default_role", "delimiter", "header", "table", "query"), "data"
-    )
-    role = faults.choice(table, "default_role", "data", Role, None)
-    if role is not None and role != Role.INSENSITIVE:
-        faults.add(
-            f"data.default_role = '{role}': only 'insensitive' can be a default; name the columns of every other role."
-        )
-        role = None
-    delimiter = faults.kind(table, "delimiter", "data", str, "one character", None)
-    if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\0\r\n"'):
-        faults.add(f"data.delimiter must be one ASCII character, no quote and no line end; found {delimiter!r}.")
-        delimiter = None
-    return DataSpec(
-        source=table.get("source"),
-        missing=faults.texts(table, "missing", "data", ("",)),
-        missing_policy=faults.choice(table, "missing_policy", "data", ("category", "drop", "error"), "category"),
-        default_role=Role(role) if role else None,
-        delimiter=delimiter,
-        header=faults.kind(table, "header", "data", bool, "true or false", None),
-        table=faults.kind(table, "table", "data", str, "the name of a table", None),
-        query=faults.kind(table, "query", "data", str, "a query", None),
-    )
-
-
-def _privacy(table: dict[str, Any], faults: Faults) -> PrivacySpec:
-    faults.unknown(table, [setting.name for setting in fields(PrivacySpec)], "privacy")
-    if "k" not in table:
-        faults.add(
-            "privacy.k is missing: how many persons must share every released combination? 10 is a common start."
-        )
-    k = faults.kind(table, "k", "privacy", int, "a whole number", 1)
-    if k < 1:
-        faults.add(f"privacy.k must be at least 1; found {k}.")
-    limit = faults.kind(
-        table, "suppression_limit", "privacy", (int, float), "a fraction of the records such as 0.05", 0.0
-    )
-    if not FRACTION.have(limit):
-        faults.add(f"privacy.suppression_limit is a fraction between 0 and 1; found {limit} (write 0.05 for 5 %).")
-        limit = 0.0
-    return PrivacySpec(
-        k=max(k, 1),
-        suppression_limit=float(limit),
-        max_confidence=faults.number(table, "max_confidence", "privacy", SHARE, 1.0),
-        diversity=read_diversity(table.get("diversity", ()), faults),
-        quasi_identifiers=read_quasi_identifiers(table.get("quasi_identifiers", NONE), faults),
-        attack_limit=faults.number(table, "attack_limit", "privacy", FRACTION, 1.0),
-        class_is_public=faults.kind(table, "class_is_public", "privacy", bool, "true or false", False),
-    )
-
-
-def _method(table: dict[str, Any], faults: Faults) -> MethodSpec:
-    faults.unknown(table, [setting.name for setting in fields(MethodSpec)], "method")
-    algorithm = faults.choice(table, "algorithm", "method", ("mondrian", "tdr", "tree"), "mondrian")
-    budget = faults.number(table, "time_budget", "method", ABOVE_ZERO, 0.0)
-    return MethodSpec(
-        algorithm=algorithm,
-        criterion=read_criterion(table, algorithm, CRITERIA, faults),
-        cut_points=CutPoints(faults.choice(table, "cut_points", "method", CutPoints, "simplest")),
-        seed=faults.kind(table, "seed", "method", int, "a whole number", 0),
-        candidates=faults.choice(table, "candidates", "method", ("boundary", "all"), "boundary"),
-        split_on=faults.texts(table, "split_on", "method", ()),
-        weight_rule=faults.choice(table, "weight_rule", "method", WEIGHT_RULES, None),
-        alpha=faults.number(table, "alpha", "method", FRACTION, 0.5),
-        beta=faults.number(table, "beta", "method", FRACTION, 0.25),
-        gamma=faults.number(table, "gamma", "method", FRACTION, 0.25),
-        min_gain=faults.number(table, "min_gain", "method", AT_LEAST_ZERO, 0.0),
-        average=faults.choice(table, "average", "method", ("containing", "all"), "containing"),
-        suppression=faults.choice(table, "suppression", "method", ("all", "best_gain"), "all"),
-        zero_gain=faults.kind(table, "zero_gain", "method", bool, "true or false", False),
-        time_budget=budget or None,
-        variant=faults.choice(table, "variant", "method", VARIANTS, "c45"),
-        pruning=read_pruning(table, faults),
-        max_spans=read_max_spans(table, faults),
-        start=read_start(table, faults),
-    )
-
-
-def _output(table: dict[str, Any], faults: Faults) -> OutputSpec:
-    faults.unknown(table, [setting.name for setting in fields(OutputSpec)], "output")
-    return OutputSpec(
-        format=faults.choice(table, "format", "output", tuple(FORMATS), "parquet"),
-        values=Values(faults.choice(table, "values", "output", Values, "labels")),
-        regions=faults.choice(table, "regions", "output", ("domain", "observed"), "domain"),
-        order=faults.choice(table, "order", "output", ("sorted", "original"), "sorted"),
-        consent=faults.kind(table, "consent", "output", bool, "true or false", False),
-        populations=faults.choice(table, "populations", "output", POPULATIONS, "exact"),
-    )
+TOP = ("version", "decisions", "data", "columns", "privacy", "workload", "method", "engine", "output")
 
 
 def spec_of(tables: Mapping[str, Any], *, folder: Path | None = None) -> Spec:
     """The spec of nested tables, as TOML gives them; all faults are reported in one error."""
     faults = Faults()
     top = faults.table(tables, "")
-    faults.unknown(top, SECTIONS, "")
+    faults.unknown(top, TOP, "")
     version = top.get("version")
     if version != VERSION:
         faults.add(
@@ -149,6 +51,22 @@ def spec_of(tables: Mapping[str, Any], *, folder: Path | None = None) -> Spec:
             if "version" in top
             else f"version is missing: write version = {VERSION} first."
         )
+    columns = _read_columns(top, faults)
+    parts = {name: _read(name, faults.table(top.get(name, {}), name), faults) for name in SECTIONS}
+    decisions = faults.choice(top, "decisions", "spec", ("accepted",), None)
+    spec = Spec(columns=columns, **parts, decisions=decisions, folder=folder)
+    _check_roles(spec, faults)
+    _check_consent(spec, faults)
+    _check_diversity(spec, faults)
+    check_workload(spec, faults)
+    check_application(spec, faults)
+    check_algorithm(spec, faults)
+    if faults.open or faults.found:
+        raise SpecError([*open_questions(faults.open), *faults.found])
+    return spec
+
+
+def _read_columns(top: Mapping[str, Any], faults: Faults) -> dict[str, ColumnSpec]:
     columns = {}
     method = top.get("method", {})
     is_tree = isinstance(method, Mapping) and method.get("algorithm") == "tree"
@@ -158,41 +76,52 @@ def spec_of(tables: Mapping[str, Any], *, folder: Path | None = None) -> Spec:
             columns[name] = column
         else:
             faults.unread.add(name)
-    spec = Spec(
-        columns=columns,
-        privacy=_privacy(faults.table(top.get("privacy", {}), "privacy"), faults),
-        data=_data(faults.table(top.get("data", {}), "data"), faults),
-        method=_method(faults.table(top.get("method", {}), "method"), faults),
-        engine=read_engine(faults.table(top.get("engine", {}), "engine"), faults),
-        output=_output(faults.table(top.get("output", {}), "output"), faults),
-        workload=read_workload(faults.table(top.get("workload", {}), "workload"), faults),
-        decisions=faults.choice(top, "decisions", "spec", ("accepted",), None),
-        folder=folder,
-    )
-    _check_roles(spec, faults)
-    _check_consent(spec, faults)
-    check_diversity(spec, faults)
-    check_workload(spec, faults)
-    check_application(spec, faults)
-    check_refining(spec, faults)
-    check_tree(spec, faults)
-    for name in ("hand_over", "sample"):
-        if spec.method.algorithm != "mondrian" and getattr(spec.engine, name) is not None:
-            faults.add(f"engine.{name} is not for method.algorithm = '{spec.method.algorithm}'; leave it out.")
-    if faults.open or faults.found:
-        raise SpecError([*_open(faults.open), *faults.found])
-    return spec
+    return columns
 
 
-def _open(questions: Mapping[str, str]) -> list[str]:
+def _read(name: str, table: dict[str, Any], faults: Faults) -> Any:
+    """A section that is one table."""
+    section = SECTIONS[name]
+    if name == "engine":
+        _refuse_unused(table, faults)
+    return section.holder(**read_section(section, table, faults))
+
+
+def _refuse_unused(table: Mapping[str, Any], faults: Faults) -> None:
+    """Refuse settings that the engine does not use."""
+    if table.get("name") == "spark" and "memory" in table:
+        faults.add("engine.memory is not for engine.name = 'spark': its memory is set by Spark's own settings.")
+    if table.get("name") == "memory":
+        for name in ("memory", "spill", "hand_over", "sample"):
+            if name in table:
+                faults.add(f"engine.{name} is not for engine.name = 'memory', which holds all rows; leave it out.")
+
+
+def open_questions(questions: Mapping[str, str]) -> list[str]:
     """The questions that a spec leaves open, below a sentence that says what to do about them."""
     if not questions:
         return []
-    told = f"{len(questions)} decisions are" if len(questions) > 1 else "1 decision is"
+    open_now = f"{len(questions)} decisions are" if len(questions) > 1 else "1 decision is"
     return [
-        f"{told} open in the spec: settle each of these, and remove its line 'decide = …'.",
+        f"{open_now} open in the spec: settle each of these, and remove its line 'decide = …'.",
         *(f"{where or 'the whole spec'}: {question}" for where, question in questions.items()),
     ]
+
+
+def _check_roles(spec: Spec, faults: Faults) -> None:
+    """Faults between columns."""
+    if not spec.of_role(Role.QUASI_IDENTIFIER) and not faults.found:
+        faults.add(
+            "no column is a quasi-identifier: name those that someone could know of a person, or nothing is protected."
+        )
+    for role in (Role.ENTITY, Role.COUNT, Role.SAMPLE_WEIGHT):
+        names = spec.of_role(role)
+        if len(names) > 1:
+            faults.add(f"only one column can be '{role}'; found {listed(names)}.")
+    if spec.of_role(Role.ENTITY) and spec.of_role(Role.COUNT):
+        faults.add(
+            "a table has an entity column or a count column, not both: a row is a person's, or stands for several."
+        )
 
 
 GIVES_AWAY = {
@@ -213,24 +142,104 @@ def _check_consent(spec: Spec, faults: Faults) -> None:
         faults.add(f"output.consent = true, and nothing needs it: it is for {words}; remove it.")
 
 
-def _check_roles(spec: Spec, faults: Faults) -> None:
-    """Faults between columns."""
-    if not spec.of_role(Role.QUASI_IDENTIFIER) and not faults.found:
-        faults.add(
-            "no column is a quasi-identifier: name those that someone could know of a person, or nothing is protected."
+def _check_diversity(spec: Spec, faults: Faults) -> None:
+    """Faults between the demands and the columns they are of."""
+    for demand in spec.privacy.diversity:
+        column = spec.columns.get(demand.column)
+        if column is not None and column.role == Role.SENSITIVE:
+            _check_closeness(demand, column, faults)
+        elif demand.column not in faults.unread and not _is_class(demand, spec):
+            faults.add(_not_sensitive(demand, column, spec))
+    if not faults.within("privacy.diversity") and not spec.method.capabilities.grows_tree:
+        for name in spec.of_role(Role.SENSITIVE):
+            _check_used(name, spec, faults)
+        for name, fault in unasked(spec).items():
+            if f"columns.{name}" not in faults.open and not faults.within(f"columns.{name}:"):
+                faults.add(fault)
+    if spec.privacy.attack_limit < 1 and not spec.of_role(Role.SENSITIVE) and not faults.unread:
+        faults.add("privacy.attack_limit is of sensitive columns, and there is none: give a column that role.")
+
+
+def refuse_open(spec: Spec) -> None:
+    """Refuse a proposal whose questions are not settled, as a file with such questions is refused."""
+    if isinstance(spec, ProposedSpec) and spec.questions:
+        raise SpecError(open_questions(spec.questions))
+
+
+def unasked(spec: Spec) -> dict[str, str]:
+    """The sensitive columns of which nothing is asked though no waiver says so, or of which both is said; and why that
+    is a fault.
+    """
+    asked = {demand.column for demand in spec.privacy.diversity}
+    found = {}
+    for name in spec.of_role(Role.SENSITIVE):
+        is_waived = spec.columns[name].diversity is not None
+        if is_waived and name in asked:
+            found[name] = f"columns.{name}: diversity = 'none', and [[privacy.diversity]] asks for some; remove one."
+        elif not is_waived and name not in asked:
+            found[name] = (
+                f"columns.{name} is sensitive and nothing is asked of it, so everybody in a group may have the same "
+                f'value: ask for a model in [[privacy.diversity]] (model = "entropy-l" and l = 2 are a common start), '
+                f'or write diversity = "none" and a reason = "…" in [columns.{name}].'
+            )
+    return found
+
+
+def _is_class(demand: DiversitySpec, spec: Spec) -> bool:
+    """Whether a demand is of the class that a tree tells."""
+    return spec.method.capabilities.grows_tree and demand.column in {target.column for target in spec.targets}
+
+
+def _not_sensitive(demand: DiversitySpec, column: ColumnSpec | None, spec: Spec) -> str:
+    place = f"privacy.diversity asks {demand.model} of '{demand.column}'"
+    if column is None:
+        return f"privacy.diversity asks {demand.model} of {without_role(demand.column, Role.SENSITIVE, spec)}"
+    if column.role == Role.TARGET:
+        return (
+            f"{place}, whose role is 'target': a column cannot be both protected and predicted; give it the role "
+            "'sensitive', or cap what groups reveal of targets with privacy.max_confidence."
         )
-    for role in (Role.ENTITY, Role.COUNT, Role.SAMPLE_WEIGHT):
-        names = spec.of_role(role)
-        if len(names) > 1:
-            faults.add(f"only one column can be '{role}'; found {listed(names)}.")
-    if spec.of_role(Role.ENTITY) and spec.of_role(Role.COUNT):
+    return f"{place}, whose role is '{column.role}': diversity is of columns whose role is 'sensitive'."
+
+
+def _check_closeness(demand: DiversitySpec, column: ColumnSpec, faults: Faults) -> None:
+    """A distance needs what it is measured on."""
+    if demand.model != "t-closeness":
+        return
+    where = f"privacy.diversity of '{demand.column}'"
+    distance = distance_of(demand, type=column.type, has_taxonomy=column.taxonomy is not None)
+    if distance == "hierarchical" and column.taxonomy is None:
+        faults.add(f"{where}: the hierarchical distance needs a taxonomy in [columns.{demand.column}].")
+    if distance == "ordered" and column.type == ColumnType.ORDINAL and not column.order:
         faults.add(
-            "a table has an entity column or a count column, not both: a row is a person's, or stands for several."
+            f"{where}: the ordered distance of an ordinal column needs order = [lowest, …, highest] in "
+            f"[columns.{demand.column}]."
         )
+    if distance == "ordered" and column.type == ColumnType.NOMINAL:
+        faults.add(
+            f"{where}: the ordered distance needs an order, and its type is 'nominal'; use the distance 'equal', or "
+            "type = 'ordinal' with order = [lowest, …, highest]."
+        )
+
+
+def _check_used(name: str, spec: Spec, faults: Faults) -> None:
+    """The taxonomy or order of a sensitive column is there for a distance only."""
+    column = spec.columns[name]
+    distances = {
+        distance_of(demand, type=column.type, has_taxonomy=column.taxonomy is not None)
+        for demand in spec.privacy.diversity
+        if demand.column == name and demand.model == "t-closeness"
+    }
+    for key, distance in (("taxonomy", "hierarchical"), ("order", "ordered")):
+        if getattr(column, key) and distance not in distances:
+            faults.add(
+                f"columns.{name}: the {key} of a sensitive column is for t-closeness with the {distance} distance "
+                f"only; ask for that in [[privacy.diversity]], or remove {key}."
+            )
 
 
 def public_spec(tables: Mapping[str, Any]) -> Spec:
-    """The spec of a release's manifest, whose tables `spec_writing.public_tables` made.
+    """The spec of a release's manifest, whose tables `write.public_tables` made.
 
     Its selections are only counted there, so each is one that says nothing; what a distance is measured on stands
     with the demand instead of the column; and the usual weight rule is told whether there are weights or not.
@@ -242,9 +251,10 @@ def public_spec(tables: Mapping[str, Any]) -> Spec:
 
 
 def _public_spec(sections: dict[str, JsonPart]) -> Spec:
-    for name, hidden in HIDDEN.items():
-        if name in sections and (told := [key for key in hidden if key in sections[name].named()]):
-            raise sections[name].refused(f"has {listed(told)}, which no manifest tells")
+    for name, section in SECTIONS.items():
+        hidden = [setting.name for setting in section.settings if setting.public == Public.HIDDEN]
+        if name in sections and (leading := [key for key in hidden if key in sections[name].named()]):
+            raise sections[name].refused(f"has {listed(leading)}, which no manifest tells")
     tables = {name: part.value for name, part in sections.items()}
     privacy, workload, method = (
         dict(sections[name].plain()) if name in sections else {} for name in ("privacy", "workload", "method")
@@ -270,19 +280,19 @@ def _public_spec(sections: dict[str, JsonPart]) -> Spec:
 
 
 def _public_column(part: JsonPart) -> dict[str, Any]:
-    found = part.table(("role",), ("type", "split", "date_format", "release", "order", "diversity", "reason"))
-    return {name: entry.value for name, entry in found.items()}
+    public = [setting.name for setting in COLUMN.settings if setting.public != Public.NEVER and setting.name != "role"]
+    return {name: entry.value for name, entry in part.table(("role",), (*public, "order")).items()}
 
 
 def _to_column(demand: JsonPart, columns: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """A demand without the taxonomy or order of its column, which is given them."""
-    found = demand.named()
-    column = columns.get(found["column"].text() if "column" in found else "", {})
-    if "taxonomy" in found:
-        column["taxonomy"] = found.pop("taxonomy").plain()
-    if "order" in found:
-        column |= {"type": "ordinal", "order": found.pop("order").texts()}
-    return {name: part.value for name, part in found.items()}
+    entries = demand.named()
+    column = columns.get(entries["column"].text() if "column" in entries else "", {})
+    if "taxonomy" in entries:
+        column["taxonomy"] = entries.pop("taxonomy").plain()
+    if "order" in entries:
+        column |= {"type": "ordinal", "order": entries.pop("order").texts()}
+    return {name: part.value for name, part in entries.items()}
 
 
 def parse_spec(text: str, *, folder: Path | None = None) -> Spec:
@@ -360,6 +370,15 @@ def _names_of(key: str) -> list[str]:
         names.append(next(iter(found)))
         found = found[names[-1]]
     return names
+
+
+def read_tree_spec(path: str | Path, settings: Iterable[str] = ()) -> Spec:
+    """The spec of a file that asks for a tree, unless it names another algorithm."""
+    tables = with_settings(read_tables(path), settings)
+    method = tables.get("method", {})
+    if isinstance(method, Mapping):
+        tables["method"] = {"algorithm": "tree", **method}
+    return spec_of(tables, folder=Path(path).resolve().parent)
 
 
 def read_spec(path: str | Path, settings: Iterable[str] = ()) -> Spec:

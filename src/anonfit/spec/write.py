@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a Spec back to tables and TOML, whole for the owner of the data and by an allow-list for everybody else."""
+"""From a Spec back to tables and TOML, whole for the owner of the data and by an allow-list for everybody else; and a
+spec that is proposed from the data, as TOML with its reasons.
+"""
 
 from __future__ import annotations
 
@@ -11,159 +13,45 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
+from anonfit.errors import RequestError
 from anonfit.privacy.catalogue import MODELS
-from anonfit.recoding.recoding import Recoding
-from anonfit.spec.application import KEYS
-from anonfit.spec.diversity import distance_of
-from anonfit.spec.model import (
-    VERSION,
-    ColumnSpec,
-    DataSpec,
-    DiversitySpec,
-    EngineSpec,
-    MethodSpec,
-    OutputSpec,
-    PrivacySpec,
-    QuasiIdentifierSpec,
-    SelectionSpec,
-    Spec,
-    TargetSpec,
-    WorkloadSpec,
-)
-from anonfit.spec.query_log import query_log_table
+from anonfit.runtime.files import write_file
+from anonfit.runtime.progress import Stage, silent
+from anonfit.spec.columns import COLUMN, distance_of
+from anonfit.spec.kinds import Public, Section, Setting
+from anonfit.spec.model import VERSION, ColumnSpec, DiversitySpec, ProposedSpec, Spec, WorkloadSpec
+from anonfit.spec.parse import parse_toml, spec_of
+from anonfit.spec.settings import SECTIONS
+from anonfit.spec.workload import target_table
 from anonfit.tables.databases import is_database, shown_address
+from anonfit.tables.profile import Proposal, proposal_toml
+from anonfit.tables.profile import propose as propose_roles
+from anonfit.tables.reading import ReadOptions, read_table
 from anonfit.tables.schema import Column, ColumnType, Schema
+from anonfit.tables.taxonomy_builders import masked
 
-__all__ = [
-    "diversity_table",
-    "public_tables",
-    "quasi_identifier_table",
-    "selection_table",
-    "spec_tables",
-    "target_table",
-    "to_toml",
-    "toml_value",
-]
+__all__ = ["propose", "public_tables", "spec_tables", "to_toml", "toml_value", "write_spec"]
 
 BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
-PUBLIC_COLUMN = ("role", "type", "split", "date_format")
-"""What a public manifest says of a column; its domain, order and taxonomy stand in the recoding."""
-PUBLIC_METHOD = (
-    "algorithm",
-    "criterion",
-    "cut_points",
-    "candidates",
-    "split_on",
-    "weight_rule",
-    "alpha",
-    "min_gain",
-)
-"""What it says of the method: all but the seed."""
-PUBLIC_COMBINED = ("beta", "gamma")
-"""And of weights that are combined with gains."""
-PUBLIC_REFINING = ("average", "suppression", "zero_gain")
-"""And of top-down refinement: all but how long it may take, which is the owner's."""
-PUBLIC_TREE = ("algorithm", "cut_points", "variant", "pruning")
-"""Of a tree: all but how many spans it may have, which is the owner's."""
-
-
-def _plain(value: Any) -> Any:
-    """A value as TOML and JSON have it."""
-    if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
-    if isinstance(value, Path):
-        return str(value)
-    if isinstance(value, Recoding):
-        return value.to_json()
-    return str(value) if isinstance(value, str) else value
-
-
-def _settings(found: Any, default: Any, names: tuple[str, ...]) -> dict[str, Any]:
-    """The fields of a section that are not what they would be anyway."""
-    return {name: _plain(getattr(found, name)) for name in names if getattr(found, name) != getattr(default, name)}
-
-
-def _column(column: ColumnSpec) -> dict[str, Any]:
-    default = ColumnSpec(role=column.role)
-    found = {"role": str(column.role)}
-    found |= _settings(column, default, tuple(setting.name for setting in fields(ColumnSpec)))
-    if hasattr(found.get("taxonomy"), "to_tree"):
-        found["taxonomy"] = found["taxonomy"].to_tree()  # type: ignore[attr-defined]
-    return found
-
-
-def diversity_table(demand: DiversitySpec) -> dict[str, Any]:
-    """An entry of `[[privacy.diversity]]`."""
-    return {"column": demand.column, "model": demand.model, **demand.parameters}
-
-
-def quasi_identifier_table(one: QuasiIdentifierSpec) -> dict[str, Any]:
-    """An entry of `[[privacy.quasi_identifiers]]`."""
-    return {"columns": list(one.columns), **({} if one.k is None else {"k": one.k})}
-
-
-def target_table(target: TargetSpec) -> dict[str, Any]:
-    """An entry of `workload.targets`."""
-    default = TargetSpec(target.column)
-    return {"column": target.column, **_settings(target, default, ("classes", "equal_width", "weight", "scale"))}
-
-
-def selection_table(selection: SelectionSpec) -> dict[str, Any]:
-    """An entry of `[[workload.selections]]`."""
-    return _settings(selection, SelectionSpec(), ("where", "each", "weight"))
-
-
-def _privacy(privacy: PrivacySpec) -> dict[str, Any]:
-    found = {
-        "k": privacy.k,
-        **_settings(
-            privacy, PrivacySpec(privacy.k), ("suppression_limit", "max_confidence", "class_is_public", "attack_limit")
-        ),
-    }
-    if privacy.diversity:
-        found["diversity"] = [diversity_table(demand) for demand in privacy.diversity]
-    if privacy.quasi_identifiers:
-        found["quasi_identifiers"] = [quasi_identifier_table(one) for one in privacy.quasi_identifiers]
-    return found
-
-
-def _workload(workload: WorkloadSpec) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    if workload.targets is not None:
-        tables = [target_table(target) for target in workload.targets]
-        found["targets"] = [table["column"] if len(table) == 1 else table for table in tables]
-    if workload.denoise:
-        found["denoise"] = True
-    if workload.selections:
-        found["selections"] = [selection_table(selection) for selection in workload.selections]
-    if workload.weights:
-        found["weights"] = dict(workload.weights)
-    if workload.rules:
-        found["rules"] = True
-    if workload.query_log is not None:
-        found["query_log"] = query_log_table(workload.query_log)
-    return found | _settings(workload, WorkloadSpec(), KEYS)
+DECLARED = ("role", "type", "split", "date_format")
+"""What a schema says of a column; its domain, order and taxonomy stand in the recoding."""
 
 
 def spec_tables(spec: Spec) -> dict[str, Any]:
     """All of a spec as nested tables, defaults left out. A frame as the source has no place in it."""
-    tables: dict[str, Any] = {"version": VERSION, **_settings(spec, Spec({}, spec.privacy), ("decisions",))}
-    data = _settings(
-        spec.data, DataSpec(), ("missing", "missing_policy", "default_role", "delimiter", "header", "table", "query")
-    )
-    if isinstance(spec.data.source, str | Path):
-        source = str(spec.data.source)
-        data = {"source": shown_address(source) if is_database(source) else source, **data}
-    sections = {
-        "data": data,
-        "columns": {name: _column(column) for name, column in spec.columns.items()},
-        "privacy": _privacy(spec.privacy),
-        "workload": _workload(spec.workload),
-        "method": _settings(spec.method, MethodSpec(), tuple(setting.name for setting in fields(MethodSpec))),
-        "engine": _settings(spec.engine, EngineSpec(), ("name", "memory", "spill", "hand_over", "sample")),
-        "output": _settings(spec.output, OutputSpec(), tuple(setting.name for setting in fields(OutputSpec))),
-    }
-    return tables | {name: table for name, table in sections.items() if table}
+    tables: dict[str, Any] = {"version": VERSION, **_decisions(spec)}
+    parts = {name: section.tables(getattr(spec, name)) for name, section in SECTIONS.items()}
+    source = parts["data"].pop("source", None)
+    if isinstance(source, str | Path):
+        address = str(source)
+        parts["data"] = {"source": shown_address(address) if is_database(address) else address, **parts["data"]}
+    parts["columns"] = {name: COLUMN.tables(column) for name, column in spec.columns.items()}
+    order = ("data", "columns", "privacy", "workload", "method", "engine", "output")
+    return tables | {name: parts[name] for name in order if parts[name]}
+
+
+def _decisions(spec: Spec) -> dict[str, str]:
+    return {} if spec.decisions is None else {"decisions": spec.decisions}
 
 
 def public_tables(spec: Spec, schema: Schema, *, types: Mapping[str, ColumnType] | None = None) -> dict[str, Any]:
@@ -177,47 +65,51 @@ def public_tables(spec: Spec, schema: Schema, *, types: Mapping[str, ColumnType]
             which distance it is measured.
 
     Returns:
-        Tables for the manifest, which `spec_reading.public_spec` reads.
+        Tables for the manifest, which `parse.public_spec` reads.
     """
+    told = replace(spec, method=replace(spec.method, weight_rule=spec.method.weight_rule or "first"))
+    public = {name: _public(section, told) for name, section in SECTIONS.items()}
+    by_name = {column.name: column for column in schema.columns}
+    public["privacy"]["diversity"] = [
+        _public_demand(demand, by_name[demand.column], (types or {}).get(demand.column))
+        for demand in spec.privacy.diversity
+    ]
+    public["workload"] = _public_workload(public["workload"], spec.workload)
     columns = {
-        column.name: {key: str(getattr(column, key)) for key in PUBLIC_COLUMN if getattr(column, key) is not None}
+        column.name: {key: str(getattr(column, key)) for key in DECLARED if getattr(column, key) is not None}
         | ({"release": True} if column.release else {})
         | _waiver(spec.columns.get(column.name))
         for column in schema.columns
     }
-    by_name = {column.name: column for column in schema.columns}
-    method = replace(spec.method, weight_rule=spec.method.weight_rule or "first")
     return {
         "version": VERSION,
-        **_settings(spec, Spec({}, spec.privacy), ("decisions",)),
-        "data": {"missing": list(spec.data.missing), "missing_policy": spec.data.missing_policy},
+        **_decisions(spec),
+        "data": public["data"],
         "columns": columns,
-        "privacy": {
-            "k": spec.privacy.k,
-            "suppression_limit": spec.privacy.suppression_limit,
-            "max_confidence": spec.privacy.max_confidence,
-            "diversity": [
-                _public_demand(demand, by_name[demand.column], (types or {}).get(demand.column))
-                for demand in spec.privacy.diversity
-            ],
-        }
-        | (
-            {"quasi_identifiers": [quasi_identifier_table(one) for one in spec.privacy.quasi_identifiers]}
-            if spec.privacy.quasi_identifiers
-            else {}
-        )
-        | ({"class_is_public": True} if spec.privacy.class_is_public else {})
-        | ({"attack_limit": spec.privacy.attack_limit} if spec.privacy.attack_limit < 1 else {}),
-        "workload": _public_workload(spec.workload),
-        "method": {name: _plain(getattr(method, name)) for name in _public_method(method)},
-        "output": {
-            "format": spec.output.format,
-            "values": str(spec.output.values),
-            "regions": spec.output.regions,
-            "order": spec.output.order,
-            "consent": spec.output.consent,
-        },
+        **{name: public[name] for name in ("privacy", "workload", "method", "output")},
     }
+
+
+def _public(section: Section, spec: Spec) -> dict[str, Any]:
+    """The settings of a section that the manifest tells."""
+    held = getattr(spec, section.name)
+    return {
+        setting.name: setting.kind.write(getattr(held, setting.name))
+        for setting in section.settings
+        if _is_public(setting, section, spec)
+    }
+
+
+def _is_public(setting: Setting, section: Section, spec: Spec) -> bool:
+    held = getattr(spec, section.name)
+    if section.name == "method" and spec.method.algorithm not in (setting.public_with or setting.algorithms):
+        return False
+    if setting.public == Public.NEEDED and setting.needs is not None:
+        name, words = setting.needs
+        return getattr(held, name) in words
+    return setting.public == Public.ALWAYS or (
+        setting.public == Public.CHANGED and section.is_changed(held, setting.name)
+    )
 
 
 def _waiver(column: ColumnSpec | None) -> dict[str, Any]:
@@ -225,14 +117,6 @@ def _waiver(column: ColumnSpec | None) -> dict[str, Any]:
     if column is None or column.diversity is None:
         return {}
     return {"diversity": column.diversity, "reason": column.reason}
-
-
-def _public_method(method: MethodSpec) -> tuple[str, ...]:
-    if method.algorithm == "tree":
-        return tuple(name for name in PUBLIC_TREE if getattr(method, name) is not None)
-    if method.algorithm == "tdr":
-        return (*PUBLIC_METHOD, *PUBLIC_REFINING)
-    return (*PUBLIC_METHOD, *PUBLIC_COMBINED) if method.weight_rule == "combined" else PUBLIC_METHOD
 
 
 def _public_demand(demand: DiversitySpec, column: Column, found: ColumnType | None) -> dict[str, Any]:
@@ -254,18 +138,15 @@ def _public_demand(demand: DiversitySpec, column: Column, found: ColumnType | No
     return public
 
 
-def _public_workload(workload: WorkloadSpec) -> dict[str, Any]:
-    """A workload whose selections are counted, not told."""
-    public: dict[str, Any] = {
-        "denoise": workload.denoise,
-        "selections": len(workload.selections),
-        "weights": dict(workload.weights),
-    }
-    if workload.targets is not None:
+def _public_workload(told: dict[str, Any], workload: WorkloadSpec) -> dict[str, Any]:
+    """What is told of a workload in another way than a spec has it: selections are counted, targets told whole."""
+    public = {name: told.pop(name) for name in ("denoise", "selections", "weights")}
+    public["selections"] = len(workload.selections)
+    if told.pop("targets", None) is not None:
         public["targets"] = [
-            target_table(target) | {"weight": target.weight, "scale": target.scale} for target in workload.targets
+            target_table(target) | {"weight": target.weight, "scale": target.scale} for target in workload.targets or ()
         ]
-    return public | _settings(workload, WorkloadSpec(), KEYS)
+    return public | told
 
 
 def _key(name: str) -> str:
@@ -289,9 +170,11 @@ def toml_value(value: Any) -> str:
 
 
 def to_toml(spec: Spec) -> str:
-    """The spec as TOML text that reads back to the same spec."""
+    """The spec as TOML text that reads back to the same spec; a proposal that was not changed has its reasons in it."""
+    if isinstance(spec, ProposedSpec) and (proposed := _with_reasons(spec)):
+        return proposed
     lines: list[str] = []
-    for section, table in spec_tables(spec).items():
+    for section, table in _with_questions(spec).items():
         if section == "columns":
             for name, column in table.items():
                 lines += ["", f"[columns.{_key(name)}]"] + [
@@ -302,6 +185,16 @@ def to_toml(spec: Spec) -> str:
         else:
             lines.append(f"{section} = {toml_value(table)}")
     return "\n".join(lines) + "\n"
+
+
+def _with_questions(spec: Spec) -> dict[str, Any]:
+    """The tables of a spec, with what is left to decide."""
+    tables = spec_tables(spec)
+    for name, question in spec.questions.items() if isinstance(spec, ProposedSpec) else ():
+        section, _, column = name.partition(".")
+        table = tables.setdefault(section, {}).setdefault(column, {}) if column else tables.setdefault(section, {})
+        table["decide"] = question
+    return tables
 
 
 def _section(section: str, table: Mapping[str, Any]) -> Iterator[str]:
@@ -318,3 +211,88 @@ def _section(section: str, table: Mapping[str, Any]) -> Iterator[str]:
 
 def _are_tables(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(part, Mapping) for part in value)
+
+
+# --- a spec that is proposed ------------------------------------------------------------------------------------
+
+
+def propose(data: Any, *, k: int = 10, accept: bool = False, stage: Stage = silent) -> ProposedSpec:
+    """Look at a table and propose a spec for it, with reasons: what `anonfit init` does.
+
+    Args:
+        data: A path, or a polars, pandas or Arrow frame.
+        k: How many persons are to share every released combination.
+        accept: Whether the proposal is taken as it is, unseen, which releases tell. If not, it has `questions`, and no
+            release is made of it before they are settled: by hand in the file (`write_spec`), or in Python with
+            `dataclasses.replace(spec, questions={})`.
+        stage: Told each stage as it begins.
+
+    Returns:
+        The spec.
+
+    Example:
+        >>> import anonfit as af
+        >>> import polars as pl
+        >>> spec = af.propose(pl.DataFrame({"age": [21, 22, 41, 42], "sex": ["f", "m", "f", "m"]}))
+        >>> spec.of_role("quasi-identifier"), sorted(spec.questions)
+        (('age', 'sex'), ['privacy', 'workload'])
+    """
+    stage("Reading")
+    frame = read_table(Path(data) if isinstance(data, str) else data, ReadOptions())
+    stage("Looking at the columns")
+    proposal = propose_roles(frame, k=k)
+    spec, questions = _of_proposal(proposal, data, accept=accept)
+    codes = [each.name for each in proposal.columns if each.taxonomy == "mask" and each.role == "quasi-identifier"]
+    return ProposedSpec(
+        **{part.name: getattr(spec, part.name) for part in fields(Spec)},
+        questions=questions,
+        proposal=proposal,
+        taxonomies={name: masked(frame[name].drop_nulls().unique()) for name in codes},
+    )
+
+
+def _of_proposal(proposal: Proposal, data: Any, *, accept: bool) -> tuple[Spec, dict[str, str]]:
+    """The spec that a proposal is the text of, and the questions in it."""
+    settled, asked = (parse_toml(_proposal_text(proposal, data, accept=each), "it") for each in (True, accept))
+    spec = spec_of({**settled, "decisions": "accepted" if accept else None})
+    tables = {**asked, **{f"columns.{name}": column for name, column in asked["columns"].items()}}
+    questions = {
+        name: str(table["decide"]) for name, table in tables.items() if isinstance(table, dict) and "decide" in table
+    }
+    return replace(spec, data=replace(spec.data, source=data)), questions
+
+
+def _proposal_text(proposal: Proposal, data: Any, *, accept: bool) -> str:
+    """The text of a proposal; a frame has no name that could stand in it."""
+    name = str(data) if isinstance(data, str | Path) else ""
+    text = proposal_toml(proposal, source=name, taxonomies={}, accepted=accept)
+    return text if name else text.replace('\nsource = ""\n', "\n", 1)
+
+
+def _with_reasons(spec: ProposedSpec) -> str | None:
+    """A proposed spec as it was proposed, reasons and questions in it; None if it was changed since."""
+    if spec.proposal is None:
+        return None
+    is_accepted = spec.decisions is not None
+    proposed, questions = _of_proposal(spec.proposal, spec.data.source, accept=is_accepted)
+    if spec_tables(proposed) != spec_tables(spec) or questions != dict(spec.questions):
+        return None
+    return _proposal_text(spec.proposal, spec.data.source, accept=is_accepted)
+
+
+def write_spec(spec: Spec, path: str | Path, *, replace: bool = False) -> Path:
+    """Write a spec as TOML; one that was proposed, with its reasons and its questions.
+
+    Args:
+        spec: The spec. A frame that it is of has no place in a file: give the file's name as its source.
+        path: The file to write.
+        replace: Whether one that is already there may be replaced.
+
+    Returns:
+        The file.
+    """
+    target = Path(path)
+    if target.exists() and not replace:
+        raise RequestError(f"{target} is already there; choose another name, or allow to replace it.")
+    write_file(target, to_toml(spec), replace=replace)
+    return target

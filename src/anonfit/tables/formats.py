@@ -30,7 +30,7 @@ class Format:
     `knows_rows` tells how many it has without being read.
     """
 
-    name: str
+    name: FormatName
     suffixes: tuple[str, ...]
     scan: Callable[[Path], pl.LazyFrame] | None
     sink: Callable[[pl.LazyFrame, Path], None]
@@ -72,7 +72,7 @@ def _sink_arrow(rows: pl.LazyFrame, path: Path) -> None:
     rows.sink_ipc(path, compression="zstd", compat_level=pl.CompatLevel.oldest())
 
 
-FORMATS = {
+FORMATS: dict[str, Format] = {
     one.name: one
     for one in (
         Format("csv", (".csv", ".csv.gz", ".csv.zst", ".tsv", ".txt", ".data"), None, _sink_csv, grows=1.5),

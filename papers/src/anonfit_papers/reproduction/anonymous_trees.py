@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from anonfit.errors import Infeasible
 from anonfit.evaluation.learners import learner
@@ -51,7 +51,8 @@ def grown(folder: Path, variant: str, k: int, confidence: float = 1.0) -> KAnony
 
     rows, names = _adult(folder)[:TRAINING], columns_of(variant)
     taxonomies = {name: ADULT_TAXONOMIES[name] for name in names if name in ADULT_TAXONOMIES}
-    classifier = KAnonymousTreeClassifier(k, variant=variant, max_confidence=confidence, taxonomies=taxonomies)
+    kind: Literal["c45", "id3"] = "c45" if variant == "c45" else "id3"
+    classifier = KAnonymousTreeClassifier(k, variant=kind, max_confidence=confidence, taxonomies=taxonomies)
     return classifier.fit(rows.select(names), rows[CLASS])
 
 

@@ -15,7 +15,7 @@ from sklearn.linear_model import LinearRegression
 
 from anonfit import api
 from anonfit.errors import RequestError, SpecError
-from anonfit.spec.keywords import COLUMNS, SECTIONS, spec_of_keywords
+from anonfit.spec.keywords import COLUMNS, keyword_defaults, spec_of_keywords
 from anonfit.spec.model import ColumnSpec, DiversitySpec, MethodSpec, SelectionSpec, Spec, TargetSpec, WorkloadSpec
 from anonfit.spec.parse import parse_spec, spec_of
 from anonfit.tables.schema import ColumnType, Role
@@ -140,7 +140,7 @@ def test_every_setting_of_the_method_and_the_workload_is_a_keyword() -> None:
     words = set(inspect.signature(api.anonymize).parameters)
     assert {setting.name for setting in fields(MethodSpec)} - {"algorithm"} <= words
     assert {setting.name for setting in fields(WorkloadSpec)} <= words
-    known = {name for names in SECTIONS.values() for name in names} | set(COLUMNS)
+    known = set(keyword_defaults()) | set(COLUMNS)
     assert known <= words
 
 

@@ -9,7 +9,7 @@ import pytest
 from spec_tables import demanded, fault, faults, people
 
 from anonfit.privacy.catalogue import MODELS
-from anonfit.spec.diversity import distance_of
+from anonfit.spec.columns import distance_of
 from anonfit.spec.model import DiversitySpec
 from anonfit.spec.parse import parse_spec, spec_of
 from anonfit.tables.schema import ColumnType

@@ -90,10 +90,10 @@ def demands(draw: st.DrawFn, columns: Mapping[str, ColumnSpec]) -> tuple[Diversi
     """Demands on sensitive columns, t-closeness among them where it is what a taxonomy or order is for."""
     names = [name for name, column in columns.items() if column.role == Role.SENSITIVE]
     some = st.one_of(
-        st.builds(lambda l: ("distinct-l", {"l": l}), st.integers(1, 99)),  # noqa: E741
-        st.builds(lambda l: ("entropy-l", {"l": l}), st.floats(1, 99)),  # noqa: E741
-        st.builds(lambda c, l: ("recursive-cl", {"c": c, "l": l}), st.floats(0.1, 9), st.integers(1, 9)),  # noqa: E741
-        st.builds(lambda t: ("t-closeness", {"t": t, "distance": "equal"}), st.floats(0, 1)),
+        st.builds(lambda l: ("distinct-l", {"l": l}), st.integers(2, 99)),  # noqa: E741
+        st.builds(lambda l: ("entropy-l", {"l": l}), st.floats(1.1, 99)),  # noqa: E741
+        st.builds(lambda c, l: ("recursive-cl", {"c": c, "l": l}), st.floats(0.1, 9), st.integers(2, 9)),  # noqa: E741
+        st.builds(lambda t: ("t-closeness", {"t": t, "distance": "equal"}), st.floats(0, 0.9)),
         st.builds(lambda beta, on: ("beta-likeness", {"beta": beta, "enhanced": on}), st.floats(0.1, 9), st.booleans()),
     )
     found = [
@@ -128,14 +128,17 @@ def workloads(draw: st.DrawFn, columns: Mapping[str, ColumnSpec]) -> WorkloadSpe
             classes=tuple(classes) if kind == "classes" else (),
             equal_width=draw(st.integers(2, 9)) if kind == "equal_width" else None,
             weight=draw(st.floats(1e-9, 1e9)),
-            scale=kind != "raw" or draw(st.booleans()),
+            scale=kind != "raw"
+            or columns[name].type in (ColumnType.NOMINAL, ColumnType.ORDINAL)
+            or draw(st.booleans()),
         )
 
     where = st.builds(SelectionSpec, where=st.text(min_size=1).filter(str.strip), weight=WEIGHTS)
     each = st.builds(SelectionSpec, each=st.sampled_from(raw), weight=WEIGHTS)
     found = None if listed is None else tuple(target(name) for name in listed)
     has_targets = bool(found) or (found is None and len(targets) > len(links))
-    weights = draw(st.dictionaries(st.sampled_from(links), WEIGHTS))
+    some_weight = st.dictionaries(st.sampled_from(links), WEIGHTS)
+    weights = draw(some_weight.filter(lambda found: not found or any(found.get(name, 1.0) for name in links)))
     released = [name for name, column in columns.items() if column.role.is_released_raw] + links
     weights_from = "accuracy" if has_targets and not weights and draw(st.booleans()) else None
     some = st.just(()) if weights or weights_from else st.lists(st.sampled_from(released), unique=True, max_size=2)
@@ -163,7 +166,9 @@ def methods(draw: st.DrawFn, columns: Mapping[str, ColumnSpec], workload: Worklo
     is_free = not (has_weights or workload.features or workload.selected_by or workload.denoise)
     is_scaled = all(target.scale for target in workload.targets or ())
     criteria = ["auto"] + ["median"] * is_free + ["infogain"] * (has_targets and is_scaled) + ["lsd"] * has_targets
-    criteria += ["selection"] * bool(workload.selections) + ["weighted"] * (has_weights and not workload.denoise)
+    criteria += ["selection"] * any(selection.weight for selection in workload.selections) + ["weighted"] * (
+        has_weights and not workload.denoise
+    )
     in_clusters = [name for name in links if not workload.features or name in workload.features]
     if workload.weights_from is None and any(workload.weights.get(name, 1.0) > 0 for name in in_clusters):
         is_raw = not workload.denoise
@@ -191,6 +196,8 @@ def methods(draw: st.DrawFn, columns: Mapping[str, ColumnSpec], workload: Worklo
 @st.composite
 def specs(draw: st.DrawFn) -> Spec:
     consent = draw(st.booleans())
+    regions = draw(st.sampled_from(["domain", "observed"])) if consent else "domain"
+    order = draw(st.sampled_from(["sorted", "original"])) if consent else "sorted"
     columns = draw(st.dictionaries(WORDS, column_specs(), max_size=4)) | {"q": ColumnSpec(Role.QUASI_IDENTIFIER)}
     workload = draw(workloads(columns))
     asked = draw(demands(columns))
@@ -224,9 +231,9 @@ def specs(draw: st.DrawFn) -> Spec:
         output=OutputSpec(
             draw(st.sampled_from(["csv", "parquet", "arrow"])),
             draw(st.sampled_from(["labels", "bounds", "representative"])),  # type: ignore[arg-type]
-            draw(st.sampled_from(["domain", "observed"])) if consent else "domain",
-            draw(st.sampled_from(["sorted", "original"])) if consent else "sorted",
-            consent,
+            regions,
+            order,
+            consent and (regions, order, method.cut_points) != ("domain", "sorted", CutPoints.SIMPLEST),
         ),
         workload=workload,
         decisions=draw(st.none() | st.just("accepted")),

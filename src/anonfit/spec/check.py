@@ -1,0 +1,443 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults between the workload of a spec, its columns and its method: what would change nothing is refused."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from anonfit.algorithms.demands import not_capped
+from anonfit.criteria.objectives import TargetKind
+from anonfit.errors import did_you_mean, listed
+from anonfit.spec.columns import without_role
+from anonfit.spec.kinds import Faults, Setting
+from anonfit.spec.model import MethodSpec, QueryLogSpec, Spec, TargetSpec, WorkloadSpec
+from anonfit.spec.settings import METHOD, SECTIONS
+from anonfit.tables.schema import ColumnType, Role, Split
+from anonfit.workload.selections import why_guarded
+from anonfit.workload.targets import not_scaled
+
+__all__ = ["check_algorithm", "check_application", "check_workload"]
+
+# --- the workload -----------------------------------------------------------------------------------------------
+
+
+def check_workload(spec: Spec, faults: Faults) -> None:
+    """Faults between the workload, the columns and the method."""
+    twice = [name for name, times in Counter(target.column for target in spec.targets).items() if times > 1]
+    if twice:
+        faults.add(f"workload.targets names {listed(twice)} twice; one entry says all of a target.")
+    for target in spec.workload.targets or ():
+        _check_target(target, spec, faults)
+    for selection in spec.workload.selections:
+        if selection.each is not None:
+            _check_each(selection.each, spec, faults)
+    _check_quasi_identifiers(spec.workload.weights, "workload.weights", spec, faults)
+    _check_quasi_identifiers(spec.method.split_on, "method.split_on", spec, faults)
+    if len(set(spec.method.split_on)) < len(spec.method.split_on):
+        faults.add("method.split_on names a column twice.")
+    _check_query_log(spec, faults)
+    if not faults.within("workload") and not faults.unread:
+        _check_method(spec, faults)
+
+
+def _check_target(target: TargetSpec, spec: Spec, faults: Faults) -> None:
+    name, column = target.column, spec.columns.get(target.column)
+    if column is None:
+        if name not in faults.unread:
+            faults.add(f"workload.targets names {without_role(name, Role.TARGET, spec)}")
+        return
+    if column.role == Role.SENSITIVE and not spec.method.capabilities.grows_tree:
+        faults.add(
+            f"workload.targets: '{name}' is sensitive: a column cannot be both protected and predicted, since what "
+            "predicts it well tells it of persons; give it the role 'target', or leave it out of the targets."
+        )
+    elif column.role not in (Role.TARGET, Role.QUASI_IDENTIFIER, Role.SENSITIVE):
+        faults.add(
+            f"workload.targets: the role of '{name}' is '{column.role}'; a target's role is 'target' (released as it "
+            "is) or 'quasi-identifier' (released generalized)."
+        )
+    by_classes = spec.method.objective.serves == TargetKind.CLASSES or not spec.method.capabilities.splits
+    is_class = target.classes or target.equal_width or column.type in (ColumnType.NOMINAL, ColumnType.ORDINAL)
+    if not target.scale and (by_classes or is_class):
+        faults.add(not_scaled(name))
+    made = "classes" if target.classes else "equal_width" if target.equal_width else None
+    if made and column.type not in (ColumnType.CONTINUOUS, None):
+        faults.add(f"workload.targets: {made} of '{name}' makes classes of numbers; its type is '{column.type}'.")
+
+
+def _check_each(name: str, spec: Spec, faults: Faults) -> None:
+    column = spec.columns.get(name)
+    if column is None:
+        # Without a role of its own it has the default one; whether there is such a column, only the data can say.
+        if spec.data.default_role is None and name not in faults.unread:
+            faults.add(f"workload.selections: each = '{name}' has no role; {did_you_mean(name, spec.columns)}")
+    elif column.role != Role.QUASI_IDENTIFIER and not column.role.is_released_raw:
+        faults.add(
+            f"workload.selections: each = '{name}' is not released (its role is '{column.role}'), so nobody can select "
+            "by it; name a quasi-identifier or a column that is released as it is."
+        )
+    elif why := why_guarded(name, column.role, is_capped=spec.privacy.max_confidence < 1):
+        faults.add(f"workload.selections: each = {why}")
+
+
+def _check_quasi_identifiers(names: Iterable[str], where: str, spec: Spec, faults: Faults) -> None:
+    known = spec.of_role(Role.QUASI_IDENTIFIER)
+    for name in names if known else ():
+        if name not in known and name not in faults.unread:
+            faults.add(f"{where} names '{name}', which is no quasi-identifier; {did_you_mean(name, known)}")
+
+
+def _check_method(spec: Spec, faults: Faults) -> None:
+    """What the method and the demands need of a workload; nothing is asked in vain."""
+    method, workload = spec.method, spec.workload
+    some_target = "give a column the role 'target', or list one in workload.targets."
+    objective = method.objective
+    if objective.needs == "targets" and not spec.targets:
+        faults.add(f"method.criterion = '{method.criterion}' needs a target: {some_target}")
+    learns = workload.query_log is not None and workload.query_log.learn
+    if (
+        objective.needs == "selections"
+        and not any(selection.weight for selection in workload.selections)
+        and not learns
+    ):
+        faults.add(
+            f"method.criterion = '{method.criterion}' needs selections with a weight above 0: write them as "
+            "[[workload.selections]]."
+        )
+    if workload.weights and not any(workload.weights.get(name, 1.0) for name in spec.of_role(Role.QUASI_IDENTIFIER)):
+        faults.add("workload.weights are 0 for every quasi-identifier, so none matters; raise one, or remove them.")
+    has_weights = bool(spec.weights or workload.weights_from or learns)
+    if objective.needs == "weights" and not has_weights:
+        faults.add(f"method.criterion = '{method.criterion}' needs weights: write them in [workload.weights].")
+    is_steered = spec.targets and (objective.uses_targets or objective.uses_features)
+    if method.min_gain > 0 and not is_steered and not objective.uses_features:
+        leaves_out = (
+            f"criterion = '{method.criterion}' leaves targets out; remove min_gain, or choose another criterion."
+        )
+        steers = leaves_out if spec.targets else f"remove it, or {some_target}"
+        faults.add(f"method.min_gain is a gain in what regions tell of targets, and none steers the splits: {steers}")
+    if workload.denoise and not spec.targets:
+        faults.add(f"workload.denoise has no target to work on: {some_target}")
+    elif workload.denoise and not objective.uses_targets and not objective.explores:
+        faults.add(
+            f"workload.denoise does not go with criterion = '{method.criterion}', which uses no targets; remove it."
+        )
+    is_mondrian = method.capabilities.splits and not objective.uses_features
+    if (
+        method.candidates != MethodSpec().candidates
+        and is_mondrian
+        and (not is_steered or objective.serves == TargetKind.NUMBERS)
+    ):
+        faults.add(
+            "method.candidates is where cuts for the classes of targets are looked for, and none steers; remove it."
+        )
+    if spec.privacy.max_confidence < 1 and not method.capabilities.grows_tree:
+        _check_capped(spec, some_target, faults)
+    if method.weight_rule not in (None, "first") and not has_weights:
+        faults.add(f"method.weight_rule = '{method.weight_rule}' needs weights: write them in [workload.weights].")
+    is_known = not faults.within("method.weight_rule")
+    if method.alpha != MethodSpec().alpha and method.weight_rule not in ("blend", "combined") and is_known:
+        faults.add("method.alpha is for weight_rule = 'blend' or 'combined' only; write that, or remove alpha.")
+
+
+def _check_capped(spec: Spec, some_target: str, faults: Faults) -> None:
+    """`max_confidence` needs a target that is released as it is, and classes of each such target."""
+    if not spec.targets and not spec.of_role(Role.TARGET):
+        faults.add(f"privacy.max_confidence is of targets, and there is none: {some_target}")
+    elif not spec.of_role(Role.TARGET):
+        faults.add(
+            "privacy.max_confidence caps targets that are released as they are, and all are quasi-identifiers, which "
+            "are released generalized: give a column the role 'target', or remove max_confidence."
+        )
+    for target in spec.capped_targets:
+        column = spec.columns.get(target.column)
+        if column is None or column.role != Role.TARGET or target.classes or target.equal_width or column.taxonomy:
+            continue
+        if column.type in (ColumnType.CONTINUOUS, ColumnType.DATE):
+            faults.add(f"privacy.{not_capped(target.column, column.type)}")
+
+
+def _check_query_log(spec: Spec, faults: Faults) -> None:
+    """Faults between a log and the method."""
+    log, default = spec.workload.query_log, QueryLogSpec(())
+    if log is None:
+        return
+    if not log.learn:
+        for name in ("selections", "minterms"):
+            if getattr(log, name) != getattr(default, name):
+                faults.add(
+                    f"workload.query_log.{name} is of what is learned, and learn = false; remove one of the two."
+                )
+        return
+    if log.minterms and log.selections != default.selections:
+        faults.add("workload.query_log.minterms stand in place of selections; remove selections, or minterms.")
+    if spec.method.objective.is_blind:
+        faults.add("workload.query_log teaches what criterion = 'median' does not use; write learn = false, or 'auto'.")
+    if spec.workload.weights_from is not None:
+        faults.add(
+            "workload.query_log teaches weights, and workload.weights_from finds them; remove it, or write "
+            "learn = false."
+        )
+    if spec.method.objective.explores:
+        faults.add(
+            "workload.query_log teaches weights, and criterion = 'explore' tries its own; write learn = false, or "
+            "'auto'."
+        )
+    if not spec.method.capabilities.splits:
+        faults.add(
+            f"workload.query_log teaches selections and weights, which algorithm = '{spec.method.algorithm}' does not "
+            "use; write learn = false to have the release judged by its queries only, or use 'mondrian'."
+        )
+
+
+# --- the application --------------------------------------------------------------------------------------------
+
+
+def check_application(spec: Spec, faults: Faults) -> None:
+    """Faults between what is said of the application, the columns and the method."""
+    _check_columns(spec, faults)
+    if faults.within("workload") or faults.unread:
+        return
+    _check_weights(spec, faults)
+    _check_named(spec, faults)
+    if spec.method.objective.clusters:
+        _check_clustering(spec, faults)
+    if spec.method.objective.explores:
+        _check_exploring(spec, faults)
+    elif not spec.method.capabilities.refines and spec.method.time_budget is not None:
+        faults.add("method.time_budget is for algorithm = 'tdr' or criterion = 'explore' only; remove it.")
+
+
+def _check_columns(spec: Spec, faults: Faults) -> None:
+    """Columns that recipients learn from or select by are released in some way."""
+    for setting in ("features", "selected_by"):
+        for name in getattr(spec.workload, setting):
+            column = spec.columns.get(name)
+            if column is None:
+                # Without a role of its own it has the default one; whether it is there, only the data can say.
+                if spec.data.default_role is None and name not in faults.unread:
+                    faults.add(
+                        f"workload.{setting} names '{name}', which has no role; {did_you_mean(name, spec.columns)}"
+                    )
+            elif column.role != Role.QUASI_IDENTIFIER and not column.role.is_released_raw:
+                faults.add(f"workload.{setting} names '{name}', which is not released (its role is '{column.role}').")
+
+
+def _check_weights(spec: Spec, faults: Faults) -> None:
+    method, workload = spec.method, spec.workload
+    if workload.weights_from is not None:
+        if workload.weights:
+            faults.add("workload.weights_from finds weights, and workload.weights gives them; remove one of the two.")
+        if not spec.targets:
+            faults.add(
+                "workload.weights_from = 'accuracy' needs a target: give a column the role 'target', or list one in "
+                "workload.targets."
+            )
+        if method.objective.uses_features:
+            faults.add(f"workload.weights_from does not go with criterion = '{method.criterion}'; remove it.")
+    if method.objective.is_blind:
+        for name in ("weights", "weights_from", "features", "selected_by"):
+            if getattr(workload, name):
+                faults.add(
+                    f"workload.{name} steers nothing with criterion = 'median', which is blind; remove it, or use "
+                    "another criterion."
+                )
+    default = MethodSpec()
+    for name in ("beta", "gamma"):
+        if getattr(method, name) != getattr(default, name) and method.weight_rule != "combined":
+            faults.add(f"method.{name} is for weight_rule = 'combined' only; write that, or remove {name}.")
+    if method.weight_rule == "combined" and (not spec.targets or not method.objective.uses_targets):
+        faults.add(
+            "method.weight_rule = 'combined' weighs what is gained for targets, and none steers the splits: name a "
+            "target and a criterion that uses it, or use another rule."
+        )
+
+
+def _check_named(spec: Spec, faults: Faults) -> None:
+    """Columns that recipients learn from or select by say which quasi-identifiers matter, unless weights do."""
+    method, workload, known = spec.method, spec.workload, set(spec.of_role(Role.QUASI_IDENTIFIER))
+    if method.objective.clusters and workload.selected_by:
+        faults.add("workload.selected_by does not go with criterion = 'clustering', which selects nothing; remove it.")
+    if not method.objective.is_blind and not method.objective.uses_features:
+        for name in ("features", "selected_by"):
+            for other in ("weights", "weights_from"):
+                if getattr(workload, name) and getattr(workload, other):
+                    faults.add(f"workload.{name} and workload.{other} both say what matters; remove one of the two.")
+            named = set(getattr(workload, name))
+            if named and not named & known and spec.data.default_role is None:
+                faults.add(f"workload.{name} names no quasi-identifier, so it steers nothing; name one, or remove it.")
+    if workload.clusters != WorkloadSpec().clusters and not method.objective.clusters and not workload.features:
+        faults.add(
+            "workload.clusters is for criterion = 'clustering', or for features; write one of them, or remove it."
+        )
+
+
+def _check_clustering(spec: Spec, faults: Faults) -> None:
+    default = MethodSpec()
+    for name in ("weight_rule", "candidates"):
+        if getattr(spec.method, name) != getattr(default, name):
+            faults.add(f"method.{name} does not go with criterion = 'clustering', where weights are of dispersion.")
+    _check_features(spec, faults)
+
+
+def _check_features(spec: Spec, faults: Faults) -> None:
+    """Clusters are made of quasi-identifiers, at least one of which matters."""
+    known, features, named = spec.of_role(Role.QUASI_IDENTIFIER), spec.workload.features, spec.method.criterion
+    if features and known and not set(features) & set(known):
+        faults.add(f"method.criterion = '{named}' needs a quasi-identifier among workload.features.")
+        return
+    kept = [name for name in known if not features or name in features]
+    if kept and all(spec.workload.weights.get(name, 1.0) == 0 for name in kept):
+        faults.add(f"method.criterion = '{named}' needs a feature whose weight is above 0.")
+
+
+def _check_exploring(spec: Spec, faults: Faults) -> None:
+    """Exploring chooses what a method would say."""
+    default = MethodSpec()
+    for name in ("candidates", "weight_rule", "alpha", "min_gain"):
+        if getattr(spec.method, name) != getattr(default, name):
+            faults.add(f"method.{name} does not go with criterion = 'explore', which tries several; remove it.")
+    if spec.workload.denoise:
+        faults.add("workload.denoise does not go with criterion = 'explore', which uses no targets; remove it.")
+    _check_features(spec, faults)
+
+
+# --- against the algorithm --------------------------------------------------------------------------------------
+
+
+def check_algorithm(spec: Spec, faults: Faults) -> None:
+    """Faults between the algorithm, its settings, the roles and the workload."""
+    for name, section in SECTIONS.items():
+        for setting in section.settings:
+            if spec.method.algorithm not in setting.algorithms and section.is_changed(
+                getattr(spec, name), setting.name
+            ):
+                _refuse_setting(name, setting, spec.method.algorithm, faults)
+    if spec.method.capabilities.refines:
+        _check_refining(spec, faults)
+    if spec.method.capabilities.grows_tree:
+        _check_tree(spec, faults)
+
+
+def _refuse_setting(section: str, setting: Setting, algorithm: str, faults: Faults) -> None:
+    """A setting that the algorithm does not use."""
+    place, owner = f"{section}.{setting.name}", setting.algorithms[0]
+    if setting.name == "time_budget" and algorithm == "mondrian":
+        return  # exploring has one, too
+    if section == "engine":
+        faults.add(f"{place} is not for method.algorithm = '{algorithm}'; leave it out.")
+    elif len(setting.algorithms) > 1:
+        faults.add(f"{place} is not for algorithm = '{algorithm}'; remove it.")
+    elif section == "workload":
+        faults.add(f"{place} steers algorithm = '{owner}' only; remove it, or use that.")
+    else:
+        is_far = section == "method" and (owner == "mondrian" or algorithm == "tree")
+        faults.add(f"{place} is for algorithm = '{owner}' only; remove it{'' if is_far else ', or use that'}.")
+
+
+def _check_refining(spec: Spec, faults: Faults) -> None:
+    """What top-down refinement cannot do."""
+    is_lossy = len(spec.privacy.quasi_identifiers) > 1 and spec.method.objective.against_loss
+    if METHOD.is_changed(spec.method, "average") and not is_lossy:
+        faults.add(
+            "method.average is of the anonymity that several quasi-identifiers lose by criterion = 'score'; remove it."
+        )
+    _check_only_target(spec, "refines for", faults)
+    for name, column in spec.columns.items():
+        if column.split == Split.BINARY:
+            faults.add(f"columns.{name}.split = 'binary' is for algorithm = 'mondrian' only; use multiway or subset.")
+    if spec.output.regions == "observed" and spec.privacy.quasi_identifiers:
+        faults.add(
+            "output.regions = 'observed' tells what the groups of all columns together have, and several "
+            "quasi-identifiers do not protect those; use 'domain', or one quasi-identifier."
+        )
+    _check_sets(spec, faults)
+
+
+def _check_sets(spec: Spec, faults: Faults) -> None:
+    """Quasi-identifiers name all columns of that role, and no others."""
+    known = spec.of_role(Role.QUASI_IDENTIFIER)
+    asked = spec.privacy.quasi_identifiers
+    for number, quasi_identifier in enumerate(asked if known else ()):
+        for name in quasi_identifier.columns:
+            if name not in known and name not in faults.unread:
+                faults.add(
+                    f"privacy.quasi_identifiers[{number}] names '{name}', which has not the role 'quasi-identifier'; "
+                    f"{did_you_mean(name, known)}"
+                )
+    named = {name for quasi_identifier in asked for name in quasi_identifier.columns}
+    unnamed = [name for name in known if name not in named]
+    if asked and unnamed:
+        words = "is in none of them; add it to one, or give it another role"
+        if len(unnamed) > 1:
+            words = "are in none of them; add each to one, or give them another role"
+        faults.add(f"privacy.quasi_identifiers: {listed(unnamed)} {words}.")
+
+
+def _check_tree(spec: Spec, faults: Faults) -> None:
+    """What decision trees cannot do."""
+    for role in (Role.ENTITY, Role.COUNT, Role.SAMPLE_WEIGHT):
+        if held := spec.of_role(role):
+            faults.add(
+                f"columns.{held[0]}: algorithm = 'tree' takes a row for a person, so no column can have the role "
+                f"'{role}'; use mondrian or tdr."
+            )
+    for name, column in spec.columns.items():
+        if column.split in (Split.BINARY, Split.SUBSET):
+            faults.add(
+                f"columns.{name}.split = '{column.split}': algorithm = 'tree' divides names along their taxonomy; use "
+                "multiway, or remove it."
+            )
+    _check_only_target(spec, "tells", faults)
+    for target in spec.targets if len(spec.targets) == 1 else ():
+        if target.equal_width is not None:
+            faults.add(
+                f"workload.targets: '{target.column}' has equal_width, whose classes tell the smallest and the largest "
+                "value; give algorithm = 'tree' classes = [...] instead."
+            )
+    _check_class(spec, faults)
+
+
+def _check_only_target(spec: Spec, does: str, faults: Faults) -> None:
+    """Refinement and trees are for the classes of one target, which is no quasi-identifier and has no model."""
+    algorithm = spec.method.algorithm
+    if len(spec.targets) != 1 and not faults.within("workload.targets") and not faults.unread:
+        number = listed(target.column for target in spec.targets) if spec.targets else "none"
+        faults.add(f"method.algorithm = '{algorithm}' {does} the classes of one target; found {number}.")
+    if len(spec.targets) != 1 and algorithm == "tree":
+        return
+    more = ", and say privacy.class_is_public = true if someone could know it" if algorithm == "tree" else ""
+    for target in spec.targets:
+        column = spec.columns.get(target.column)
+        if column is not None and column.role == Role.QUASI_IDENTIFIER:
+            faults.add(
+                f"method.algorithm = '{algorithm}': the target '{target.column}' cannot be a quasi-identifier; give it "
+                f"the role 'target'{more}."
+            )
+        if target.model is not None:
+            faults.add(
+                f"method.algorithm = '{algorithm}' takes no model of the target '{target.column}'; remove the model."
+            )
+
+
+def _check_class(spec: Spec, faults: Faults) -> None:
+    """Spans can be held to the diversity of the class, if that is not known anyway."""
+    asked = spec.privacy.diversity
+    classes = {target.column for target in spec.targets}
+    for demand in asked:
+        if demand.column not in classes:
+            faults.add(
+                f"privacy.diversity asks {demand.model} of '{demand.column}': algorithm = 'tree' holds spans to the "
+                "diversity of the target only."
+            )
+        elif demand.model != "entropy-l":
+            faults.add(
+                f"privacy.diversity asks {demand.model} of '{demand.column}': algorithm = 'tree' knows 'entropy-l' "
+                "and privacy.max_confidence only."
+            )
+    if spec.privacy.class_is_public and (asked or spec.privacy.max_confidence < 1):
+        faults.add(
+            "privacy.class_is_public: what is known anyway cannot be kept diverse; remove diversity and "
+            "max_confidence, or let the class be private."
+        )

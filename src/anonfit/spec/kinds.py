@@ -1,0 +1,427 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kinds of values that settings have: each is read into what it must be, or into a fault that is kept until all are
+found, and written back.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, dataclass, fields
+from enum import StrEnum
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar, get_args
+
+from anonfit.criteria.objectives import ALGORITHMS
+from anonfit.errors import RecodingError, did_you_mean
+from anonfit.recoding.recoding import Recoding
+from anonfit.tables.taxonomy import Taxonomy
+
+__all__ = [
+    "ABOVE_ZERO",
+    "AT_LEAST_ZERO",
+    "FRACTION",
+    "NAMES",
+    "NAMES_ONCE",
+    "RECODING",
+    "SHARE",
+    "SIZE",
+    "SWITCH",
+    "TEXTS",
+    "Faults",
+    "Given",
+    "Numbers",
+    "Public",
+    "Section",
+    "Setting",
+    "ValueKind",
+    "choice",
+    "is_whole",
+    "number",
+    "read_entries",
+    "read_section",
+    "text",
+    "whole",
+    "written",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Numbers that a setting may be, and how a message calls them."""
+
+    says: str
+    fits: Callable[[float], bool]
+
+    def have(self, value: object) -> bool:
+        """Whether a value is one of them."""
+        if isinstance(value, bool) or not isinstance(value, Real):
+            return False
+        try:
+            number = float(value)
+        except OverflowError:  # a whole number of hundreds of digits
+            return False
+        return math.isfinite(number) and self.fits(number)
+
+
+ABOVE_ZERO = Numbers("a number above 0", lambda number: number > 0)
+AT_LEAST_ZERO = Numbers("a number of at least 0", lambda number: number >= 0)
+FRACTION = Numbers("a number between 0 and 1", lambda number: 0 <= number <= 1)
+SHARE = Numbers("a number above 0 and at most 1", lambda number: 0 < number <= 1)
+
+
+def is_whole(value: object) -> bool:
+    """Whether a value is a whole number, Python's or of another kind such as NumPy's."""
+    return type(value) is not bool and isinstance(value, Integral)
+
+
+class Faults:
+    """Collects faults and reads values, each with the place it stands in."""
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+        self.unread: set[str] = set()
+        """Columns that are declared but could not be read: nothing more is said about them."""
+        self.open: dict[str, str] = {}
+        """Questions that the spec leaves open, by the table they stand in."""
+
+    def add(self, text: str) -> None:
+        """Keep a fault."""
+        self.found.append(text)
+
+    def within(self, section: str) -> bool:
+        """Whether a fault was found in a section."""
+        return any(text.startswith((section, f"[{section}")) for text in self.found)
+
+    def table(self, value: Any, where: str) -> dict[str, Any]:
+        """A table of settings; what Python code gives as None is not given. A text `decide` is an open question."""
+        if isinstance(value, Mapping):
+            found = {key: item for key, item in value.items() if item is not None}
+            if isinstance(found.get("decide"), str):
+                self.open[where] = found.pop("decide")
+            return found
+        self.add(f"[{where}] must be a table of settings; found {value!r}.")
+        return {}
+
+    def entries(self, value: Any, where: str, example: str) -> list[Any]:
+        """A list of entries, whatever they are."""
+        if isinstance(value, list | tuple):
+            return list(value)
+        if isinstance(value, Mapping):
+            self.add(f"[{where}] is a list: write [[{where}]], with two brackets, once for each entry.")
+        else:
+            self.add(f"{where} must be a list, such as {example}; found {value!r}.")
+        return []
+
+    def unknown(self, table: Mapping[str, Any], known: Iterable[str], where: str) -> None:
+        """Refuse keys that are not known."""
+        names = list(known)
+        for key in table:
+            place = f"{where}.{key}" if where else key
+            if key not in names:
+                self.add(f"{place} is not a setting; {did_you_mean(str(key), names)}")
+
+    def kind(
+        self,
+        table: Mapping[str, Any],
+        key: str,
+        where: str,
+        kind: type | tuple[type, ...],
+        word: str,
+        default: Any,
+    ) -> Any:
+        """A value of some type; a whole number of any kind is taken as Python's."""
+        value = table.get(key, default)
+        if is_whole(value):
+            value = int(value)
+        is_wrong_bool = isinstance(value, bool) and kind is not bool
+        if value is default or (isinstance(value, kind) and not is_wrong_bool):
+            return value
+        self.add(f"{where}.{key} must be {word}; found {value!r}.")
+        return default
+
+    def number(self, table: Mapping[str, Any], key: str, where: str, numbers: Numbers, default: float) -> float:
+        """A finite number within bounds."""
+        if key not in table:
+            return default
+        if numbers.have(table[key]):
+            return float(table[key])
+        self.add(f"{where}.{key} must be {numbers.says}; found {table[key]!r}.")
+        return default
+
+    def choice(self, table: Mapping[str, Any], key: str, where: str, options: Iterable[str], default: Any) -> Any:
+        """One of some words."""
+        value = table.get(key, default)
+        if value is default:
+            return default
+        words = [str(option) for option in options]
+        if isinstance(value, str) and value in words:
+            return value
+        self.add(f"{where}.{key} = {value!r} is not known; {did_you_mean(str(value), words)}")
+        return default
+
+    def texts(self, table: Mapping[str, Any], key: str, where: str, default: tuple[str, ...]) -> tuple[str, ...]:
+        """A list of texts."""
+        value = table.get(key)
+        if value is None:
+            return default
+        if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
+            return tuple(value)
+        self.add(f"{where}.{key} must be a list of texts; found {value!r}.")
+        return default
+
+
+# --- kinds of values --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Where a value is read from: the table that may have it, its key there, and what it is if it is not given."""
+
+    table: Mapping[str, Any]
+    key: str
+    where: str
+    default: Any
+    faults: Faults
+
+    @property
+    def place(self) -> str:
+        """How a message calls the setting."""
+        return f"{self.where}.{self.key}"
+
+    @property
+    def value(self) -> Any:
+        """What is written; None if nothing is."""
+        return self.table.get(self.key)
+
+
+def written(value: Any) -> Any:
+    """A value as TOML and JSON have it."""
+    if isinstance(value, tuple | list):
+        return [written(item) for item in value]
+    if isinstance(value, Recoding):
+        return value.to_json()
+    if isinstance(value, Taxonomy):
+        return value.to_tree()
+    if isinstance(value, Mapping):
+        return dict(value)
+    return str(value) if isinstance(value, str | Path) else value
+
+
+def _as_table(value: Any) -> Any:
+    """A keyword argument as TOML has it: keys are texts."""
+    return {str(name): item for name, item in value.items()} if isinstance(value, Mapping) else value
+
+
+@dataclass(frozen=True, slots=True)
+class ValueKind:
+    """What the value of a setting may be: how it is read, written back, and taken from a keyword argument."""
+
+    read: Callable[[Given], Any]
+    write: Callable[[Any], Any] = written
+    of_keyword: Callable[[Any], Any] = _as_table
+    choices: tuple[str, ...] = ()
+
+
+Make: TypeAlias = Callable[[Any], Any]
+Entry = TypeVar("Entry")
+
+
+def choice(of: Any, make: Make | None = None) -> ValueKind:
+    """One of the words of a `Literal` or an enumeration; `make` turns the word into what the spec holds."""
+    words = tuple(str(word) for word in (get_args(of) or of))
+
+    def read(given: Given) -> Any:
+        found = given.faults.choice(given.table, given.key, given.where, words, None)
+        if found is None:
+            return given.default
+        return make(found) if make else found
+
+    return ValueKind(read, choices=words)
+
+
+def text(word: str) -> ValueKind:
+    """A text; `word` says in a message which."""
+    return ValueKind(lambda given: given.faults.kind(given.table, given.key, given.where, str, word, given.default))
+
+
+def number(numbers: Numbers) -> ValueKind:
+    """A finite number within bounds."""
+    return ValueKind(lambda given: given.faults.number(given.table, given.key, given.where, numbers, given.default))
+
+
+def whole(
+    least: int | None = None, *, word: str = "a whole number", fault: str = "", is_raised: bool = False
+) -> ValueKind:
+    """A whole number of at least `least`. One below is a `fault`, with {place}, {least} and {value} filled in; it is
+    raised to the least, or taken as not given.
+    """
+    sentence = fault or "{place} must be at least {least}; found {value}."
+
+    def read(given: Given) -> Any:
+        value = given.faults.kind(given.table, given.key, given.where, int, word, given.default)
+        if value is None or least is None or value >= least:
+            return value
+        given.faults.add(sentence.format(place=given.place, least=least, value=value))
+        return least if is_raised else given.default
+
+    return ValueKind(read)
+
+
+def _names(given: Any) -> list[str]:
+    """The names of columns; one may stand alone."""
+    return [str(name) for name in given] if isinstance(given, Iterable) and not isinstance(given, str) else [str(given)]
+
+
+def _read_texts(given: Given) -> tuple[str, ...]:
+    return given.faults.texts(given.table, given.key, given.where, given.default)
+
+
+def _read_names_once(given: Given) -> tuple[str, ...]:
+    found = _read_texts(given)
+    if len(set(found)) < len(found):
+        given.faults.add(f"{given.place} names a column twice.")
+    return found
+
+
+UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+LEAST_MEMORY = 64 * 2**20
+
+
+def _read_size(given: Given) -> int | None:
+    """A size of memory, such as 2GB or 512MiB, in bytes."""
+    if given.value is None:
+        return None
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", str(given.value))
+    if found is None or found[2].upper() not in UNITS or isinstance(given.value, bool):
+        given.faults.add(f"{given.place} = {given.value!r} is no size; write such as '2GB' or '512MiB'.")
+        return None
+    size = int(float(found[1]) * UNITS[found[2].upper()])
+    if size < LEAST_MEMORY:
+        given.faults.add(f"{given.place} = {given.value!r} is too little; an engine needs 64MiB at least.")
+        return None
+    return size
+
+
+def _read_recoding(given: Given) -> Any:
+    """A recoding: the path of a file, or a recoding or its whole text."""
+    value = given.value
+    if value is None or isinstance(value, Recoding):
+        return value
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        try:
+            return Recoding.from_json(value)
+        except RecodingError as error:
+            given.faults.add(f"{given.place}: {error}")
+            return None
+    if not isinstance(value, str | Path) or not str(value):
+        given.faults.add(f"{given.place} must be the path of a recoding.json; found {type(value).__name__}.")
+        return None
+    return str(value)
+
+
+SWITCH = ValueKind(
+    lambda given: given.faults.kind(given.table, given.key, given.where, bool, "true or false", given.default)
+)
+TEXTS = ValueKind(_read_texts, of_keyword=lambda value: value if isinstance(value, str) else list(value))
+NAMES = ValueKind(_read_texts, of_keyword=_names)
+NAMES_ONCE = ValueKind(_read_names_once, of_keyword=_names)
+SIZE = ValueKind(_read_size)
+RECODING = ValueKind(_read_recoding)
+
+
+# --- a setting --------------------------------------------------------------------------------------------------
+
+
+class Public(StrEnum):
+    """Whether the public manifest of a release tells a setting."""
+
+    NEVER = "never"
+    HIDDEN = "hidden"  # never, since it leads to other files: a manifest that has it is refused
+    CHANGED = "changed"  # where it is not what it would be anyway
+    NEEDED = "needed"  # where the setting that it is for is asked
+    ALWAYS = "always"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting of a spec, declared: its value when nothing is said stands in the model."""
+
+    name: str
+    kind: ValueKind
+    doc: str
+    default: str | None = None
+    """What the reference says of the default, where it is not the model's value."""
+    algorithms: tuple[str, ...] = tuple(ALGORITHMS)
+    """The algorithms that use it; with others it is refused."""
+    needs: tuple[str, tuple[str, ...]] | None = None
+    """Another setting of the section, and those of its words that this one is for."""
+    public: Public = Public.NEVER
+    public_with: tuple[str, ...] | None = None
+    """The algorithms whose releases tell it, where those are others than use it."""
+    keyword: str | None = ""
+    """The keyword argument of `anonymize`; empty: of the same name; None: there is none."""
+    recodes: bool = True
+    """Whether the recoding follows from it, so that it is a keyword argument of `Anonymizer` too."""
+
+    @property
+    def meaning(self) -> str:
+        """What it means, and of which algorithm it is, where that is another than the usual one."""
+        is_special = len(self.algorithms) == 1 and not ALGORITHMS[self.algorithms[0]].splits
+        return f"of `{self.algorithms[0]}`: {self.doc}" if is_special and not self.doc.startswith("of `") else self.doc
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A table of a spec: its settings, and the dataclass that holds them."""
+
+    name: str
+    holder: type
+    settings: tuple[Setting, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The keys that the table may have."""
+        return tuple(setting.name for setting in self.settings)
+
+    def default(self, name: str) -> Any:
+        """The value of a setting that is not given; None for one that must be."""
+        for part in fields(self.holder):
+            if part.name == name:
+                if part.default is not MISSING:
+                    return part.default
+                return part.default_factory() if part.default_factory is not MISSING else None
+        raise KeyError(name)
+
+    def is_changed(self, held: Any, name: str) -> bool:
+        """Whether a setting is not what it would be anyway."""
+        value, default = getattr(held, name), self.default(name)
+        return value is not None if default is None else bool(value != default)
+
+    def tables(self, held: Any) -> dict[str, Any]:
+        """The settings that are not what they would be anyway, as TOML has them."""
+        return {
+            setting.name: setting.kind.write(getattr(held, setting.name))
+            for setting in self.settings
+            if self.is_changed(held, setting.name)
+        }
+
+
+def read_section(section: Section, table: dict[str, Any], faults: Faults, where: str = "") -> dict[str, Any]:
+    """The values of a table's settings by name; keys that are none are refused."""
+    place = where or section.name
+    faults.unknown(table, section.names, place)
+    return {
+        setting.name: setting.kind.read(Given(table, setting.name, place, section.default(setting.name), faults))
+        for setting in section.settings
+    }
+
+
+def read_entries(given: Given, example: str, read: Callable[[Any, str, Faults], Entry | None]) -> tuple[Entry, ...]:
+    """The entries of a list that could be read."""
+    entries = given.faults.entries(given.table.get(given.key, ()), given.place, example)
+    found = (read(entry, f"{given.place}[{place}]", given.faults) for place, entry in enumerate(entries))
+    return tuple(entry for entry in found if entry is not None)
