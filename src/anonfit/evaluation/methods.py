@@ -102,10 +102,6 @@ def _with(spec: Spec, criterion: CriterionName, *, denoise: bool = False) -> Spe
     )
 
 
-def _same(spec: Spec) -> Spec:
-    return spec
-
-
 def _named(name: CriterionName) -> SpecMethod:
     """The spec's workload by a criterion, if it has what the criterion needs."""
     objective = OBJECTIVES[name]
@@ -177,7 +173,7 @@ def _in_two_sets(column: ColumnSpec) -> ColumnSpec:
 METHODS = {
     one.name: one
     for one in (
-        SpecMethod("spec", _same),
+        SpecMethod("spec", lambda spec: spec),
         _named("median"),
         _named("infogain"),
         SpecMethod("infogain-subset-denoised", _subset_denoised, "a target with classes"),
