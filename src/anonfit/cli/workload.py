@@ -14,7 +14,7 @@ from anonfit.runtime.files import write_file
 
 if TYPE_CHECKING:
     from anonfit.spec.model import Spec
-    from anonfit.workload.logs.learning import Learned
+    from anonfit.workload.logs.learning import LearnedWorkload
     from anonfit.workload.logs.tallies import Unread
 
 __all__ = ["learn_workload"]
@@ -61,7 +61,7 @@ def learn_workload(
         _show(learned, target, spec, log.dialect)
 
 
-def _as_json(learned: Learned, target: Path) -> dict[str, Any]:
+def _as_json(learned: LearnedWorkload, target: Path) -> dict[str, Any]:
     tally = learned.tally
     return {
         "spec": str(target),
@@ -86,7 +86,7 @@ def _unread(one: Unread) -> dict[str, Any]:
     return {"file": one.file, "line": one.line, "times": one.times, "why": one.why, "statement": one.outline[:LONGEST]}
 
 
-def _show(learned: Learned, target: Path, spec: Spec, dialect: str | None) -> None:
+def _show(learned: LearnedWorkload, target: Path, spec: Spec, dialect: str | None) -> None:
     from rich.text import Text
 
     from anonfit.spec.learning import as_clause, queries

@@ -20,9 +20,8 @@ from anonfit.estimators.inputs import REMAINDERS, given_names, is_frame, refuse_
 from anonfit.estimators.reading import RawReader
 from anonfit.estimators.recoded import feature_column, parts_of_nodes
 from anonfit.estimators.targets import Targets, targets_of
-from anonfit.recoding.applying import recoded_columns
 from anonfit.recoding.recoding import Recoding, Unseen
-from anonfit.recoding.values import Values, region_values
+from anonfit.recoding.values import Values, recoded_columns, region_values
 from anonfit.spec.keywords import check_keywords, keyword_defaults, takes_settings
 from anonfit.spec.kinds import is_whole
 from anonfit.spec.model import ColumnSettings, RecodingSettings

@@ -12,10 +12,11 @@ from typing import Protocol
 
 import polars as pl
 
+from anonfit.criteria.objectives import OBJECTIVES
 from anonfit.errors import RequestError, did_you_mean
 from anonfit.recoding.recoding import Recoding
 from anonfit.release.run import make
-from anonfit.spec.model import ColumnSpec, Criterion, MethodSpec, Spec, WeightRule, WorkloadSpec
+from anonfit.spec.model import ColumnSpec, CriterionName, MethodSpec, Spec, WeightRule, WorkloadSpec
 from anonfit.tables.schema import ColumnType, Role, Split
 
 __all__ = ["BASELINES", "DEFAULT_METHODS", "ORIGINAL", "REMOVED", "Method", "SpecMethod", "method"]
@@ -26,7 +27,6 @@ REMOVED = "removed"
 """Models learn from rows without their quasi-identifiers."""
 BASELINES = (ORIGINAL, REMOVED)
 DEFAULT_METHODS = ("spec", "median")
-MONDRIAN = "mondrian"
 
 
 class Method(Protocol):
@@ -86,7 +86,7 @@ def method(name: str) -> SpecMethod:
     return METHODS[name]
 
 
-def _with(spec: Spec, criterion: Criterion, *, denoise: bool = False) -> Spec:
+def _with(spec: Spec, criterion: CriterionName, *, denoise: bool = False) -> Spec:
     """The spec with another criterion of Mondrian, in the way of the papers."""
     if spec.privacy.quasi_identifiers:
         raise RequestError(
@@ -102,8 +102,15 @@ def _with(spec: Spec, criterion: Criterion, *, denoise: bool = False) -> Spec:
     )
 
 
-def _for_targets(criterion: Criterion) -> Callable[[Spec], Spec | None]:
-    return lambda spec: _with(spec, criterion) if spec.targets else None
+def _named(name: CriterionName) -> SpecMethod:
+    """The spec's workload by a criterion, if it has what the criterion needs."""
+    objective = OBJECTIVES[name]
+
+    def variant(spec: Spec) -> Spec | None:
+        given = {"targets": spec.targets, "selections": spec.workload.selections}
+        return _with(spec, name) if objective.needs is None or given[objective.needs] else None
+
+    return SpecMethod(name, variant, objective.asked) if objective.needs else SpecMethod(name, variant)
 
 
 def _weighted(rule: WeightRule) -> Callable[[Spec], Spec | None]:
@@ -124,7 +131,7 @@ def _combined(spec: Spec) -> Spec | None:
     return replace(found, method=replace(found.method, weight_rule="combined"))
 
 
-def _unguided(criterion: Criterion) -> Callable[[Spec], Spec]:
+def _unguided(criterion: CriterionName) -> Callable[[Spec], Spec]:
     """The spec's columns by a criterion that uses no targets."""
 
     def variant(spec: Spec) -> Spec:
@@ -167,13 +174,11 @@ METHODS = {
     one.name: one
     for one in (
         SpecMethod("spec", lambda spec: spec),
-        SpecMethod("median", lambda spec: _with(spec, "median")),
-        SpecMethod("infogain", _for_targets("infogain"), "a target with classes"),
+        _named("median"),
+        _named("infogain"),
         SpecMethod("infogain-subset-denoised", _subset_denoised, "a target with classes"),
-        SpecMethod("lsd", _for_targets("lsd"), "a numeric target"),
-        SpecMethod(
-            "selection", lambda spec: _with(spec, "selection") if spec.workload.selections else None, "selections"
-        ),
+        _named("lsd"),
+        _named("selection"),
         SpecMethod("tree", _tree, "one target with classes, rows that are persons, and no demand on sensitive columns"),
         SpecMethod("weighted", _weighted("first"), "weights"),
         SpecMethod("naive", _weighted("naive"), "weights"),
@@ -181,5 +186,6 @@ METHODS = {
         SpecMethod("combined", _combined, "weights and a target"),
         SpecMethod("clustering", _unguided("clustering")),
         SpecMethod("explore", _unguided("explore")),
+        *(_named(one.name) for one in OBJECTIVES.values() if one.serves and one.name not in ("infogain", "lsd")),
     )
 }

@@ -30,7 +30,7 @@ from anonfit.workload.parsing import parse_predicate
 from anonfit.workload.predicates import kinds_of
 from anonfit.workload.selections import Selections, code_selections, predicates_of
 from anonfit.workload.targets import TargetRequest, is_numeric
-from anonfit.workload.truth import Rows, holds
+from anonfit.workload.truth import RawTable, holds
 
 if TYPE_CHECKING:
     from anonfit.tables.persons import Persons
@@ -258,5 +258,5 @@ def imprecision(learned: LearnedRecoding, selections: Sequence[SelectionSpec], n
     satisfy them, each by its selection's weight. nodes: (row,) of these rows.
     """
     found, cells = learned.asked(selections, learned.frame)
-    true = Rows(learned.frame).count(found.predicates)
+    true = RawTable(learned.frame).count(found.predicates)
     return answer(found.coded, learned.recoding.boxes, nodes, cells=cells, true=true).total

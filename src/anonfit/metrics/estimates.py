@@ -28,7 +28,7 @@ from anonfit.workload.coding import cut_places_of, size_of
 from anonfit.workload.literals import has_steps
 from anonfit.workload.predicates import ColumnKind, Holding, Predicate
 from anonfit.workload.selections import code_predicates
-from anonfit.workload.truth import Rows
+from anonfit.workload.truth import RawTable
 
 __all__ = ["Ends", "Estimator", "QueryTable", "Spread", "observed_ends", "uniform_spread"]
 
@@ -233,7 +233,7 @@ class QueryTable:
 class Estimator:
     """Estimates what predicates are met by, from regions and from columns that are released as they are."""
 
-    def __init__(self, table: QueryTable, rows: Rows, predicates: Sequence[Predicate], ends: Ends | None) -> None:
+    def __init__(self, table: QueryTable, rows: RawTable, predicates: Sequence[Predicate], ends: Ends | None) -> None:
         self.table = table
         self.spread: Spread = uniform_spread(table.recoding, table.domains, predicates, ends)
         self.coded: CodedSelections = code_predicates(predicates, self.spread.domains, rows)

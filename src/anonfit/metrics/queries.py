@@ -46,7 +46,7 @@ from anonfit.workload.predicates import (
     kinds_of,
 )
 from anonfit.workload.selections import code_predicates
-from anonfit.workload.truth import ColumnValues, Rows
+from anonfit.workload.truth import ColumnValues, RawTable
 
 __all__ = [
     "JUDGED",
@@ -136,7 +136,7 @@ class QueryAnswer:
 
     @property
     def imprecision(self) -> int:
-        """Rows of the answer that are not meant."""
+        """RawTable of the answer that are not meant."""
         return self.answered - self.kept
 
     @property
@@ -154,7 +154,7 @@ def judge_queries(asks: Sequence[tuple[Ask, int]], table: QueryTable, *, ends: E
     """Run queries, each with how often it was asked, over raw rows and over their regions; where ordered columns end is
     as in `uniform_spread`.
     """
-    rows = Rows(table.frame)
+    rows = RawTable(table.frame)
     every = _answers([_predicate(ask) for ask, _ in asks], table, rows)
     found: list[QueryAnswer] = []
     for chunk in _chunks(asks, table, rows):
@@ -183,7 +183,7 @@ def _predicate(ask: Ask) -> Predicate:
     return And(()) if ask.predicate is None else ask.predicate
 
 
-def _answers(predicates: Sequence[Predicate], table: QueryTable, rows: Rows) -> Answers:
+def _answers(predicates: Sequence[Predicate], table: QueryTable, rows: RawTable) -> Answers:
     """What each predicate asks for and gets."""
     domains = bounded_domains(table.domains, predicates)
     coded = code_predicates(predicates, domains, rows)
@@ -231,7 +231,7 @@ class _Query:
         )
 
 
-def _chunks(asks: Sequence[tuple[Ask, int]], table: QueryTable, rows: Rows) -> Iterator[list[_Query]]:
+def _chunks(asks: Sequence[tuple[Ask, int]], table: QueryTable, rows: RawTable) -> Iterator[list[_Query]]:
     """Queries, as many together as are coded at once."""
     chunk: list[_Query] = []
     for ask, _ in asks:
@@ -270,7 +270,7 @@ class QueryGroups:
         return counts, sums
 
 
-def grouping_of(names: Sequence[str], kinds: Mapping[str, ColumnKind], rows: Rows) -> QueryGroups:
+def grouping_of(names: Sequence[str], kinds: Mapping[str, ColumnKind], rows: RawTable) -> QueryGroups:
     """The groups of rows by columns; all rows together where these have too many values, or none that can be named."""
     whole = QueryGroups((), np.zeros(len(rows.frame), np.int64))
     columns = [rows.column(kinds[name]) for name in dict.fromkeys(names)]

@@ -33,6 +33,7 @@ from anonfit.spec.model import Spec
 from anonfit.spec.workload import target_table
 from anonfit.spec.write import public_tables
 from anonfit.tables.codebook import column_type
+from anonfit.tables.formats import format_of
 from anonfit.tables.ingesting import RawColumns
 from anonfit.tables.schema import ColumnType, Role, Schema
 from anonfit.workload.targets import TargetRequest, Workload
@@ -91,7 +92,7 @@ def audit_made(made: Made, data: Any, *, rows_at_once: int | None = None) -> Aud
         regions="observed" if spec.output.regions == "observed" else "domain",
         representatives=spec.output.values == Values.REPRESENTATIVE,
         # The rows were read already, and only text files have no other way to say that a value is missing.
-        missing=("",) if str(data).endswith(".csv") and isinstance(data, str | Path) else (),
+        missing=("",) if isinstance(data, str | Path) and format_of(Path(data)).is_text else (),
         rows_at_once=rows_at_once,
     )
 
