@@ -417,7 +417,8 @@ def _check_only_target(spec: Spec, does: str, faults: Faults) -> None:
             )
         if target.model is not None:
             faults.add(
-                f"method.algorithm = '{algorithm.name}' takes no model of the target '{target.column}'; remove the model."
+                f"method.algorithm = '{algorithm.name}' takes no model of the target '{target.column}'; remove the "
+                "model."
             )
 
 
