@@ -412,8 +412,8 @@ def _check_only_target(spec: Spec, does: str, faults: Faults) -> None:
         column = spec.columns.get(target.column)
         if column is not None and column.role == Role.QUASI_IDENTIFIER:
             faults.add(
-                f"method.algorithm = '{algorithm.name}': the target '{target.column}' cannot be a quasi-identifier; give it "
-                f"the role 'target'{more}."
+                f"method.algorithm = '{algorithm.name}': the target '{target.column}' cannot be a quasi-identifier; "
+                f"give it the role 'target'{more}."
             )
         if target.model is not None:
             faults.add(
