@@ -18,7 +18,7 @@ import polars as pl
 from fresh import fresh_run
 
 from anonfit.tables.persons import persons_of
-from anonfit.algorithms.refinements import Requirement
+from anonfit.algorithms.refining_columns import Requirement
 from anonfit.algorithms.refining import refine
 from anonfit.criteria.splitting import SplitObjective
 from anonfit.criteria.targets import ClassTarget

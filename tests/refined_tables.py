@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.algorithms import refining
-from anonfit.algorithms.refinements import Refined, Requirement
+from anonfit.algorithms.refining_columns import Refined, Requirement
 from anonfit.engines.memory.guard import Guarded
 from anonfit.engines.memory.refining import RowsToRefine
 from anonfit.tables.schema import CodedTable

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from anonfit.evaluation.grid import evaluate
     from anonfit.evaluation.result import Evaluation
     from anonfit.recoding.recoding import Recoding
-    from anonfit.release.folder_audits import audit_release, audit_tree
+    from anonfit.release.audits import audit_release, audit_tree
     from anonfit.spec.model import Column, Spec
     from anonfit.spec.parse import parse_spec, read_spec
     from anonfit.spec.write import propose, write_spec
@@ -125,7 +125,7 @@ _NAMES = {
     "anonfit.evaluation.grid": ("evaluate",),
     "anonfit.evaluation.result": ("Evaluation",),
     "anonfit.recoding.recoding": ("Recoding",),
-    "anonfit.release.folder_audits": (
+    "anonfit.release.audits": (
         "audit_release",
         "audit_tree",
     ),

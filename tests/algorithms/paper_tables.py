@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.algorithms.refinements import Part, Refined, Requirement
+from anonfit.algorithms.refining_columns import Part, Refined, Requirement
 from anonfit.tables.schema import CodedColumn, CodedTable, SplitMode, code_dtype
 from anonfit.tables.taxonomy import Taxonomy
 

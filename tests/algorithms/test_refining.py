@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from anonfit.algorithms.refinements import Left, Part, Reason, Refined, Requirement, Step, redundant
+from anonfit.algorithms.refining_columns import Left, Part, Reason, Refined, Requirement, Step, redundant
 from anonfit.engines.memory.grower import Guarded
 from anonfit.errors import Infeasible, RequestError
 from anonfit.privacy.catalogue import make_model

@@ -24,7 +24,7 @@ from paper_tables import (
     said,
 )
 
-from anonfit.algorithms.refinements import Reason, Refined, Requirement
+from anonfit.algorithms.refining_columns import Reason, Refined, Requirement
 from anonfit.criteria.refinement import entropy
 from anonfit.tables.schema import CodedTable
 from refined_tables import refine

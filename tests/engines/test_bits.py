@@ -8,9 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonfit.engines import bits as module
-from anonfit.engines.bits import bits_of_pairs, bits_of_runs, blocks_of, bounds_of, different_sets, set_bits, unpacked
-from anonfit.engines.tree import Tree
+from anonfit.engines import tree as module
+from anonfit.engines.tree import (
+    Tree,
+    bits_of_pairs,
+    bits_of_runs,
+    blocks_of,
+    bounds_of,
+    different_sets,
+    set_bits,
+    unpacked,
+)
 from strategies import tries
 
 SIZES = st.integers(1, 20) | st.sampled_from([31, 32, 33, 255, 256, 257, 1000])

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from anonfit.engines.memory.ordering import order_rows
+from anonfit.engines.memory.write import order_rows
 
 
 @pytest.mark.parametrize("words", [0, 1, 2, 3])

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from guarded import random_guarded, reordered_guarded
 
-from anonfit.algorithms.refinements import Part, Refined, Requirement
-from anonfit.engines.memory import grouping
+from anonfit.algorithms.refining_columns import Part, Refined, Requirement
 from anonfit.engines.memory import refining as engine
+from anonfit.engines.memory import refining_kernels as grouping
 from anonfit.engines.memory.grower import Guarded
 from anonfit.tables.schema import CodedTable, SplitMode
 from anonfit.testing.reference import refining as plain

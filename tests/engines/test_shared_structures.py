@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from anonfit.engines.memory.structs import shared
+from anonfit.engines.memory.layout import shared
 
 
 class Fields(NamedTuple):

@@ -19,7 +19,7 @@ from typing import Any
 import polars as pl
 
 import anonfit as af
-from anonfit.engines.sinking import write_table
+from anonfit.engines.rows import write_table
 from anonfit.tables.frames import rebuilt
 from waivers import waived
 

@@ -8,7 +8,7 @@ from cell_trees import cell_trees, points
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonfit.engines.memory.routing import route_table
+from anonfit.engines.memory.route import route_table
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.recoding.boxes import boxes_of
 from anonfit.tables.schema import CodedColumn, CodedTable, SplitMode, code_dtype

@@ -13,14 +13,13 @@ from cell_trees import cells_held, random_cell_tree
 
 from anonfit.algorithms.result import Anonymized
 from anonfit.auditing.api import audit
-from anonfit.engines import bits as bits_module
+from anonfit.engines import tree as bits_module
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.recoding.boxes import boxes_of
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Values, region_values
-from anonfit.release.observed import observed_labels
-from anonfit.release.table import released_table
+from anonfit.release.table import observed_labels, released_table
 from anonfit.tables.scales import Scale
 from anonfit.tables.schema import ColumnType
 from anonfit.tables.taxonomy import Taxonomy

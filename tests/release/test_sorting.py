@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_series_equal
 
-from anonfit.engines.memory.ordering import order_rows
-from anonfit.release.sorting import sort_keys
+from anonfit.engines.memory.write import order_rows, sort_keys
 
 ZONE = pl.Datetime("us", "Europe/Berlin")
 COLUMNS = {

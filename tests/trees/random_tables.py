@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 from tree_reference import Table
 
-from anonfit.algorithms.trees.attributes import Attributes, breaks_of
+from anonfit.algorithms.trees.growing import Attributes, breaks_of
 from anonfit.tables.taxonomy import Taxonomy
 
 

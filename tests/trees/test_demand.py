@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from anonfit import KAnonymousTreeClassifier, RequestError
-from anonfit.algorithms.trees.demand import Demand, demand_of
+from anonfit.algorithms.trees.growing import Demand, demand_of
 
 
 def l_of(share: float) -> float:

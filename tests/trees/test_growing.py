@@ -13,9 +13,8 @@ from random_tables import attributes, random_table
 from tree_reference import Node, Table, grow, leaf_of, spans_of
 
 from anonfit.algorithms.trees import growing
-from anonfit.algorithms.trees.demand import Demand
-from anonfit.algorithms.trees.growing import GrownTree, Variant, grow_tree
-from anonfit.algorithms.trees.pruning import prune
+from anonfit.algorithms.trees.building import prune
+from anonfit.algorithms.trees.growing import Demand, GrownTree, Variant, grow_tree
 from anonfit.algorithms.trees.spans import find_spans
 from anonfit.engines.tree import LEAF
 from anonfit.errors import Infeasible, RequestError

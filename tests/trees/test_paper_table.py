@@ -10,11 +10,9 @@ import polars as pl
 import pytest
 
 from anonfit import Infeasible, KAnonymousTreeClassifier, RequestError
-from anonfit.algorithms.trees.attributes import attributes_of
-from anonfit.algorithms.trees.demand import Demand
-from anonfit.algorithms.trees.forms import GAIN
-from anonfit.algorithms.trees.growing import Variant, _Grower
+from anonfit.algorithms.trees.growing import Demand, Variant, _Grower, attributes_of
 from anonfit.algorithms.trees.tree import DecisionTree
+from anonfit.engines.memory.tree_kernels import GAIN
 
 NAMES = ["Lisa", "John", "Ben", "Laura", "Robert", "Anna"]
 TABLE = pl.DataFrame(

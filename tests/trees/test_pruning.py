@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from anonfit.algorithms.trees.building import expected_errors, prune, pruned_at
 from anonfit.algorithms.trees.growing import GrownTree
-from anonfit.algorithms.trees.pruning import expected_errors, prune, pruned_at
 from anonfit.engines.tree import Tree
 
 

@@ -127,7 +127,7 @@ def _grown_here(
     stage: Stage,
 ) -> Anonymized:
     """The regions of rows in memory, and where each row is."""
-    from anonfit.engines.memory.routing import make_routes, route_regions
+    from anonfit.engines.memory.route import make_routes, route_regions
 
     stage("Growing regions")
     engine = coding.engine
@@ -154,7 +154,7 @@ def _grown_by_levels(
 ) -> Anonymized:
     """The regions of rows that an engine counts level by level."""
     from anonfit.engines.levels.growing import HAND_OVER, grow_by_levels
-    from anonfit.engines.levels.planning import start_on_sample
+    from anonfit.engines.levels.sampling import start_on_sample
 
     def on_level(level: int, nodes: int) -> None:
         stage(f"Growing regions: level {level}, {nodes} node(s)")

@@ -1,28 +1,86 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Top-down refinement (TDR): from one value per column to the finest parts that every requirement allows, one
-refinement after another, the best first (algorithm 1 of the paper). The state is a valid one at any time.
-"""
+"""Top-down refinement of coded rows: the best valid refinement is made, again and again, and logged."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.algorithms.demands import Demands, refuse_infeasible
-from anonfit.algorithms.refinements import Left, Part, Reason, Refined, Requirement, Step, redundant
-from anonfit.algorithms.refining_columns import Disclosures, Refinable, refinable
+from anonfit.algorithms.refining_columns import (
+    Disclosures,
+    Left,
+    Part,
+    Reason,
+    Refinable,
+    Refined,
+    Requirement,
+    Step,
+    redundant,
+    refinable,
+)
 from anonfit.criteria.objectives import OBJECTIVES
 from anonfit.criteria.refinement import Average, Criterion, ahead, anonymity_loss
 from anonfit.engines.memory.guard import Guarded
 from anonfit.engines.memory.refining import NOBODY, ByClass, Groups
 from anonfit.errors import Infeasible, RequestError, listed
+from anonfit.recoding.columns import RecodedColumn
 from anonfit.tables.schema import CodedColumn, Codes
 
-__all__ = ["Refinables", "Suppression", "never", "refine", "unheard"]
+__all__ = ["Refinables", "Suppression", "never", "refine", "told_refinements", "unheard"]
+
+
+def told_refinements(
+    found: Refined, columns: Sequence[RecodedColumn], cells: Sequence[NDArray[np.int32]]
+) -> dict[str, Any]:
+    """The refinements that were made, in their order, and those that were not, as plain data.
+
+    Args:
+        found: What refining gave.
+        columns: The columns of the recoding that was made of it.
+        cells: For each column, the cell of each code.
+
+    Returns:
+        A refinement has the label of what was refined, those of what it became, gain, loss and score, and the
+        anonymity of every quasi-identifier after it.
+    """
+
+    def label(column: int, part: Part) -> str:
+        held = np.unique(cells[column][np.array(part.codes, np.int64)]).tolist()
+        return columns[column].label(held)
+
+    return {
+        "steps": [
+            {
+                "column": columns[step.column].name,
+                "refined": None if step.refined is None else label(step.column, step.refined),
+                "into": [label(step.column, part) for part in step.into],
+                "gain": step.gain,
+                "loss": step.loss,
+                "score": step.score,
+                "anonymity": list(step.anonymity),
+            }
+            for step in found.steps
+        ],
+        "not_made": [
+            {
+                "column": columns[one.column].name,
+                "part": label(one.column, one.part),
+                "reason": str(one.reason),
+                "gain": one.gain,
+                "loss": one.loss,
+            }
+            for one in found.left
+        ],
+        "anonymity": list(found.anonymity),
+        "groups": list(found.groups),
+        "stopped": found.is_stopped,
+    }
+
 
 Suppression: TypeAlias = Literal["all", "best_gain"]
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.algorithms.refinements import Part
+from anonfit.algorithms.refining_columns import Part
 from anonfit.errors import Infeasible, RequestError
 from anonfit.recoding.boxes import Grid, GridColumn
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn

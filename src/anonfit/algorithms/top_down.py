@@ -15,11 +15,10 @@ from anonfit.algorithms.coding import TableCoding
 from anonfit.algorithms.demands import Demands
 from anonfit.algorithms.mondrian import used_nodes
 from anonfit.algorithms.recounted import RecountedRows
-from anonfit.algorithms.refinements import Part, Requirement, Step
-from anonfit.algorithms.refining import Refinables, Suppression, refine
+from anonfit.algorithms.refining import Refinables, Suppression, refine, told_refinements
+from anonfit.algorithms.refining_columns import Part, Requirement, Step
 from anonfit.algorithms.result import Anonymized
 from anonfit.algorithms.starting import Start, start_of
-from anonfit.algorithms.told_refinements import told_refinements
 from anonfit.criteria.refinement import Average, Criterion
 from anonfit.engines.contract import CountRequest, Engine, out_of_core
 from anonfit.engines.levels.shape import MASS, PERSONS, code_name, sensitive_name, target_name

@@ -117,7 +117,7 @@ def _audit_folder(
     folder: Path, spec: Path | None, asked: Mapping[str, Any], *, source: Path | None, other: Path | None
 ) -> Audit:
     """Audit a release folder: what it claims and, apart from that, what --k, --max-risk or a spec ask of it."""
-    from anonfit.release.folder_audits import audit_release
+    from anonfit.release.audits import audit_release
 
     given = [
         f"--{key.replace('_', '-')}" for key in ("quasi_identifiers", "sensitive", "entity", "count") if asked.get(key)
@@ -144,7 +144,7 @@ def _audit_tree(
 
     if not is_tree_folder(folder):
         return None
-    from anonfit.release.folder_audits import audit_tree
+    from anonfit.release.audits import audit_tree
 
     given = [f"--{key.replace('_', '-')}" for key, value in asked.items() if value and key != "k"]
     given += [word for word, value in (("a spec", spec), ("--with", other)) if value is not None]

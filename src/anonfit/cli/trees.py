@@ -138,7 +138,7 @@ def _predict(tree: ReleasedTree, data: Path, out: Path, *, replace: bool) -> int
     """Write the rows of a file with one more column, the class that a tree predicts; returns how many they are."""
     import polars as pl
 
-    from anonfit.engines.sinking import write_table
+    from anonfit.engines.rows import write_table
     from anonfit.runtime.files import whole_file
     from anonfit.tables.formats import FORMATS, endings
     from anonfit.tables.reading import ReadOptions, read_table

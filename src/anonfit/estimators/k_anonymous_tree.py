@@ -13,9 +13,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from anonfit.algorithms.trees.building import Growing, build_tree
-from anonfit.algorithms.trees.demand import demand_of
-from anonfit.algorithms.trees.exposure import CONFIDENCES, Exposure, exposure_of
-from anonfit.algorithms.trees.growing import Variant
+from anonfit.algorithms.trees.growing import Variant, demand_of
+from anonfit.algorithms.trees.released import CONFIDENCES, Exposure, exposure_of
 from anonfit.algorithms.trees.tree import DecisionTree
 from anonfit.errors import DataError, RequestError, did_you_mean, listed
 from anonfit.estimators.inputs import require_known, table_of

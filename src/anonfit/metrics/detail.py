@@ -18,8 +18,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.engines.bits import blocks_of, unpacked
-from anonfit.engines.tree import LEAF
+from anonfit.engines.tree import LEAF, blocks_of, unpacked
 from anonfit.metrics.holdout import depths
 from anonfit.recoding.boxes import Boxes, Grid
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn

@@ -18,7 +18,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.criteria.targets import CodedSelections
-from anonfit.engines.bits import unpacked
+from anonfit.engines.tree import unpacked
 from anonfit.recoding.boxes import Boxes
 from anonfit.recoding.columns import OrderedCells, RecodedColumn
 from anonfit.recoding.recoding import Recoding

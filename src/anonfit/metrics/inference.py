@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.engines.bits import blocks_of, unpacked
+from anonfit.engines.tree import blocks_of, unpacked
 from anonfit.metrics.detail import cell_shares, labels_of
 from anonfit.recoding.boxes import Parts
 from anonfit.recoding.recoding import Recoding

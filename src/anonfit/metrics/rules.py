@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from anonfit.engines.bits import unpacked
+from anonfit.engines.tree import unpacked
 from anonfit.errors import MissingPackage
 from anonfit.privacy.disclosure import Disclosure
 from anonfit.recoding.columns import NominalCells, RecodedColumn

@@ -16,8 +16,9 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.engines.bits import (
+from anonfit.engines.tree import (
     Bits,
+    Tree,
     bits_of_pairs,
     bits_of_runs,
     blocks_of,
@@ -26,7 +27,6 @@ from anonfit.engines.bits import (
     set_bits,
     unpacked,
 )
-from anonfit.engines.tree import Tree
 
 __all__ = ["Boxes", "ColumnSets", "Grid", "GridColumn", "Parts", "boxes_of", "combined", "grid_column"]
 

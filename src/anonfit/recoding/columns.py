@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from anonfit.engines.bits import Bits, bits_of_pairs, blocks_of, unpacked
+from anonfit.engines.tree import Bits, bits_of_pairs, blocks_of, unpacked
 from anonfit.tables.frames import categorized
 from anonfit.tables.scales import Axis, Cut, Scale, cut_text, on_axis, parse_cut, thresholds
 from anonfit.tables.schema import ColumnType, name_positions, texts_of

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.criteria.targets import CodedSelections
-from anonfit.engines.bits import unpacked
+from anonfit.engines.tree import unpacked
 from anonfit.recoding.boxes import Boxes
 
 __all__ = ["Answers", "answer", "overlapping"]

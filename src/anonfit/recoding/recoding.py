@@ -99,7 +99,7 @@ class Recoding:
         """The node that each row ends in: its region, or one that holds several where a value is not known."""
         if isinstance(self.shape, Grid):
             return self.shape.nodes(cells)
-        from anonfit.engines.memory.routing import route_table
+        from anonfit.engines.memory.route import route_table
 
         sizes = [column.size for column in self.columns]
         rows = len(cells[0]) if cells else 0

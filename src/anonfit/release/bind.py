@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from anonfit.algorithms.demands import Demands, DiversityRequest, QuasiIdentifier
 from anonfit.algorithms.top_down import Refining
 from anonfit.algorithms.trees.building import Growing
-from anonfit.algorithms.trees.demand import Demand
-from anonfit.algorithms.trees.growing import Variant
+from anonfit.algorithms.trees.growing import Demand, Variant
 from anonfit.algorithms.trees.making import TreeRequest, tested_columns
 from anonfit.errors import DataError, SpecError, did_you_mean, listed
 from anonfit.recoding.recoding import Recoding

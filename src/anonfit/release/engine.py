@@ -9,10 +9,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anonfit.engines.catalogue import CAPABILITIES, ENGINES, open_engine
+from anonfit.engines.catalogue import CAPABILITIES, COMFORTABLE, ENGINES, needed_memory, open_engine
 from anonfit.engines.contract import Engine, InMemory, Opening
-from anonfit.engines.fitting import COMFORTABLE, needed_memory
-from anonfit.engines.sinking import check_writable
+from anonfit.engines.rows import check_writable
 from anonfit.errors import DataError, SpecError
 from anonfit.release.bind import (
     NEARLY_DISTINCT,

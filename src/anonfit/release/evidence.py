@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from anonfit.algorithms.demands import has_classes
 from anonfit.algorithms.exploring import RULE
-from anonfit.algorithms.refinements import redundant
+from anonfit.algorithms.refining_columns import redundant
 from anonfit.algorithms.top_down import requirements_of
 from anonfit.algorithms.trees.growing import Variant
 from anonfit.auditing.result import BYTES

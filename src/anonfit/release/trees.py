@@ -13,10 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anonfit.algorithms.trees.classes import Classes, classes_of_target
-from anonfit.algorithms.trees.making import make_tree, target_column, tested_columns
-from anonfit.algorithms.trees.released import ReleasedTree, release_tree
-from anonfit.algorithms.trees.storage import read_model
+from anonfit.algorithms.trees.making import Classes, classes_of_target, make_tree, target_column, tested_columns
+from anonfit.algorithms.trees.released import ReleasedTree, read_model, release_tree
 from anonfit.engines.contract import Engine, InMemory
 from anonfit.engines.spilling import spill_folder
 from anonfit.errors import AnonfitError, AuditFailed, DataError, ReleaseError, SpecError
@@ -24,9 +22,8 @@ from anonfit.privacy.disclosure import Disclosure
 from anonfit.release.bind import complete_names, reading_of, source_of, tree_of
 from anonfit.release.engine import engine_for, opened, refuse_unsupported, spill_place
 from anonfit.release.folder import RECORD, VERSION, check_free, publish, read_manifest
-from anonfit.release.publish import package_versions, source_hash
+from anonfit.release.publish import package_versions, retold_tree, source_hash
 from anonfit.release.result import RowCounts
-from anonfit.release.retelling import retold_tree
 from anonfit.report.trees import TreeFacts, asked_of_tree, drawn_svg, drawn_text, tree_content
 from anonfit.runtime.files import workplace, write_new
 from anonfit.runtime.progress import Stage, silent

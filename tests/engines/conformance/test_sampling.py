@@ -14,7 +14,7 @@ from test_contract import ROWS, _coded, _counted, _fields, _frame
 
 from anonfit.api import run
 from anonfit.engines.contract import CountRequest, Draw, Move
-from anonfit.engines.levels import planning
+from anonfit.engines.levels import sampling as planning
 from anonfit.engines.levels.sampling import SampledRows, draw_of, least_sampled
 from anonfit.errors import AnonfitError, SpecError
 from anonfit.release.run import make

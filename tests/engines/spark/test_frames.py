@@ -15,7 +15,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import anonfit as af
-from anonfit.engines.spark import session, sources, writing
+from anonfit.engines.spark import session, sources
+from anonfit.engines.spark import write as writing
 from anonfit.errors import DataError, EngineError, SpecError
 from anonfit.release import result as made
 from anonfit.tables.frames import spark_types

@@ -15,7 +15,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from anonfit.engines.spark import engine, writing
+from anonfit.engines.spark import engine
+from anonfit.engines.spark import write as writing
 from anonfit.release.run import make
 from anonfit.spec.keywords import spec_of_keywords
 from spark_sessions import event_folder, spark_frame, spark_session

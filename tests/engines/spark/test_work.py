@@ -9,9 +9,9 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from anonfit.engines.contract import Move
+from anonfit.engines.spark.engine import Route
 from anonfit.engines.spark.packs import CONTENT, NODE, pack, packed, unpack, unpacked
-from anonfit.engines.spark.routing import Route
-from anonfit.engines.spark.sorting import NUMBER, _keys, _parts, _sorted, edges_of
+from anonfit.engines.spark.write import NUMBER, _keys, _parts, _sorted, edges_of
 
 
 def test_packs_come_back():

@@ -7,18 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.algorithms.trees.attributes import attributes_of
-from anonfit.algorithms.trees.demand import Demand
-from anonfit.algorithms.trees.growing import GrownTree, Variant, grow_tree
-from anonfit.algorithms.trees.pruning import prune
+from anonfit.algorithms.trees.growing import Demand, GrownTree, Variant, attributes_of, grow_tree
 from anonfit.algorithms.trees.spans import FoundSpans, find_spans
 from anonfit.algorithms.trees.tallies import tallied
 from anonfit.algorithms.trees.tree import ClassName, DecisionTree
+from anonfit.engines.tree import LEAF, Tree
 from anonfit.errors import AuditFailed, DataError, RequestError, listed
 from anonfit.recoding.building import build_recoding, cells_of_codes
 from anonfit.tables.codebook import code_column, column_type
@@ -28,7 +27,87 @@ from anonfit.tables.schema import Codes, Column, ColumnType, Domain, OrderedDoma
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["BuiltTree", "Growing", "Training", "build_coded", "build_tree", "require_complete", "require_divisible"]
+__all__ = [
+    "BuiltTree",
+    "Growing",
+    "Training",
+    "build_coded",
+    "build_tree",
+    "expected_errors",
+    "prune",
+    "pruned_at",
+    "require_complete",
+    "require_divisible",
+]
+
+GAIN_OF_COLLAPSE = 1e-3
+"""A subtree that saves fewer errors on the training rows is not kept."""
+SLACK = 0.1
+"""A leaf may have so many more expected errors than the subtree it replaces."""
+
+
+def expected_errors(persons: NDArray[np.int64], errors: NDArray[np.int64], confidence: float) -> NDArray[np.float64]:
+    """The upper end of the errors to expect in leaves with so many persons, of which so many are errors.
+
+    Quinlan: C4.5, 1993, section 4.2; for fewer than one error exactly, else by the normal approximation with a
+    correction for continuity.
+    """
+    size = np.maximum(persons, 1).astype(np.float64)
+    none = size * (1.0 - confidence ** (1.0 / size))
+    score = NormalDist().inv_cdf(1.0 - confidence)
+    share = (errors + 0.5) / size
+    spread = np.sqrt(np.maximum(share / size - share**2 / size + score**2 / (4 * size**2), 0.0))
+    bound = (share + score**2 / (2 * size) + score * spread) / (1 + score**2 / size)
+    more = np.where(errors + 0.5 >= size, np.maximum(size - errors, 0.0), bound * size - errors)
+    found: NDArray[np.float64] = np.where(persons == 0, 0.0, np.where(errors == 0, none, errors + more))
+    return found
+
+
+def prune(grown: GrownTree, confidence: float) -> GrownTree:
+    """Replace every subtree by a leaf that is expected to err no more."""
+    tree, counts = grown.tree, grown.counts
+    persons = counts.sum(axis=1)
+    errors = persons - counts.max(axis=1, initial=0)
+    first = tree.first_child.tolist()
+    children = tree.children.tolist()
+    column = tree.column.tolist()
+    made, seen = errors.tolist(), errors.tolist()
+    is_leaf = [one == LEAF for one in column]
+    for node in range(len(column) - 1, -1, -1):
+        if is_leaf[node]:
+            continue
+        below = sum(made[first[node] : first[node] + children[node]])
+        if below >= seen[node] - GAIN_OF_COLLAPSE:
+            is_leaf[node] = True
+        else:
+            made[node] = below
+    expected = expected_errors(persons, errors, confidence).tolist()
+    best = list(expected)
+    for node in range(len(column) - 1, -1, -1):
+        if is_leaf[node]:
+            continue
+        below = sum(best[first[node] : first[node] + children[node]])
+        if expected[node] <= below + SLACK:
+            is_leaf[node] = True
+        else:
+            best[node] = below
+    return pruned_at(grown, np.array(is_leaf, bool))
+
+
+def pruned_at(grown: GrownTree, is_leaf: NDArray[np.bool_]) -> GrownTree:
+    """The tree in which these nodes are leaves, whatever was below them."""
+    tree = grown.tree
+    parent = np.append(-1, np.repeat(np.arange(len(tree.column)), tree.children))
+    kept = np.ones(len(tree.column), bool)
+    ends = is_leaf | (tree.column == LEAF)
+    for node in range(1, len(kept)):
+        kept[node] = kept[parent[node]] and not ends[parent[node]]
+    stays = ~ends[kept]
+    column = np.where(stays, tree.column[kept], LEAF).astype(np.int32)
+    children = np.where(stays, tree.children[kept], 0).astype(np.int32)
+    set_of = np.where(stays, tree.set_of[kept], -1).astype(np.int32)
+    pruned = Tree(column, children, tree.start[kept], tree.before[kept], set_of, tree.sets)
+    return GrownTree(pruned, grown.counts[kept])
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,31 +1,171 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Growing a k-anonymous tree (kADET): the best split of all nodes that breaches no span is made, until none is left.
-
-Rows that can reach a node under some private values are runs of one list, and every span is a run: a public test
-parts the runs of its node, a private one leaves them as they are. Other nodes need not be told, for theirs are the same
-stretches of the list. Where no column but perhaps the class is private, the rows that can reach a node are those that
-are there, and no second list is kept.
-"""
+"""Growing a k-anonymous decision tree: a split is made only if all spans hold what is asked."""
 
 from __future__ import annotations
 
 import heapq
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.algorithms.trees.attributes import Attributes
-from anonfit.algorithms.trees.demand import Demand, require_demand
-from anonfit.algorithms.trees.forms import BEFORE, FOUND, GAIN, HIGH, INFO, LOW, PLACE
-from anonfit.algorithms.trees.kernels import part_rows
-from anonfit.algorithms.trees.runs import SpanRuns
 from anonfit.algorithms.trees.tallies import tallied
-from anonfit.algorithms.trees.weighing import weigh
+from anonfit.engines.memory.tree_kernels import BEFORE, FOUND, GAIN, HIGH, INFO, LOW, PLACE, SpanRuns, part_rows
+from anonfit.engines.memory.tree_splits import weigh
 from anonfit.engines.tree import LEAF, Tree
+from anonfit.errors import Infeasible, RequestError
+from anonfit.privacy.models import at_least, at_most, plain
+from anonfit.tables.schema import Codes, Domain, NominalDomain
+from anonfit.tables.taxonomy import Taxonomy
 
-__all__ = ["GrownTree", "Variant", "grow_tree"]
+__all__ = [
+    "TIE",
+    "Attributes",
+    "Demand",
+    "GrownTree",
+    "Variant",
+    "attributes_of",
+    "breaks_of",
+    "demand_of",
+    "grow_tree",
+    "require_demand",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """The codes of all columns.
+
+    `breaks` has, for every code of a nominal column, the least depth at which its taxonomy parts it from the code
+    before; those of a column begin at its `offset`. A division at a depth has the runs of codes between breaks
+    of at most that depth as its parts.
+    """
+
+    codes: NDArray[np.int32]  # (column, row)
+    sizes: NDArray[np.int32]  # (column,)
+    is_ordered: NDArray[np.bool_]  # (column,)
+    is_public: NDArray[np.bool_]  # (column,)
+    breaks: NDArray[np.int32]
+    offsets: NDArray[np.int32]  # (column,)
+
+    @property
+    def facts(self) -> NDArray[np.int32]:
+        """(fact, column) as kernels read them."""
+        return np.stack([self.is_ordered, self.is_public, self.offsets]).astype(np.int32)
+
+
+def breaks_of(taxonomy: Taxonomy) -> NDArray[np.int32]:
+    """For each leaf, the least depth at which it and the leaf before have different ancestors."""
+    found = np.zeros(len(taxonomy.leaves), np.int32)
+    # Of the nodes that begin at a leaf, the one nearest the root parts it from the leaf before.
+    for node in range(len(taxonomy.names) - 1, 0, -1):
+        found[taxonomy.first_leaf[node]] = taxonomy.depth[node]
+    found[0] = 0
+    return found
+
+
+def attributes_of(
+    domains: Sequence[Domain], codes: Sequence[Codes | NDArray[np.int32]], public: Sequence[bool]
+) -> Attributes:
+    """The columns of these domains."""
+    breaks = [breaks_of(one.taxonomy) if isinstance(one, NominalDomain) else np.zeros(0, np.int32) for one in domains]
+    lengths = np.array([len(one) for one in breaks], np.int64)
+    rows = len(codes[0]) if len(codes) else 0
+    table = np.empty((len(domains), rows), np.int32)
+    for index, column in enumerate(codes):
+        table[index] = column
+    return Attributes(
+        table,
+        np.array([one.coded().size for one in domains], np.int32),
+        np.array([not isinstance(one, NominalDomain) for one in domains], bool),
+        np.array(public, bool),
+        np.concatenate([np.zeros(0, np.int32), *breaks]),
+        (np.cumsum(lengths) - lengths).astype(np.int32),
+    )
+
+
+TIE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """At least k persons in every span that anybody has; the entropy of their classes is at least that of `l` equally
+    frequent ones, and no class has a share above `max_confidence`.
+    """
+
+    k: int = 1
+    l: float = 1.0  # noqa: E741 - the parameter's name in the field
+    max_confidence: float = 1.0
+
+    @property
+    def is_diverse(self) -> bool:
+        """Whether anything but k is asked for."""
+        return self.l > 1.0 or self.max_confidence < 1.0
+
+    def numbers(self) -> NDArray[np.float64]:
+        """The demand as kernels read it: k, l in bits, the confidence."""
+        return np.array([self.k, math.log2(self.l), self.max_confidence])
+
+    def allows(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether spans with these persons by class may exist. counts: (span, class)"""
+        persons = counts.sum(axis=-1)
+        some = np.maximum(persons, 1)
+        entropy = np.log2(some) - (counts * np.log2(np.maximum(counts, 1))).sum(axis=-1) / some
+        found: NDArray[np.bool_] = (
+            (persons >= self.k)
+            & ((entropy >= math.log2(self.l) - TIE) | (self.l <= 1.0))
+            & ((counts.max(axis=-1) <= (self.max_confidence + TIE) * persons) | (self.max_confidence >= 1.0))
+        )
+        found |= persons == 0
+        return found
+
+
+def demand_of(k: object, entropy_l: object, max_confidence: object) -> Demand:
+    """The demand that a caller writes down; what is no such number is refused."""
+    if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
+        raise RequestError(f"k must be a whole number of at least 1; found {k!r}.")
+    if not _is_number(entropy_l) or not 1 <= entropy_l < math.inf:
+        raise RequestError(f"entropy_l must be a number of at least 1; found {entropy_l!r}.")
+    if not _is_number(max_confidence) or not 0 < max_confidence <= 1:
+        raise RequestError(f"max_confidence must be a number above 0 and at most 1; found {max_confidence!r}.")
+    return Demand(int(k), float(entropy_l), float(max_confidence))
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def require_demand(demand: Demand, classes: NDArray[np.int64], *, class_is_public: bool) -> None:
+    """Refuse a demand that not even the root meets. classes: (class,) the persons of each"""
+    if class_is_public and demand.is_diverse:
+        raise RequestError(
+            "the class is public, so its diversity protects nobody: ask for k alone, or let the class be private."
+        )
+    total = int(classes.sum())
+    smallest = int(classes[classes > 0].min(initial=total)) if class_is_public else total
+    if smallest < demand.k:
+        known = " with the same class, which is public," if class_is_public else ""
+        raise Infeasible(
+            f"there are {smallest} person(s){known} in the training rows, fewer than k = {demand.k}: no tree can give "
+            f"each of them {demand.k - 1} others like them."
+        )
+    shares = classes[classes > 0] / total
+    if shares.max() > demand.max_confidence + TIE and demand.max_confidence < 1.0:
+        raise Infeasible(
+            f"one class has {shares.max():.2%} of the training rows, so max_confidence must be at least "
+            f"{at_least(float(shares.max()) - TIE)}; {plain(demand.max_confidence)} is asked for."
+        )
+    found = float(-(shares * np.log2(shares)).sum())
+    if demand.l > 1.0 and found < math.log2(demand.l) - TIE:
+        raise Infeasible(
+            f"the class has entropy {found:.3f} bits over all training rows, so l cannot exceed "
+            f"{at_most(2.0 ** (found + TIE))}; l = {plain(demand.l)} is asked for."
+        )
+
 
 STEP = 1e-9
 """Scores that differ by less are equal: then the earlier node, the earlier column."""

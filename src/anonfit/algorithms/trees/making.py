@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the rows and roles of a table to a k-anonymous tree, and to the table that it stands for.
-
-Quasi-identifiers are public, sensitive and insensitive columns private, the one target is the class.
-"""
+"""From the rows and roles of a table to a k-anonymous tree, and to the table that it stands for."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,24 +23,187 @@ from anonfit.algorithms.trees.building import (
     require_complete,
     require_divisible,
 )
-from anonfit.algorithms.trees.classes import Classes, classes_of_target
-from anonfit.algorithms.trees.demand import Demand
-from anonfit.algorithms.trees.regions import public_recoding
+from anonfit.algorithms.trees.growing import Demand
+from anonfit.algorithms.trees.tallies import tallied
+from anonfit.algorithms.trees.tree import ClassName, DecisionTree
 from anonfit.engines.contract import CountRequest, Engine, OutOfCore, out_of_core
 from anonfit.engines.levels.shape import code_name, target_name
-from anonfit.errors import SpecError
+from anonfit.engines.tree import LEAF, Tree
+from anonfit.errors import DataError, SpecError
+from anonfit.recoding.columns import interval_label
+from anonfit.recoding.recoding import Recoding
 from anonfit.runtime.progress import Stage, silent
+from anonfit.tables.codebook import typed
 from anonfit.tables.schema import Column, Domain, Role, Schema, code_dtype
-from anonfit.workload.targets import TargetRequest
+from anonfit.workload.targets import TargetRequest, is_numeric
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = [
+    "Classes",
     "TreeRequest",
     "anonymize_by_tree",
+    "classes_of_target",
     "make_tree",
+    "public_recoding",
     "refuse_public_class",
     "target_column",
     "tested_columns",
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Classes:
+    """The class of each row, as a place among the names."""
+
+    of_row: NDArray[np.int32]
+    names: tuple[ClassName, ...]
+
+
+def classes_of_target(
+    request: TargetRequest, column: Column, values: pl.Series, times: NDArray[np.int64] | None = None
+) -> Classes:
+    """The classes of a target; all rows must have one. Each value stands for so many rows, for one if that is not
+    said.
+    """
+    import polars as pl
+
+    gaps = int(tallied(values.is_null().to_numpy().astype(np.int64), times, 2)[1])
+    if gaps:
+        raise DataError(
+            f"the target '{request.column}' has {gaps} missing value(s), and a tree can learn nothing from a row "
+            "without a class; leave those rows out, or fill them."
+        )
+    if request.classes:
+        numbers = typed(column, values).cast(pl.Float64, strict=False)
+        if numbers.null_count():
+            raise DataError(f"the target '{request.column}' has classes by numbers, and does not hold numbers.")
+        edges = np.array(request.classes, np.float64)
+        return Classes(np.searchsorted(edges, numbers.to_numpy(), side="right").astype(np.int32), _intervals(edges))
+    if is_numeric(request, column, values):
+        raise SpecError(
+            [
+                f"method.algorithm = 'tree': the target '{request.column}' is a number; give it classes, or "
+                "type = 'nominal'."
+            ]
+        )
+    plain = values if values.dtype.is_integer() or values.dtype in (pl.Boolean, pl.String) else _texts(values)
+    names = plain.unique().sort()
+    of_row = plain.replace_strict(names, np.arange(len(names)), return_dtype=pl.Int32)
+    return Classes(of_row.to_numpy().astype(np.int32), tuple(names.to_list()))
+
+
+def _texts(values: pl.Series) -> pl.Series:
+    """Values as names; whole numbers without a point."""
+    import polars as pl
+
+    if values.dtype.is_float():
+        whole = values.cast(pl.Int64, strict=False)
+        if not whole.null_count() and bool((whole == values).all()):
+            return whole
+    return values.cast(pl.String)
+
+
+def _intervals(edges: NDArray[np.float64]) -> tuple[str, ...]:
+    texts = [f"{edge:.15g}" for edge in edges.tolist()]
+    ends: Sequence[str | None] = [None, *texts, None]
+    return tuple(interval_label(low, high) for low, high in pairwise(ends))
+
+
+Box = tuple[tuple[int, int], ...]
+"""The first and last cell of every public column."""
+
+
+@dataclass(slots=True)
+class _Part:
+    """A part of the public domain: its box, the rows in it, and the nodes of the tree that it can still come to."""
+
+    box: Box
+    rows: NDArray[np.int64]
+    waiting: list[int]
+    column: int = LEAF
+    parts: list[_Part] = field(default_factory=list)
+
+
+def public_recoding(tree: DecisionTree, cells: Sequence[NDArray[np.int32]]) -> tuple[Recoding, NDArray[np.int32]]:
+    """The tiling of the public domain by the spans of a tree, and the node of each training row in it.
+
+    Parts of the domain that no training row is in are not divided further.
+
+    Args:
+        tree: The tree.
+        cells: For each of its columns, the cell of each training row.
+
+    Returns:
+        The recoding of the public columns, and the rows' nodes.
+    """
+    nodes = tree.nodes
+    assert not (nodes.set_of >= 0).any(), "a tree divides columns by runs of cells"
+    places = [index for index, name in enumerate(tree.columns) if name in tree.public]
+    columns = tuple(tree.tiling.columns[index] for index in places)
+    public_cells = [cells[index] for index in places]
+    place_of = {index: place for place, index in enumerate(places)}
+    rows = len(cells[0]) if cells else 0
+    root = _Part(tuple((0, column.size - 1) for column in columns), np.arange(rows), [0])
+    order = [root]
+    for part in order:
+        _divide(part, nodes, place_of, public_cells)
+        order.extend(part.parts)
+    return Recoding(columns, _tree_of(order)), _nodes_of(order, rows)
+
+
+def _divide(part: _Part, nodes: Tree, place_of: dict[int, int], cells: Sequence[NDArray[np.int32]]) -> None:
+    """Divide a part by the first public test whose answer it does not know."""
+    first_child = nodes.first_child
+    while part.waiting and len(part.rows):
+        node = part.waiting.pop()
+        column, count, first = int(nodes.column[node]), int(nodes.children[node]), int(first_child[node])
+        if column == LEAF:
+            continue
+        if column not in place_of:
+            part.waiting.extend(range(first + count - 1, first - 1, -1))
+            continue
+        place = place_of[column]
+        starts = nodes.start[first + 1 : first + count]
+        low, high = part.box[place]
+        least, most = (int(np.searchsorted(starts, cell, side="right")) for cell in (low, high))
+        if least == most:
+            part.waiting.append(first + least)
+            continue
+        goes = np.searchsorted(starts, cells[place][part.rows], side="right")
+        edges = [low, *starts[least:most].tolist(), high + 1]
+        for number, child in enumerate(range(least, most + 1)):
+            box = (*part.box[:place], (edges[number], edges[number + 1] - 1), *part.box[place + 1 :])
+            part.parts.append(_Part(box, part.rows[goes == child], [*part.waiting, first + child]))
+        part.column = place
+        return
+
+
+def _tree_of(order: Sequence[_Part]) -> Tree:
+    """The parts, which stand in breadth-first order, as a tree of splits."""
+    start = np.zeros(len(order), np.int32)
+    number = 0
+    for part in order:
+        for child in part.parts:
+            number += 1
+            start[number] = child.box[part.column][0]
+    none = np.full(len(order), -1, np.int32)
+    return Tree(
+        np.array([part.column for part in order], np.int32),
+        np.array([len(part.parts) for part in order], np.int32),
+        start,
+        none,
+        none,
+    )
+
+
+def _nodes_of(order: Sequence[_Part], rows: int) -> NDArray[np.int32]:
+    found = np.full(rows, -1, np.int32)
+    for number, part in enumerate(order):
+        if not part.parts:
+            found[part.rows] = number
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,7 +129,7 @@ def _of_leaves(
 
 def _leaves_of(tree: Tree, cells: Sequence[NDArray[np.int32]], rows: int) -> NDArray[np.int32]:
     """The leaf of each row."""
-    from anonfit.engines.memory.routing import route_table
+    from anonfit.engines.memory.route import route_table
 
     sizes = [int(column.max(initial=0)) + 1 for column in cells]
     coded = tuple(CodedColumn("", size, SplitMode.ORDERED, False, np.zeros(size)) for size in sizes)

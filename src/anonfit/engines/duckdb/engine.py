@@ -22,8 +22,7 @@ from anonfit.engines.duckdb.sql import (
     sql_type,
 )
 from anonfit.engines.duckdb.writing import RawColumn, write_sorted
-from anonfit.engines.taking import in_batches
-from anonfit.engines.types import plain, released
+from anonfit.engines.rows import in_batches, plain, released
 from anonfit.errors import TooManyGroups
 
 if TYPE_CHECKING:

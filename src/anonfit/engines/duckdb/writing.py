@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from anonfit.engines.contract import Placing, Written
 from anonfit.engines.duckdb.connection import Connection
-from anonfit.engines.sinking import sink
+from anonfit.engines.rows import sink
 
 if TYPE_CHECKING:
     import polars as pl

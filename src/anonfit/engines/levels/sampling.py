@@ -1,18 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sampled rows: which are drawn, how many persons of a part must be among them, and counting and routing them."""
+"""The upper levels of a tree from a sample of the rows, checked by exact counts."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import exp
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.engines.contract import Counted, CountRequest, Draw, Move, first_of_run
+from anonfit.criteria.targets import NumberTarget
+from anonfit.engines.contract import Counted, Counting, CountRequest, Draw, Move, first_of_run
+from anonfit.engines.levels.growing import LevelGrower
+from anonfit.engines.levels.shape import Shape, code_name, sensitive_name, target_name
+from anonfit.engines.levels.splitting import LevelSplitter, Node
+from anonfit.engines.memory.growing import CHILD, START
+from anonfit.engines.memory.layout import FROM, GAP, HIGH, LOW, MISSING, SIZE, TO
+from anonfit.engines.memory.scratch import PARTS, SIZES
+from anonfit.engines.memory.selecting import Split
 
-__all__ = ["SampledRows", "draw_of", "least_sampled"]
+__all__ = [
+    "Planned",
+    "Plans",
+    "SampledRows",
+    "draw_of",
+    "least_sampled",
+    "moved_to",
+    "plans_that_hold",
+    "start_on_sample",
+]
 
 CHANCE = 1e-4
 """How likely a part of fewer than k persons may be to look as if it had enough."""
@@ -97,3 +115,214 @@ class SampledRows:
         gone = np.isin(self.node, list(finished))
         nodes, sizes = np.unique(self.node[~gone], return_counts=True)
         return dict(zip(nodes.tolist(), sizes.tolist(), strict=True))
+
+
+class Chosen(NamedTuple):
+    """A chosen split as kernels left it: the split, the lists of its parts, the sides of codes, the node's span and
+    tile, and whether selections chose it.
+    """
+
+    split: Any
+    lists: NDArray[Any]
+    side: NDArray[Any]
+    span: NDArray[np.int64]
+    tile: NDArray[np.uint8]
+    selecting: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A split that the sample advises: how rows move, and which nodes get some."""
+
+    node: int
+    moves: tuple[Move, ...]
+    parts: tuple[int, ...]
+    """Nodes that have sampled rows."""
+    empty: tuple[int, ...]
+    """The other nodes that rows might go to: there the sample has none, and the table must have none."""
+    chosen: Chosen
+
+
+@dataclass(slots=True)
+class Plans:
+    """Planned splits, parents before their parts."""
+
+    of_node: dict[int, Planned] = field(default_factory=dict)
+
+    @property
+    def moves(self) -> list[Move]:
+        """All moves, in an order in which rows can take them."""
+        return [move for plan in self.of_node.values() for move in plan.moves]
+
+    def ends(self, node: int) -> Iterator[int]:
+        """The nodes that a node's rows may end in."""
+        waiting = [node]
+        while waiting:
+            one = waiting.pop()
+            if one not in self.of_node:
+                yield one
+            else:
+                waiting += [*self.of_node[one].parts, *self.of_node[one].empty]
+
+
+def _allowed(counting: Counting, shape: Shape, k: int, nodes: Sequence[int]) -> Callable[[Sequence[int]], bool]:
+    """Whether the rows of some of these nodes, taken together, may be one group."""
+    asked = tuple(nodes)
+    requests = [CountRequest(asked, (), (shape.persons,))]
+    requests += [CountRequest(asked, (sensitive_name(place),), (shape.persons,)) for place in range(len(shape.guarded))]
+    place_of = {node: place for place, node in enumerate(asked)}
+    tables = []
+    for counted, size in zip(counting.count(requests), [1, *(one.column.size for one in shape.guarded)], strict=True):
+        table = np.zeros((len(asked), size), np.int64)
+        values = counted.by[0] if len(counted.by) else np.zeros(len(counted.nodes), np.int64)
+        table[[place_of[node] for node in counted.nodes.tolist()], values] = counted.sums[0]
+        tables.append(table)
+
+    def allowed(together: Sequence[int]) -> bool:
+        places = [place_of[node] for node in together if node in place_of]
+        persons, *sensitive = (table[places].sum(axis=0) for table in tables)
+        return int(persons[0]) >= k and all(
+            bool(model.allows(counts))
+            for guarded, counts in zip(shape.guarded, sensitive, strict=True)
+            for model in guarded.models
+        )
+
+    return allowed
+
+
+def plans_that_hold(plans: Plans, counting: Counting, shape: Shape, k: int, rows: Mapping[int, int]) -> Plans:
+    """The splits that all rows, which have moved, allow: every part may be a group, and where the sample has no rows
+    there are none. `rows` says how many each node got.
+    """
+    allowed = _allowed(counting, shape, k, sorted(rows))
+    held: set[int] = set()
+    for plan in reversed(plans.of_node.values()):
+        strays = any(rows.get(end) for node in plan.empty for end in plans.ends(node))
+        if not strays and all(part in held or allowed(list(plans.ends(part))) for part in plan.parts):
+            held.add(plan.node)
+    # What is below an undone split is undone with it.
+    kept: dict[int, Planned] = {}
+    reached = {0}
+    for node, plan in plans.of_node.items():
+        if node in reached and node in held:
+            kept[node] = plan
+            reached.update(plan.parts)
+    return Plans(kept)
+
+
+def moved_to(plans: Plans, new: Mapping[int, int], rows: Mapping[int, int]) -> list[Move]:
+    """Moves of rows that have moved by the plans to the nodes that `new` has for nodes of these; none if all are there
+    already.
+    """
+    goal = {end: number for node, number in new.items() for end in plans.ends(node) if rows.get(end)}
+    if all(end == number for end, number in goal.items()):
+        return []
+    # Undone splits leave gaps, so nodes get smaller numbers: a number is free when it is the next one's.
+    return [Move(end, code_name(0), goal[end], (0,)) for end in sorted(goal)]
+
+
+class Planner(LevelSplitter):
+    """Grows a tree over sampled rows that nobody keeps: only its splits are noted."""
+
+    def __init__(self, rows: SampledRows, shape: Shape, k: int, hand_over: int) -> None:
+        super().__init__(rows, shape, k, hand_over)
+        self.plans = Plans()
+
+    def plan(self) -> Plans:
+        """The splits of all nodes that are too large to be handed over."""
+        waiting = [self.root()]
+        while waiting:
+            moves, children, _ = self.split_level(waiting)
+            sizes = self.counting.route(moves, ())
+            for child in children:
+                child.rows = sizes[child.number]
+            waiting = [child for child in children if child.rows > self.hand_over]
+        return self.plans
+
+    def attach(self, node: Node, split: Split) -> tuple[Move, list[Node]]:
+        """Write a chosen split into the tree, and note it."""
+        size = int(self.layout.columns.facts[SIZE, int(split[0])])
+        lists, side = self.scratch.lists[[PARTS, SIZES], : int(split[1])].copy(), self.scratch.side[:size].copy()
+        chosen = Chosen(_safe(split, lists[0]), lists, side, node.span.copy(), node.tile.copy(), node.selecting)
+        before = self.used
+        move, children = super().attach(node, split)
+        moves = self._from_inside(move, before)
+        reached = {one.first + part for one in moves for part in range(one.parts)} - {one.node for one in moves}
+        parts = tuple(child.number for child in children)
+        empty = tuple(sorted(reached - set(parts)))
+        self.plans.of_node[node.number] = Planned(node.number, tuple(moves), parts, empty, chosen)
+        return move, children
+
+    def _from_inside(self, move: Move, before: int) -> list[Move]:
+        """A split's moves: where its column was narrowed to what sampled rows have, rows that have something else go to
+        the nodes beside.
+        """
+        if move.first == before:
+            return [move]
+        beside = self.nodes[before : move.first]
+        inside = before + int(np.flatnonzero(beside[:, CHILD] == move.first)[0])
+        return [Move(move.node, move.field, before, tuple(beside[:, START].tolist())), replace(move, node=inside)]
+
+
+def _safe(split: Split, starts: NDArray[np.int64]) -> Split:
+    """A split whose cut lies right below where its upper part starts, or there: rows that were not drawn may reach
+    there.
+    """
+    column, parts, before, by_set = split
+    return column, parts, max(before, int(starts[1]) - 1) if before >= 0 else before, by_set
+
+
+def start_on_sample(grower: LevelGrower, root: Node, rows: int) -> list[Node]:
+    """Split the upper levels as a sample of about so many rows advises; the nodes that all rows are then in."""
+    engine, shape = grower.engine, grower.shape
+    share = rows / engine.rows
+    if share >= 1:
+        return [root]
+    sampled = SampledRows(engine.sample(draw_of(_drawn_by(shape), share), shape.names))
+    if sampled.rows == 0:
+        return [root]
+    planner = Planner(sampled, shape, least_sampled(grower.k, share), max(1, int(grower.hand_over * share)))
+    plans = planner.plan()
+    if not plans.of_node:
+        return [root]
+    found = engine.route(plans.moves, ())
+    held = plans_that_hold(plans, engine, shape, grower.k, found)
+    nodes = _written(grower, root, held)
+    for node, old in nodes:
+        node.rows = sum(found.get(end, 0) for end in plans.ends(old))
+    if moves := moved_to(plans, {old: node.number for node, old in nodes}, found):
+        engine.route(moves, ())
+    return [node for node, _ in nodes]
+
+
+def _drawn_by(shape: Shape) -> list[str]:
+    """The fields that decide which rows are drawn: all that are never negative."""
+    found = [code_name(column) for column in range(len(shape.columns))]
+    found += [
+        target_name(place) for place, target in enumerate(shape.purpose.targets) if not isinstance(target, NumberTarget)
+    ]
+    found += [sensitive_name(place) for place in range(len(shape.guarded))]
+    return [*found, *shape.signature_names]
+
+
+def _written(grower: LevelGrower, root: Node, plans: Plans) -> list[tuple[Node, int]]:
+    """Write planned splits into the grower's tree: the nodes at their ends, and the planned node that each is."""
+    nodes = {0: root}
+    for number, plan in plans.of_node.items():
+        node, chosen = nodes.pop(number), plan.chosen
+        grower.scratch.lists[[PARTS, SIZES], : chosen.lists.shape[1]] = chosen.lists
+        grower.scratch.side[: len(chosen.side)] = chosen.side
+        node.span, node.tile, node.selecting = chosen.span.copy(), chosen.tile.copy(), chosen.selecting
+        _, children = grower.attach(node, chosen.split)
+        nodes.update(zip(plan.parts, children, strict=True))
+    for node in nodes.values():
+        _widen(grower, node)
+    return [(node, number) for number, node in nodes.items()]
+
+
+def _widen(grower: LevelGrower, node: Node) -> None:
+    """Let a node's span reach as far as its rows may: the sample's may reach less far."""
+    facts, span = grower.layout.columns.facts, node.span
+    has_missing = (facts[MISSING] == 1) & (span[FROM] == 0)
+    span[LOW], span[HIGH] = span[FROM] + has_missing, span[TO]
+    span[GAP] = has_missing

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of a table whose rows live outside, and how its rows look to kernels once some of them are here."""
+"""A coded table without its rows, how rows look to kernels once some of them are here, and where they are released."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +16,24 @@ from anonfit.engines.memory import guard, guide, layout
 from anonfit.engines.memory.grower import tiled_modes
 from anonfit.engines.memory.guard import Guard, Guarded
 from anonfit.engines.memory.guide import Guide, GuideFields, Whole
-from anonfit.engines.memory.layout import Columns, Packing, Rows, TableFields, pack
+from anonfit.engines.memory.layout import Columns, Packing, Rows, TableFields, add_fields, describe, pack
+from anonfit.engines.memory.route import Routes, route_packed
 from anonfit.tables.schema import CodedColumn, CodedTable, code_dtype
 
-__all__ = ["MASS", "PERSONS", "Layout", "Shape", "code_name", "sensitive_name", "signature_name", "target_name"]
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = [
+    "MASS",
+    "PERSONS",
+    "Layout",
+    "RankedRegions",
+    "Shape",
+    "code_name",
+    "sensitive_name",
+    "signature_name",
+    "target_name",
+]
 
 PERSONS, MASS = "persons", "mass"
 NO_SIGNATURES = Signatures()
@@ -160,3 +174,34 @@ def _fields(
     guide_fields, guard_fields = guide.add_fields(purpose, packing), guard.add_fields(guarded, packing)
     packing.settle()
     return packing, fields, guide_fields, guard_fields
+
+
+@dataclass(frozen=True, slots=True)
+class RankedRegions:
+    """The way of codes to regions, and the rank of each node's region."""
+
+    columns: tuple[CodedColumn, ...]
+    routes: Routes
+    rank_of_node: NDArray[np.int64]  # (node,) -1 where no row is
+    regions: pl.DataFrame
+
+    @property
+    def fields(self) -> Sequence[str]:
+        """The fields that ranks are found from."""
+        return [code_name(column) for column in range(len(self.columns))]
+
+    def ranks(self, codes: Mapping[str, NDArray[Any]]) -> NDArray[np.uint32]:
+        """The rank of each row, from its codes."""
+        found = self.rank_of_node[self.nodes(codes)]
+        assert (found >= 0).all(), "a row is in a region that no row was in"
+        return found.astype(np.uint32)
+
+    def nodes(self, codes: Mapping[str, NDArray[Any]]) -> NDArray[np.int32]:
+        """The node of each row."""
+        values = tuple(codes[name] for name in self.fields)
+        table = CodedTable(self.columns, values, len(values[0]))
+        packing = Packing()
+        fields = add_fields(table, packing)
+        packing.settle()
+        packed = pack(packing, table.rows)
+        return route_packed(packed, describe(table, packing, fields), self.routes, threads=1)

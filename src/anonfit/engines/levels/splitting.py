@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Splitting the nodes of a level: rows are counted where they are, and the kernels choose from the counts."""
+"""The nodes of a level: counted by an engine, and split by the kernels that split them in memory."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -11,21 +12,188 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.criteria.splitting import child_key, root_key
-from anonfit.engines.contract import Counting, CountRequest, Move
-from anonfit.engines.levels.counts import Histograms, count_nodes, whole_table
-from anonfit.engines.levels.shape import PERSONS, Layout, Shape, code_name, sensitive_name
-from anonfit.engines.levels.tallies import count_tallies
+from anonfit.criteria.targets import ClassTarget, Sums
+from anonfit.engines.contract import Counted, Counting, CountRequest, Move
+from anonfit.engines.levels.shape import PERSONS, Layout, Shape, code_name, sensitive_name, target_name
 from anonfit.engines.memory import growing
 from anonfit.engines.memory.grower import draw_by_key, root_span
+from anonfit.engines.memory.growing import child_span, child_tile
 from anonfit.engines.memory.guard import ABSENT
-from anonfit.engines.memory.layout import SIZE, Rows, rows_of
+from anonfit.engines.memory.guide import LEAN, SLOT, SLOTS, Whole
+from anonfit.engines.memory.layout import BIN, SIZE, Rows, rows_of, shared
 from anonfit.engines.memory.scratch import PARTS, SIZES, make_scratch
-from anonfit.engines.memory.selecting import Selector, Split, View
-from anonfit.engines.memory.spans import child_span, child_tile
+from anonfit.engines.memory.selecting import Selector, SensitiveTally, Split, Tally, View
 from anonfit.engines.memory.splitting import choose_split
-from anonfit.engines.memory.structs import shared
 
-__all__ = ["LevelSplitter", "Node"]
+__all__ = ["Histograms", "LevelSplitter", "Node", "Tallies", "count_nodes", "count_tallies", "whole_table"]
+
+
+def whole_table(counting: Counting, shape: Shape) -> Whole:
+    """What a purpose is told of the whole table."""
+    targets = shape.purpose.targets
+    if not targets:
+        return Whole(len(shape.columns), counting.rows, 0, ())
+    requests = [CountRequest((0,), (), (shape.mass,))]
+    for index, target in enumerate(targets):
+        name = target_name(index)
+        if isinstance(target, ClassTarget):
+            requests.append(CountRequest((0,), (name,), (shape.mass,)))
+        else:
+            requests.append(CountRequest((0,), (), ((*shape.mass, name), (*shape.mass, name, name))))
+    first, *others = counting.count(requests)
+    mass = int(first.sums[0].sum())
+    sums: list[Sums] = []
+    for target, counted in zip(targets, others, strict=True):
+        if isinstance(target, ClassTarget):
+            found = np.zeros(target.width, np.int64)
+            found[counted.by[0]] = counted.sums[0]
+            sums.append(found)
+        else:
+            sums.append(np.array([mass, *counted.sums.sum(axis=1)], np.int64))
+    return Whole(len(shape.columns), counting.rows, mass, tuple(sums))
+
+
+@dataclass(frozen=True, slots=True)
+class Histograms:
+    """The histograms of several nodes, sparse: entries in the order of the nodes."""
+
+    places: NDArray[np.int64]  # (entry,)
+    values: NDArray[np.int64]  # (entry,)
+    nodes: NDArray[np.int64]  # (node,) ascending
+    edges: NDArray[np.int64]  # (node + 1,) where each node's entries begin
+    length: int
+
+    def of(self, node: int) -> NDArray[np.int64]:
+        """A node's histogram."""
+        index = int(np.searchsorted(self.nodes, node))
+        found = np.zeros(self.length, np.int64)
+        if index < len(self.nodes) and self.nodes[index] == node:
+            entries = slice(int(self.edges[index]), int(self.edges[index + 1]))
+            found[self.places[entries]] = self.values[entries]
+        return found
+
+
+def count_nodes(counting: Counting, layout: Layout, nodes: Sequence[int]) -> Histograms:
+    """The histograms of a batch of nodes."""
+    asked = _asked(layout, tuple(nodes))
+    slots = int(layout.guide.settings[SLOTS])
+    of_node, places, values = [], [], []
+    for one, counted in zip(asked, counting.count([one.request for one in asked]), strict=True):
+        place = (layout.columns.facts[BIN, one.column] + counted.by[0]) * slots
+        if len(one.request.by) > 1:
+            place = place + counted.by[1]  # a class
+        for slot, sums in zip(one.slots, counted.sums, strict=True):
+            of_node.append(counted.nodes)
+            places.append(place + slot)
+            values.append(sums)
+    return _arranged(of_node, places, values, layout.columns.bins * slots)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A request for sums of a column's codes, and the slot of each sum."""
+
+    column: int
+    request: CountRequest
+    slots: tuple[int, ...]
+
+
+def _asked(layout: Layout, nodes: tuple[int, ...]) -> list[_Asked]:
+    """What is asked of an engine: sums by code, and for each target with classes sums by code and class."""
+    shape, guide = layout.shape, layout.guide
+    sums, slots = [], []
+    if guide.settings[LEAN] == 0:
+        sums, slots = [shape.persons], [0]
+        if shape.weighted:
+            sums, slots = [*sums, shape.mass], [0, 1]
+    classes = []
+    for index, target in enumerate(shape.purpose.targets):
+        name, slot = target_name(index), int(guide.targets[SLOT, index])
+        if isinstance(target, ClassTarget):
+            classes.append((name, slot))
+        else:
+            sums += [(*shape.mass, name), (*shape.mass, name, name)]
+            slots += [slot, slot + 1]
+    found = []
+    for column in range(len(shape.columns)):
+        by = code_name(column)
+        if sums:
+            found.append(_Asked(column, CountRequest(nodes, (by,), tuple(sums)), tuple(slots)))
+        found += [_Asked(column, CountRequest(nodes, (by, name), (shape.mass,)), (slot,)) for name, slot in classes]
+    return found
+
+
+def _arranged(
+    of_node: list[NDArray[np.int64]], places: list[NDArray[np.int64]], values: list[NDArray[np.int64]], length: int
+) -> Histograms:
+    nodes = np.concatenate(of_node)
+    order = np.argsort(nodes, kind="stable")
+    known, first = np.unique(nodes[order], return_index=True)
+    edges = np.append(first, len(nodes))
+    return Histograms(np.concatenate(places)[order], np.concatenate(values)[order], known, edges, length)
+
+
+@dataclass(frozen=True, slots=True)
+class _Parted:
+    """What was counted, parted by nodes."""
+
+    counted: Counted
+    order: NDArray[np.int64]  # (group,)
+    nodes: NDArray[np.int64]  # (group,) in that order
+
+    @classmethod
+    def of(cls, counted: Counted) -> _Parted:
+        order = np.argsort(counted.nodes, kind="stable")
+        return cls(counted, order, counted.nodes[order])
+
+    def groups(self, node: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The groups of a node: what they are made by, and their sums. (field, group), (sum, group)"""
+        first, last = np.searchsorted(self.nodes, [node, node + 1])
+        chosen = self.order[first:last]
+        return self.counted.by[:, chosen], self.counted.sums[:, chosen]
+
+
+@dataclass(frozen=True, slots=True)
+class Tallies:
+    """The counts of columns: by signature, and by the values of each sensitive column."""
+
+    shape: Shape
+    of_column: Mapping[int, list[_Parted]]
+
+    def of(self, node: int, column: int) -> Tally:
+        """What a node's rows have of a column."""
+        first, *others = self.of_column[column]
+        by, sums = first.groups(node)
+        signatures = self.shape.signatures.of(list(by[1:]), by.shape[1])
+        sensitive = (one.groups(node) for one in others)
+        return Tally(
+            by[0],
+            signatures,
+            sums[-1],
+            sums[0],
+            tuple(SensitiveTally(codes, values, persons[0]) for (codes, values), persons in sensitive),
+        )
+
+
+def count_tallies(counting: Counting, shape: Shape, columns: Mapping[int, Sequence[int]]) -> Tallies:
+    """Count the columns that are given for each node."""
+    nodes: dict[int, list[int]] = {}
+    for node, wanted in columns.items():
+        for column in wanted:
+            nodes.setdefault(column, []).append(node)
+    requests = [request for column, some in nodes.items() for request in _node_requests(shape, column, tuple(some))]
+    counted = [_Parted.of(one) for one in counting.count(requests)] if requests else []
+    each = 1 + len(shape.guarded)
+    return Tallies(shape, {column: counted[each * at : each * (at + 1)] for at, column in enumerate(nodes)})
+
+
+def _node_requests(shape: Shape, column: int, nodes: tuple[int, ...]) -> list[CountRequest]:
+    code = code_name(column)
+    sums = (shape.persons, shape.mass) if shape.weighted else (shape.persons,)
+    found = [CountRequest(nodes, (code, *shape.signature_names), sums)]
+    return found + [
+        CountRequest(nodes, (code, sensitive_name(one)), (shape.persons,)) for one in range(len(shape.guarded))
+    ]
 
 
 @dataclass(slots=True)

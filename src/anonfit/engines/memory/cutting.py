@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.engines.memory.counting import at, persons_within
+from anonfit.engines.memory.candidates import mark_legal, next_way, put_in_order
+from anonfit.engines.memory.count import ENTROPY, at, cost_of, is_boundary, persons_within, x_log_x
 from anonfit.engines.memory.guard import Guard
 from anonfit.engines.memory.guide import (
     ALL_CUTS,
@@ -25,7 +26,6 @@ from anonfit.engines.memory.guide import (
     Guide,
 )
 from anonfit.engines.memory.layout import Columns, Int, Rows
-from anonfit.engines.memory.ordering_elements import mark_legal, next_way, put_in_order
 from anonfit.engines.memory.scratch import (
     COST,
     CUT,
@@ -39,7 +39,6 @@ from anonfit.engines.memory.scratch import (
     WAY,
     Scratch,
 )
-from anonfit.engines.memory.weighing import ENTROPY, cost_of, is_boundary, x_log_x
 from anonfit.runtime.compiling import inner
 from anonfit.tables.schema import SplitMode
 

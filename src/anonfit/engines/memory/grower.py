@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from anonfit.criteria.splitting import MEDIAN, WORD, SplitObjective, child_key, exponential, root_key
 from anonfit.engines.memory import growing, guard, guide, layout
-from anonfit.engines.memory.counting import count_rows
+from anonfit.engines.memory.count import count_rows
+from anonfit.engines.memory.growing import child_span, child_tile
 from anonfit.engines.memory.guard import Guard, Guarded
 from anonfit.engines.memory.guide import SLOTS, Guide
 from anonfit.engines.memory.layout import (
@@ -31,13 +32,12 @@ from anonfit.engines.memory.layout import (
     Rows,
     pack,
     rows_of,
+    shared,
 )
-from anonfit.engines.memory.moving import count_parts, scatter
+from anonfit.engines.memory.route import count_parts, scatter
 from anonfit.engines.memory.scratch import CHANCE, SIZES, Scratch, make_scratch
 from anonfit.engines.memory.selecting import RowSelector, Selector, Split, View
-from anonfit.engines.memory.spans import child_span, child_tile
 from anonfit.engines.memory.splitting import choose_split
-from anonfit.engines.memory.structs import shared
 from anonfit.engines.memory.trees import begins_of, breadth_first, settle
 from anonfit.engines.tree import Tree
 from anonfit.runtime.threads import thread_count

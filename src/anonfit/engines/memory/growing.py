@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels that grow a tree: rows are physically partitioned between two buffers, so that every node is a run of
-rows.
-"""
+"""Growing the subtree of a node with one thread."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from anonfit.engines.memory.chances import draw, part_key
-from anonfit.engines.memory.counting import count_rows
-from anonfit.engines.memory.elements import inner_range, tighten
+from anonfit.engines.memory.candidates import inner_range, tighten
+from anonfit.engines.memory.count import count_rows
 from anonfit.engines.memory.guard import Guard
 from anonfit.engines.memory.guide import RULE, Guide
 from anonfit.engines.memory.layout import (
     FROM,
+    GAP,
+    HIGH,
+    LOW,
     MODE,
     SIZE,
     SPAN,
@@ -25,14 +26,94 @@ from anonfit.engines.memory.layout import (
     Int,
     Rows,
 )
-from anonfit.engines.memory.moving import divide, persons_between
-from anonfit.engines.memory.scratch import PARTS, Scratch
-from anonfit.engines.memory.spans import child_span, child_tile
+from anonfit.engines.memory.route import divide, persons_between
+from anonfit.engines.memory.scratch import CHANCE, PARTS, Scratch
 from anonfit.engines.memory.splitting import BY_CHANCE, choose_split
 from anonfit.runtime.compiling import inner, kernel
 from anonfit.tables.schema import SplitMode
 
-__all__ = ["attach", "finish", "grow_subtree", "new_nodes"]
+__all__ = ["attach", "child_span", "child_tile", "draw", "finish", "grow_subtree", "new_nodes", "part_key"]
+
+GOLDEN, FIRST, SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB  # as in criteria.chance
+
+
+@inner
+def _mixed(word: Any) -> Any:
+    word = word + np.uint64(GOLDEN)
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(FIRST)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(SECOND)
+    return word ^ (word >> np.uint64(31))
+
+
+@inner
+def part_key(key: Int, part: Int) -> Any:
+    """The key of a part of a node's split."""
+    return np.int64(_mixed(np.uint64(key) ^ np.uint64(part + 1)))
+
+
+@inner
+def draw(key: Int, found: Any) -> None:
+    """Fill the row CHANCE of what is found of each column with the numbers of the node of a key."""
+    for column in range(found.shape[1]):
+        word = _mixed(np.uint64(key) ^ (np.uint64(column + 1) << np.uint64(32)))
+        found[CHANCE, column] = -math.log((np.float64(word >> np.uint64(11)) + 0.5) * 2.0**-53)
+
+
+@inner
+def _fit_span(columns: Columns, column: Int, span: Any, tile: Any) -> None:
+    """Bring FROM and TO of a column to the first and last code of its tile."""
+    held = columns.facts[TILE, column]
+    first, last = np.int64(-1), np.int64(-1)
+    for code in range(columns.facts[SIZE, column]):
+        if tile[held + code] == 1:
+            last = np.int64(code)
+            if first < 0:
+                first = np.int64(code)
+    span[FROM, column], span[TO, column] = first, last
+
+
+@kernel
+def child_span(
+    columns: Columns, span: Any, tile: Any, column: Int, part: Int, parts: Int, lists: Any, child: Any, inner_tile: Any
+) -> None:
+    """The span and the tile of a part of a split by runs, written to `child` and `inner_tile`."""
+    for fact in range(SPAN):
+        for other in range(span.shape[1]):
+            child[fact, other] = span[fact, other]
+    first = lists[PARTS, part]
+    last = lists[PARTS, part + 1] - 1 if part + 1 < parts else span[TO, column]
+    child[FROM, column], child[TO, column] = first, last
+    child[LOW, column] = max(first, span[LOW, column])
+    child[HIGH, column] = min(last, span[HIGH, column])
+    if first > 0:
+        child[GAP, column] = 0
+    for entry in range(tile.shape[0]):
+        inner_tile[entry] = tile[entry]
+    held = columns.facts[TILE, column]
+    if held >= 0:
+        for code in range(columns.facts[SIZE, column]):
+            if code < first or code > last:
+                inner_tile[held + code] = 0
+        _fit_span(columns, column, child, inner_tile)
+
+
+@kernel
+def child_tile(
+    columns: Columns, span: Any, tile: Any, column: Int, part: Int, sides: Any, child: Any, inner_tile: Any
+) -> None:
+    """The span and the tile of a part of a split by a set, written to `child` and `inner_tile`."""
+    for fact in range(SPAN):
+        for other in range(span.shape[1]):
+            child[fact, other] = span[fact, other]
+    for entry in range(tile.shape[0]):
+        inner_tile[entry] = tile[entry]
+    held = columns.facts[TILE, column]
+    if held >= 0:
+        for code in range(columns.facts[SIZE, column]):
+            if sides[code] != part:
+                inner_tile[held + code] = 0
+        _fit_span(columns, column, child, inner_tile)
+
 
 # One row per node of the tree being grown. START and BEFORE are as in Tree; the rows of a node that is a region are
 # BEGIN..END of buffer BUFFER (none for an empty region). SET is where a node's set stands among the members of sets

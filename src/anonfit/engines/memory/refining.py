@@ -17,10 +17,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.engines.memory import grouping as grouped
+from anonfit.engines.memory import refining_kernels as grouped
 from anonfit.engines.memory import refining_kernels as kernels
-from anonfit.engines.memory.grouping import Division, Grouping, Refinement, Table
 from anonfit.engines.memory.guard import Guarded
+from anonfit.engines.memory.refining_kernels import Division, Grouping, Refinement, Table
 from anonfit.runtime.threads import thread_count
 from anonfit.tables.schema import CodedColumn, CodedTable, Codes
 

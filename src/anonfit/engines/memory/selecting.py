@@ -1,14 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Splits that serve selections: at a node, the legal split after which the fewest rows lie in regions that a selection
-overlaps though it does not ask for them. Few nodes are split so, hence plain arrays instead of kernels.
-
-Rows are seen as entries, each of which is a row or several rows that are alike: so splits are chosen from what was
-counted elsewhere, too.
-"""
+"""Choosing splits for selections, from how many rows of each signature a node has."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,15 +12,157 @@ from numpy.typing import NDArray
 
 from anonfit.criteria.splitting import SplitObjective
 from anonfit.criteria.targets import CodedSelections
-from anonfit.engines.memory.elements import inner_range, spread_of, tighten
+from anonfit.engines.memory.candidates import inner_range, spread_of, tighten
 from anonfit.engines.memory.guard import Guarded
 from anonfit.engines.memory.guide import Guide
 from anonfit.engines.memory.layout import AFTER, BIT, FIRST, FROM, GAP, LAST, MASK, PLACE, TILE, TO, Columns, Rows
 from anonfit.engines.memory.scratch import PARTS, SIZES, Scratch
-from anonfit.engines.memory.tallies import Placed, SensitiveTally, Tally, cuts_legal, parts_legal
 from anonfit.tables.schema import MISSING, CodedColumn, CodedTable, SplitMode
 
-__all__ = ["RowSelector", "Selector", "Split", "View"]
+__all__ = ["Placed", "RowSelector", "Selector", "SensitiveTally", "Split", "Tally", "View", "cuts_legal", "parts_legal"]
+
+
+@dataclass(frozen=True, slots=True)
+class SensitiveTally:
+    """Entries of a column's codes and a sensitive column's values: how many persons have both."""
+
+    codes: NDArray[np.integer[Any]]  # (entry,)
+    values: NDArray[np.int64]  # (entry,)
+    persons: NDArray[np.int64]  # (entry,)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What a node's rows have of a column. Entries are rows, or groups of rows that are alike; where persons have
+    several rows (`entities`), they are rows.
+    """
+
+    codes: NDArray[np.integer[Any]]  # (entry,)
+    signatures: NDArray[np.int64]  # (entry,)
+    masses: NDArray[np.int64]  # (entry,)
+    persons: NDArray[np.int64]  # (entry,) every row counted on its own
+    sensitive: tuple[SensitiveTally, ...]
+    entities: NDArray[np.int64] | None = None  # (entry,) also of sensitive entries
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Entries and the place of each among the pieces that a split may part."""
+
+    told: Tally
+    places: NDArray[np.int64]  # (entry,)
+    sensitive: tuple[NDArray[np.int64], ...]  # for each sensitive column (entry,)
+
+    @classmethod
+    def of(cls, told: Tally, place_of_code: NDArray[np.int64]) -> Placed:
+        """The places of entries, given those of codes."""
+        places = place_of_code[told.codes]
+        sensitive = (places if one.codes is told.codes else place_of_code[one.codes] for one in told.sensitive)
+        return cls(told, places, tuple(sensitive))
+
+    def first_joined(self) -> Placed:
+        """The same with the first two pieces as one."""
+        return Placed(
+            self.told,
+            np.maximum(self.places - 1, 0),
+            tuple(np.maximum(places - 1, 0) for places in self.sensitive),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Sorted:
+    """Sensitive entries in the order of their places."""
+
+    values: NDArray[np.int64]  # (entry,)
+    persons: NDArray[np.int64]  # (entry,)
+    entities: NDArray[np.int64] | None  # (entry,)
+    edges: NDArray[np.int64]  # (place + 1,) where the entries of each place begin
+    size: int
+
+    def counts(self, start: int, stop: int) -> NDArray[np.int64]:
+        """How many persons of the places from one to before another have each value."""
+        inside = slice(int(self.edges[start]), int(self.edges[stop]))
+        values = self.values[inside]
+        if self.entities is None:
+            return np.bincount(values, self.persons[inside], self.size).astype(np.int64)
+        pairs = np.unique(self.entities[inside] * self.size + values)
+        return np.bincount(pairs % self.size, minlength=self.size)
+
+
+def _sorted(placed: Placed, count: int, guarded: Sequence[Guarded]) -> Iterator[_Sorted]:
+    """The entries of each sensitive column."""
+    entities = placed.told.entities
+    for one, told, places in zip(guarded, placed.told.sensitive, placed.sensitive, strict=True):
+        order = np.argsort(places, kind="stable")
+        edges = np.searchsorted(places[order], np.arange(count + 1))
+        owners = None if entities is None else entities[order]
+        yield _Sorted(told.values[order], told.persons[order], owners, edges, one.column.size)
+
+
+def parts_legal(placed: Placed, count: int, k: int, guarded: Sequence[Guarded]) -> bool:
+    """Whether all places that have entries may be groups, of which there must be two."""
+    present = np.unique(placed.places)
+    if len(present) < 2 or _persons(placed, count)[present].min() < k:
+        return False
+    return all(
+        bool(model.allows(held.counts(place, place + 1)))
+        for one, held in zip(guarded, _sorted(placed, count, guarded), strict=True)
+        for place in present.tolist()
+        for model in one.models
+    )
+
+
+def _persons(placed: Placed, count: int) -> NDArray[np.int64]:
+    """The persons of each place."""
+    entities, places = placed.told.entities, placed.places
+    if entities is None:
+        return np.bincount(places, placed.told.persons, count).astype(np.int64)
+    return np.bincount(np.unique(entities * count + places) % count, minlength=count)
+
+
+def cuts_legal(placed: Placed, count: int, k: int, guarded: Sequence[Guarded]) -> NDArray[np.bool_]:
+    """Whether a cut after each place but the last leaves two groups that may exist."""
+    entities = placed.told.entities
+    if entities is None:
+        persons = _persons(placed, count)
+        low = np.cumsum(persons)[:-1]
+        high = persons.sum() - low
+    else:
+        low, high = _beside(entities, placed.places, count)
+    legal: NDArray[np.bool_] = (low >= k) & (high >= k)
+    for one, held in zip(guarded, _sorted(placed, count, guarded), strict=True) if legal.any() else ():
+        for place, groups in _both_sides(held, np.flatnonzero(legal).tolist(), count):
+            legal[place] = all(bool(model.allows(group)) for group in groups for model in one.models)
+    return legal
+
+
+def _both_sides(
+    held: _Sorted, cuts: Sequence[int], count: int
+) -> Iterator[tuple[int, tuple[NDArray[np.int64], NDArray[np.int64]]]]:
+    """Each cut, and the persons who have each value up to it and above it."""
+    if held.entities is not None:  # a person may be on both sides
+        yield from ((cut, (held.counts(0, cut + 1), held.counts(cut + 1, count))) for cut in cuts)
+        return
+    whole, below, done = held.counts(0, count), np.zeros(held.size, np.int64), 0
+    for cut in cuts:
+        below = below + held.counts(done, cut + 1)
+        done = cut + 1
+        yield cut, (below, whole - below)
+
+
+def _beside(
+    owners: NDArray[np.int64], places: NDArray[np.int64], count: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Owners with a row up to each place but the last, and above it."""
+    _, first = np.unique(owners, return_inverse=True)
+    lowest = np.full(first.max() + 1, count, np.int64)
+    highest = np.full(first.max() + 1, -1, np.int64)
+    np.minimum.at(lowest, first, places)
+    np.maximum.at(highest, first, places)
+    low = np.cumsum(np.bincount(lowest, minlength=count))[:-1]
+    high = len(lowest) - np.cumsum(np.bincount(highest, minlength=count))[:-1]
+    return low, high
+
 
 TIE = 1e-9
 Split = tuple[int, int, int, int]

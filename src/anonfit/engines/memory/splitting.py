@@ -9,8 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from anonfit.engines.memory.candidates import (
+    BINARY,
+    MULTIWAY,
+    ORDERED,
+    find_elements,
+    inner_range,
+    put_in_order,
+    spread_of,
+    tighten,
+)
+from anonfit.engines.memory.count import NOBODY, cost_of, mass_of, own_cost
 from anonfit.engines.memory.cutting import HOPED, TIE, sum_whole, together_after, weigh_multiway, weigh_two_way
-from anonfit.engines.memory.elements import BINARY, MULTIWAY, ORDERED, find_elements, inner_range, spread_of, tighten
 from anonfit.engines.memory.guard import ABSENT, Guard
 from anonfit.engines.memory.guarding import parts_allowed
 from anonfit.engines.memory.guide import (
@@ -25,7 +35,6 @@ from anonfit.engines.memory.guide import (
     Guide,
 )
 from anonfit.engines.memory.layout import FROM, GAP, MODE, SIZE, TILE, Columns, Int, Rows
-from anonfit.engines.memory.ordering_elements import put_in_order
 from anonfit.engines.memory.scratch import (
     CHANCE,
     COST,
@@ -42,7 +51,6 @@ from anonfit.engines.memory.scratch import (
     WAY,
     Scratch,
 )
-from anonfit.engines.memory.weighing import NOBODY, cost_of, mass_of, own_cost
 from anonfit.runtime.compiling import inner, kernel
 
 __all__ = ["choose_split", "write_parts"]

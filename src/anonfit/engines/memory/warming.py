@@ -1,32 +1,67 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Having the engine's kernels ready before they are needed: each is used once, on a table of four rows."""
+"""Every kernel called once on a small table, so that it is compiled or loaded before it is needed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
 
 from anonfit.criteria.splitting import MEDIAN
+from anonfit.engines.memory.candidates import find_elements, spread_of, tighten
 from anonfit.engines.memory.cutting import weigh_multiway, weigh_two_way
-from anonfit.engines.memory.elements import find_elements, spread_of, tighten
-from anonfit.engines.memory.grower import Grower, Growth, Guarded, Node, grow
-from anonfit.engines.memory.ordering import order_rows
-from anonfit.engines.memory.routing import make_routes, route_packed
+from anonfit.engines.memory.grower import Grower, Growth, Node, grow
+from anonfit.engines.memory.guard import Guarded
+from anonfit.engines.memory.refining import FEW, Groups, Refinement, count_by_class
+from anonfit.engines.memory.route import make_routes, route_packed
 from anonfit.engines.memory.scratch import PARTS, SIZES
 from anonfit.engines.memory.selecting import Split
 from anonfit.engines.memory.splitting import write_parts
-from anonfit.engines.memory.warming_refining import ROWS, use_refining
+from anonfit.engines.memory.write import order_rows
 from anonfit.engines.tree import Tree
 from anonfit.privacy.diversity import DistinctL
 from anonfit.privacy.models import SensitiveColumn
 from anonfit.runtime.compiling import cache_folder
-from anonfit.tables.schema import CodedColumn, CodedTable, SplitMode
+from anonfit.tables.schema import CodedColumn, CodedTable, Codes, SplitMode, code_dtype
 from anonfit.tables.taxonomy import Taxonomy
 
-__all__ = ["is_compiled", "warm_finding", "warm_refining", "warm_up", "warm_weighing"]
+__all__ = ["ROWS", "is_compiled", "use_refining", "warm_finding", "warm_refining", "warm_up", "warm_weighing"]
+
+ROWS = 4 * FEW
+"""So many that the rows of one code are found by it."""
+
+
+def use_refining(guarded: Sequence[Guarded] = ()) -> None:
+    """Refine columns of each kind; those of more than 65,536 values compile their own when they come.
+
+    Args:
+        guarded: Sensitive columns of that many rows, where groups will be held against models.
+    """
+    modes = (SplitMode.ORDERED, SplitMode.SUBSET)
+    sizes = (1 << 8, 1 << 16)
+    columns = tuple(CodedColumn("column", size, mode, False, np.zeros(size)) for mode in modes for size in sizes)
+    codes: list[Codes] = []
+    for row, column in enumerate(columns):
+        codes.append(np.zeros(ROWS, code_dtype(column.size)))
+        codes[-1][row] = 1
+    table = CodedTable(columns, tuple(codes), ROWS)
+    count_by_class(table, np.zeros(ROWS, np.int64), None)
+    groups = Groups(table, [tuple(range(len(columns)))], guarded=guarded, threads=1)
+    both = np.arange(2, dtype=np.int32)
+    for index, column in enumerate(columns):
+        by_value = column.mode == SplitMode.SUBSET
+        slots = np.resize(both, column.size)
+        groups.watch(index, slots, 2, by_value=by_value)
+        groups.least(0, index, 2)
+        moving, slot = (range(1, 2), 1) if by_value else (range(2), -1)
+        refinement = Refinement(index, 0, slots, both + (0 if by_value else 1), moving, disclosed=slot)
+        divisions = groups.divide(refinement)
+        groups.allowed(refinement, divisions)
+        groups.refine(refinement, divisions)
+    nodes = np.zeros(ROWS, np.int32)
+    order_rows(nodes, np.arange(ROWS), np.arange(ROWS, dtype=np.uint32), 1, np.zeros((1, ROWS), np.uint64))
 
 
 def _mark(models: bool, refining: bool) -> str:

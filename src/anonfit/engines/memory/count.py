@@ -1,26 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels that count rows: node histograms, the codes present in a node with their sums, and the persons on each side
-of a cut.
-"""
+"""Histograms of a node's rows, and the score of a split from them."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from anonfit.engines.memory.guide import BIT as TARGET_BIT
+from anonfit.criteria.targets import Impurity
 from anonfit.engines.memory.guide import (
+    ALL_CUTS,
     CLASS,
     CLASSES,
+    FACTOR,
+    ITSELF,
     KIND,
     LEAN,
     MASS,
+    MEASURED,
     NUMBER,
+    SHARE,
     SLOT,
     SLOTS,
+    UNIT,
     Guide,
 )
+from anonfit.engines.memory.guide import BIT as TARGET_BIT
 from anonfit.engines.memory.guide import MASK as TARGET_MASK
 from anonfit.engines.memory.layout import BIN, BIT, MASK, QUARTER, SIZE, Columns, Int, Rows
 from anonfit.engines.memory.scratch import (
@@ -33,8 +39,24 @@ from anonfit.engines.memory.scratch import (
 )
 from anonfit.runtime.compiling import inner, kernel
 
-__all__ = ["at", "count_rows", "persons_beside", "persons_of", "persons_within", "present", "read", "run_of"]
-
+__all__ = [
+    "ENTROPY",
+    "NOBODY",
+    "at",
+    "cost_of",
+    "count_rows",
+    "is_boundary",
+    "mass_of",
+    "mean_of",
+    "own_cost",
+    "persons_beside",
+    "persons_of",
+    "persons_within",
+    "present",
+    "read",
+    "run_of",
+    "x_log_x",
+]
 
 HALF = 0xFFFF
 """The bits of a share."""
@@ -323,3 +345,109 @@ def persons_within(rows: Rows, columns: Columns, column: Int, start: Int, stop: 
         if lists[RIGHT, element] != person:
             lists[RIGHT, element] = person
             lists[LEFT, element] += 1
+
+
+ENTROPY, GINI = int(Impurity.ENTROPY), int(Impurity.GINI)
+NOBODY = -2
+"""No column: no target is left out."""
+
+
+@inner
+def mass_of(settings: Any, sums: Any, first: Int) -> Any:
+    """The mass of a group whose sums begin at an entry."""
+    return sums[first + 1] if settings[MASS] >= 0 else persons_of(settings[LEAN], sums, first)
+
+
+@inner
+def x_log_x(logs: Any, count: Int, unit: float) -> Any:
+    """x ln x of so many units."""
+    if unit == 1.0 and count < logs.shape[0]:
+        return logs[at(count)]
+    x = np.float64(count) * unit
+    return x * math.log(x) if x > 0.0 else 0.0
+
+
+@inner
+def _impurity(targets: Any, unit: float, logs: Any, target: Int, mass: Int, sums: Any, first: Int) -> Any:
+    """The impurity of a target in a group of so much mass whose sums begin at an entry."""
+    begin = first + targets[SLOT, target]
+    kind = targets[KIND, target]
+    if kind == NUMBER:
+        number = np.float64(mass)
+        if number == 0.0:
+            return 0.0
+        total = np.float64(sums[at(begin)])
+        return max(np.float64(sums[at(begin + 1)]) - total * total / number, 0.0) * unit
+    end = begin + targets[CLASSES, target]
+    count = mass
+    if kind == SHARE:
+        count = np.int64(0)
+        for place in range(begin, end):
+            count += sums[at(place)]
+    if targets[MEASURED, target] == GINI:
+        number, squares = np.float64(count), 0.0
+        for place in range(begin, end):
+            squares += np.float64(sums[at(place)]) * np.float64(sums[at(place)])
+        return max(number - squares / number, 0.0) * unit if count > 0 else 0.0
+    found = x_log_x(logs, count, unit)
+    for place in range(begin, end):
+        found -= x_log_x(logs, sums[at(place)], unit)
+    return found
+
+
+@inner
+def cost_of(settings: Any, targets: Any, factors: Any, logs: Any, sums: Any, first: Int, own: Int) -> Any:
+    """The cost of a group whose sums begin at an entry; what the column `own` itself is as a target is left out
+    (NOBODY: nothing is).
+    """
+    mass = mass_of(settings, sums, first)
+    found = 0.0
+    for target in range(targets.shape[1]):
+        if targets[ITSELF, target] != own:
+            impurity = _impurity(targets, factors[UNIT, target], logs, np.int64(target), mass, sums, first)
+            found += factors[FACTOR, target] * impurity
+    return found
+
+
+@inner
+def own_cost(settings: Any, targets: Any, factors: Any, logs: Any, sums: Any, own: Int) -> Any:
+    """The cost of a group by what a column itself is as a target."""
+    zero = np.int64(0)
+    mass = mass_of(settings, sums, zero)
+    found = 0.0
+    for target in range(targets.shape[1]):
+        if targets[ITSELF, target] == own:
+            impurity = _impurity(targets, factors[UNIT, target], logs, np.int64(target), mass, sums, zero)
+            found += factors[FACTOR, target] * impurity
+    return found
+
+
+@inner
+def is_boundary(settings: Any, targets: Any, sums: Any, one: Int, other: Int, own: Int) -> Any:
+    """Whether a cut between two groups, whose sums begin at two entries, may be the best one: not if both are pure and
+    of one class for every target.
+    """
+    for target in range(targets.shape[1]):
+        if targets[ITSELF, target] == own:
+            continue
+        if settings[ALL_CUTS] == 1 or targets[KIND, target] != CLASS or targets[MEASURED, target] != ENTROPY:
+            return True
+        first = targets[SLOT, target]
+        filled = np.int64(0)
+        for slot in range(first, first + targets[CLASSES, target]):
+            filled += np.int64(sums[at(one + slot)] != 0 or sums[at(other + slot)] != 0)
+        if filled > 1:
+            return True
+    return False
+
+
+@inner
+def mean_of(settings: Any, targets: Any, target: Int, chosen: Int, sums: Any, first: Int) -> Any:
+    """The mean of a target in a group: of its numbers, or of belonging to the chosen class."""
+    slot = first + targets[SLOT, target]
+    if targets[KIND, target] == NUMBER:
+        return np.float64(sums[at(slot)]) / np.float64(mass_of(settings, sums, first))
+    count = np.int64(0)
+    for one in range(targets[CLASSES, target]):
+        count += sums[at(slot + one)]
+    return np.float64(sums[at(slot + chosen)]) / np.float64(count)

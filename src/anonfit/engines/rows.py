@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one data file of a release from sorted rows that come a few at a time: ranks become what their regions say."""
+"""What out-of-core engines share: the types of their columns, nodes in batches, and the one data file of a release from
+sorted rows that come a few at a time.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,39 @@ from anonfit.tables.frames import rebuilt
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["check_writable", "sink", "write_table"]
+__all__ = ["check_writable", "in_batches", "plain", "released", "sink", "write_table"]
+
+
+def plain(dtype: pl.DataType) -> pl.DataType:
+    """The type of a column as engines tell it: texts are texts."""
+    import polars as pl
+
+    return pl.String() if isinstance(dtype, pl.Categorical | pl.Enum) else dtype
+
+
+def released(dtype: pl.DataType) -> pl.DataType:
+    """The type of a raw column in the release: an Enum would bring all its categories into the file, and categories
+    that have a name would bring that.
+    """
+    import polars as pl
+
+    if isinstance(dtype, pl.Enum):
+        return pl.String()
+    return pl.Categorical() if isinstance(dtype, pl.Categorical) else dtype
+
+
+def in_batches(nodes: Mapping[int, int], most: int) -> Iterator[list[int]]:
+    """Nodes, given with their sizes, in batches of at most so many rows; a larger node is a batch by itself."""
+    batch: list[int] = []
+    rows = 0
+    for node in sorted(nodes):
+        if batch and rows + nodes[node] > most:
+            yield batch
+            batch, rows = [], 0
+        batch.append(node)
+        rows += nodes[node]
+    if batch:
+        yield batch
 
 
 def sink(
