@@ -201,7 +201,8 @@ def _faults_of_first_lines(
 
 
 def _uneven(line: int, fields: int, expected: int) -> str:
-    return f"its lines do not have equally many fields: up to line {line} there are {fields}, in the first line {expected}."
+    uneven = f"up to line {line} there are {fields}, in the first line {expected}"
+    return f"its lines do not have equally many fields: {uneven}."
 
 
 def sniff(path: Path, *, delimiter: str | None, has_header: bool | None, missing: Sequence[str]) -> CsvShape:
