@@ -79,8 +79,8 @@ class Release:
         """What it is, without a row of it: a notebook or a log may show it."""
         rows, names = self._made.released, list(self.recoding.quasi_identifiers)
         if several := demands_of(self._made.spec).quasi_identifiers:
-            told = "; ".join(f"k={one.k} of {', '.join(one.columns)}" for one in several)
-            return f"Release({told}; rows={rows})"
+            demands = "; ".join(f"k={each.k} of {', '.join(each.columns)}" for each in several)
+            return f"Release({demands}; rows={rows})"
         return f"Release(k={self._made.spec.privacy.k}, rows={rows}, quasi_identifiers={names})"
 
     def _repr_html_(self) -> str:
