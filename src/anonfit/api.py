@@ -263,7 +263,7 @@ def _html_table(title: str, head: Sequence[str], lines: Sequence[Sequence[str]])
         return "".join(f'<{tag} style="text-align: left">{escape(printable(text))}</{tag}>' for text in texts)
 
     rows = "".join(f"<tr>{cells(line, 'td')}</tr>" for line in lines)
-    caption = f'<caption style="text-align: left"><b>{escape(printable(title))}</b></caption>'
+    caption = f'<caption style="text-align: left; white-space: nowrap"><b>{escape(printable(title))}</b></caption>'
     return f"<table>{caption}<thead><tr>{cells(head, 'th')}</tr></thead><tbody>{rows}</tbody></table>"
 
 
