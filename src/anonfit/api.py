@@ -27,8 +27,9 @@ from anonfit.report.trees import drawn_svg
 from anonfit.runtime.progress import Stage, silent, stoppable
 from anonfit.spec.keywords import check_keywords, keyword_defaults, refuse_keywords, spec_of_keywords, takes_settings
 from anonfit.spec.kinds import FRACTION
-from anonfit.spec.model import ColumnSettings, FileFormat, Settings, Spec, TargetSpec
+from anonfit.spec.model import ColumnSettings, FormatName, Settings, Spec, TargetSpec
 from anonfit.spec.parse import read_spec, read_tree_spec, refuse_open
+from anonfit.tables.formats import FORMATS
 from anonfit.tables.frames import like
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class Release:
             f"Release of {self._made.released:,} rows: {', '.join(demands)}", ("column", "role", "released"), lines
         )
 
-    def save(self, path: str | Path, *, format: FileFormat | None = None, replace: bool = False) -> Path:  # noqa: A002 - the contract's word
+    def save(self, path: str | Path, *, format: FormatName | None = None, replace: bool = False) -> Path:  # noqa: A002 - the contract's word
         """Write the release folder; the written file is audited before the folder gets its name.
 
         Args:
@@ -109,8 +110,8 @@ class Release:
         Returns:
             The folder.
         """
-        if format is not None and format not in ("parquet", "csv", "arrow"):
-            raise RequestError(f"format = '{format}' is not known; valid: parquet, csv, arrow.")
+        if format is not None and format not in FORMATS:
+            raise RequestError(f"format = '{format}' is not known; valid: {', '.join(FORMATS)}.")
         if self._folder is not None:
             # What was loaded is passed on as it is, with its own evidence.
             if format not in (None, self._made.spec.output.format):

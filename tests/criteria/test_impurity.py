@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonfit.criteria.targets import SHARE_BITS, ClassTarget, Impurity, NumberTarget, ShareTarget, Target, factors
-from anonfit.tables.measures import fixed_point
+from anonfit.tables.scales import fixed_point
 from strategies import tries
 
 WHOLE = 1 << SHARE_BITS
@@ -29,7 +29,7 @@ def number_target(values: list[float], **settings: object) -> NumberTarget:
 
 def impurity_of(target: Target, masses: list[int], unit: float = 1.0) -> float:
     """The impurity of all rows of a target."""
-    return target.impurity(target.measure.of_rows(np.array(masses)).sum(axis=0), unit)
+    return target.impurity(target.additions(np.array(masses)).sum(axis=0), unit)
 
 
 # --- classes ----------------------------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ def test_columns_that_may_be_split() -> None:
 def test_factors_are_of_mean_impurities() -> None:
     """Four persons in units of a half: the mean is over persons, not over units."""
     target = ClassTarget("c", np.array([0, 1]), 2, weight=2.0)
-    sums = target.measure.of_rows(np.array([4, 4])).sum(axis=0)
+    sums = target.additions(np.array([4, 4])).sum(axis=0)
     purpose = SplitObjective((target,), unit=0.5)
     assert purpose.factors((sums,), 8) == (2.0,)
     assert purpose.factors((sums * 0,), 0) == (2.0,)

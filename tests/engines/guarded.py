@@ -13,7 +13,7 @@ import polars as pl
 from anonfit.engines.memory.grower import Guarded
 from anonfit.privacy.catalogue import make_model
 from anonfit.privacy.coding import sensitive_column
-from anonfit.privacy.likeness import confidence_limit
+from anonfit.privacy.likeness import MaxConfidence
 from anonfit.privacy.models import DiversityModel, SensitiveColumn
 from anonfit.tables.schema import CodedTable, ColumnType
 from anonfit.tables.taxonomy import Taxonomy
@@ -146,7 +146,7 @@ def guarded_by(rng: Random, table: CodedTable, name: str) -> list[Guarded]:
     if name == "max_confidence":
         column, codes = random_sensitive(rng, table, numeric=False)
         own = float(column.whole.max() / column.whole.sum())
-        return [Guarded(column, codes, (confidence_limit(column, _between(rng, own, 1.0)),))]
+        return [Guarded(column, codes, (MaxConfidence(column, _between(rng, own, 1.0)),))]
     found = []
     for _ in range(1 + int(rng.random() < 0.2)):
         others = [str(rng.choice(MODELS))] if rng.random() < 0.2 else []

@@ -11,7 +11,7 @@ import numpy as np
 from anonfit.criteria.splitting import SplitObjective
 from anonfit.criteria.targets import ClassTarget, NumberTarget
 from anonfit.engines.tree import LEAF, Tree
-from anonfit.tables.measures import fixed_point
+from anonfit.tables.scales import fixed_point
 from anonfit.tables.schema import CodedColumn, CodedTable, SplitMode, code_dtype
 from anonfit.testing.reference.choosing import Guided
 from anonfit.testing.reference.records import Node, Records

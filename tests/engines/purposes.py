@@ -20,7 +20,7 @@ from anonfit.criteria.targets import (
     ShareTarget,
     Target,
 )
-from anonfit.tables.measures import fixed_point
+from anonfit.tables.scales import fixed_point
 from anonfit.tables.schema import CodedColumn, CodedTable, SplitMode
 from anonfit.testing.reference import Diverse
 

@@ -16,7 +16,7 @@ from purposes import random_class_target, random_number_target
 
 from anonfit.criteria.splitting import SplitObjective
 from anonfit.criteria.targets import NumberTarget
-from anonfit.tables.measures import fixed_point
+from anonfit.tables.scales import fixed_point
 from strategies import random_table
 
 

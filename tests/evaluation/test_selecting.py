@@ -12,17 +12,17 @@ import anonfit as af
 from anonfit.errors import SpecError
 from anonfit.evaluation.features import nodes_of
 from anonfit.evaluation.methods import method
-from anonfit.evaluation.models import Learned, answered, imprecision, satisfied
+from anonfit.evaluation.models import LearnedRecoding, answered, imprecision, satisfied
 from anonfit.release.run import persons_in, schema_of
 from anonfit.spec.model import SelectionSpec
 
 pytest.importorskip("sqlglot", reason="the extra sql is not installed")
 
 
-def learned(frame: pl.DataFrame, k: int = 10, name: str = "infogain") -> Learned:
+def learned(frame: pl.DataFrame, k: int = 10, name: str = "infogain") -> LearnedRecoding:
     asked = spec()
     schema = schema_of(asked, frame.columns)
-    return Learned(method(name).recode(frame, asked, k, 0), schema, frame, persons_in(schema, frame), k)
+    return LearnedRecoding(method(name).recode(frame, asked, k, 0), schema, frame, persons_in(schema, frame), k)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -82,7 +82,7 @@ def test_a_predicate_may_ask_for_values_between_those_that_rows_have() -> None:
     frame = pl.DataFrame({"age": [20, 25, 28, 51, 55, 60]})
     asked = af.parse_spec("version = 1\n[columns.age]\nrole = 'quasi-identifier'\n[privacy]\nk = 3")
     schema = schema_of(asked, frame.columns)
-    found = Learned(method("median").recode(frame, asked, 3, 0), schema, frame, persons_in(schema, frame), 3)
+    found = LearnedRecoding(method("median").recode(frame, asked, 3, 0), schema, frame, persons_in(schema, frame), 3)
     assert found.recoding.apply(frame)["age"].to_list() == ["< 40"] * 3 + ["≥ 40"] * 3
     rows = answered(found, "age >= 45 and age < 50", frame, nodes_of(found.recoding, frame))
     assert rows.tolist() == [False] * 3 + [True] * 3

@@ -48,6 +48,12 @@ def _replace_by_folder(path: Path) -> None:
     path.mkdir()
 
 
+def test_machine_code_depends_on_the_files_of_its_constants() -> None:
+    root = Path(compiling.__file__).parent.parent
+    files = [path for pattern in compiling.CONSTANTS["engines"] for path in root.glob(pattern)]
+    assert {"schema.py", "targets.py", "splitting.py", "diversity.py", "likeness.py"} <= {path.name for path in files}
+
+
 DAMAGES: list[Callable[[Path], object]] = [
     _cut,
     _turn_bits,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from anonfit.privacy.models import SensitiveColumn
-from anonfit.tables.measures import fixed_point
+from anonfit.tables.scales import fixed_point
 from anonfit.tables.taxonomy import Taxonomy
 from strategies import random_shape, taxonomy_of
 

@@ -14,7 +14,7 @@ from anonfit.auditing.models import MODELS as AUDITED
 from anonfit.errors import SpecError
 from anonfit.privacy.catalogue import MODELS, Kind, make_model, model_table, parameter_faults
 from anonfit.privacy.models import SensitiveColumn
-from anonfit.tables.measures import FixedPoint
+from anonfit.tables.scales import FixedPoint
 from anonfit.tables.taxonomy import Taxonomy
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "privacy-models.md"

@@ -25,9 +25,9 @@ from plain_diversity import (
 from anonfit.errors import SpecError
 from anonfit.privacy.catalogue import MODELS, make_model
 from anonfit.privacy.diversity import squared_deviations
-from anonfit.privacy.likeness import confidence_limit
+from anonfit.privacy.likeness import MaxConfidence
 from anonfit.privacy.models import SensitiveColumn
-from anonfit.tables.measures import FixedPoint, fixed_point
+from anonfit.tables.scales import FixedPoint, fixed_point
 from anonfit.tables.taxonomy import Taxonomy
 from strategies import tries
 
@@ -143,7 +143,7 @@ def test_the_largest_share() -> None:
     assert allowed(column, "alpha-k", [[3, 1], [2, 2], [2, 1]], alpha=2 / 3) == [False, True, True]
     assert allowed(column, "alpha-k", [7, 3], alpha=0.7 - 5e-10)
     assert not allowed(column, "alpha-k", [7, 3], alpha=0.7 - 5e-9)
-    limit = confidence_limit(column, 0.75)
+    limit = MaxConfidence(column, 0.75)
     assert limit.allows(np.array([[3, 1], [4, 1]])).tolist() == [True, False]
     assert (limit.name, limit.parameter) == ("max_confidence", "max_confidence")
 

@@ -14,7 +14,7 @@ from anonfit.privacy import coding as module
 from anonfit.privacy.catalogue import MODELS, make_model
 from anonfit.privacy.coding import groups_allowed, persons_by_code
 from anonfit.privacy.models import DiversityModel, SensitiveColumn
-from anonfit.tables.measures import fixed_point
+from anonfit.tables.scales import fixed_point
 from anonfit.tables.taxonomy import Taxonomy
 
 

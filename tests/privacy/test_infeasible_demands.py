@@ -12,9 +12,9 @@ import pytest
 from plain_diversity import DEMANDS, random_sensitive
 
 from anonfit.privacy.catalogue import MODELS, make_model, parameter_faults
-from anonfit.privacy.likeness import confidence_limit
+from anonfit.privacy.likeness import MaxConfidence
 from anonfit.privacy.models import SensitiveColumn, at_least, at_most, more_than
-from anonfit.tables.measures import FixedPoint
+from anonfit.tables.scales import FixedPoint
 
 TABLE = SensitiveColumn("diagnosis", 4, True, np.array([10, 60, 20, 10]), np.array([0, 0, 1, 4]), FixedPoint(7.0, 1.0))
 
@@ -82,7 +82,7 @@ def test_sentences(model: str, asked: dict[str, Any], told: str) -> None:
 
 
 def test_a_target_is_told_of_its_own_setting() -> None:
-    told = confidence_limit(TABLE, 0.5).why_not(TABLE.whole)
+    told = MaxConfidence(TABLE, 0.5).why_not(TABLE.whole)
     assert "so max_confidence must be at least 0.6; max_confidence = 0.5 is asked for." in told
 
 

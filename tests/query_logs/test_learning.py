@@ -12,7 +12,7 @@ import pytest
 
 from anonfit.tables.schema import Column, Role
 from anonfit.workload.logs import merging
-from anonfit.workload.logs.learning import Learned, LogRequest, learn, minterms
+from anonfit.workload.logs.learning import LearnedWorkload, LogRequest, learn, minterms
 from anonfit.workload.logs.merging import Batch, RawRows, merge, rectangles, rows_of_frame
 from anonfit.workload.parsing import parse_predicate, predicate_text
 from anonfit.workload.predicates import Predicate, kinds_of
@@ -43,7 +43,7 @@ def predicate(text: str) -> Predicate:
     return parse_predicate(text, KINDS)
 
 
-def learned(folder: Path, lines: list[str], *, k: int = 5, **options: int) -> Learned:
+def learned(folder: Path, lines: list[str], *, k: int = 5, **options: int) -> LearnedWorkload:
     file = folder / "log.sql"
     file.write_text("\n".join(lines), encoding="utf-8")
     request = LogRequest((file,), **options)  # type: ignore[arg-type]

@@ -9,14 +9,14 @@ from contextlib import suppress
 import pytest
 
 from anonfit.workload.logs.reading import dialect_quoting, parse_statements
-from anonfit.workload.logs.shapes import DEEPEST, Shape, TooLarge, shaper, slot_of
+from anonfit.workload.logs.shapes import DEEPEST, StatementShape, TooLarge, shaper, slot_of
 
 
-def shape(text: str, dialect: str | None = None) -> Shape:
+def shape(text: str, dialect: str | None = None) -> StatementShape:
     return shaper(*dialect_quoting(dialect)).shape(text)
 
 
-def values(found: Shape) -> list[list[str]]:
+def values(found: StatementShape) -> list[list[str]]:
     return [[one.text for one in slot] for slot in found.slots]
 
 

@@ -16,8 +16,8 @@ from anonfit.tables.schema import Column, Role
 from anonfit.workload.logs import reading as parsing
 from anonfit.workload.logs import tallies
 from anonfit.workload.logs.learning import columns_of
-from anonfit.workload.logs.shapes import Columns
-from anonfit.workload.logs.tallies import Tally, read_log
+from anonfit.workload.logs.shapes import QueriedColumns
+from anonfit.workload.logs.tallies import LogTally, read_log
 from anonfit.workload.parsing import predicate_text
 from anonfit.workload.predicates import kinds_of
 from anonfit.workload.truth import holds
@@ -35,11 +35,13 @@ FRAME = pl.DataFrame(
 ).with_columns(income=pl.col("age") * 100)
 
 
-def people(table: str | None = None) -> Columns:
+def people(table: str | None = None) -> QueriedColumns:
     return columns_of([Column(name, role) for name, role in ROLES.items()], FRAME, table=table)
 
 
-def tally(folder: Path, text: str, *, table: str | None = None, dialect: str | None = None, most: int = 1000) -> Tally:
+def tally(
+    folder: Path, text: str, *, table: str | None = None, dialect: str | None = None, most: int = 1000
+) -> LogTally:
     file = folder / "log.sql"
     file.write_text(text, encoding="utf-8")
     return read_log([file], people(table), dialect=dialect, most_shapes=most)
@@ -53,7 +55,7 @@ def test_conditions_of_a_log_hold_of_the_rows_they_are_true_of(tmp_path: Path) -
         trees = [random_tree(rng, names=names) for _ in range(60)]
         file = tmp_path / f"{seed}.sql"
         file.write_text(";\n".join(f"select * from t where {written(tree)}" for tree in trees), encoding="utf-8")
-        found = read_log([file], Columns(kinds_of(columns(), frame)))
+        found = read_log([file], QueriedColumns(kinds_of(columns(), frame)))
         wanted = {bytes(np.packbits([truth(tree, row) is True for row in frame.to_dicts()])) for tree in trees}
         asked = [ask.predicate for ask in found.asks if ask.predicate is not None]
         assert len(asked) == len(found.asks)

@@ -18,7 +18,7 @@ from reported import KINDS, WORDS, K, people, released
 
 import anonfit as af
 from anonfit.privacy.disclosure import EVERYTHING, Disclosure
-from anonfit.release.measure import appraise_thoroughly
+from anonfit.release.measure import measure_all
 
 # --- the rule ----------------------------------------------------------------------------------------------------
 
@@ -34,13 +34,13 @@ def test_the_rule(persons: int) -> None:
     assert isinstance(rule.share(persons, 30)["share"], float) == is_told
     assert EVERYTHING.share(persons, 30) == {"persons": persons, "share": persons / 30}
     assert isinstance(rule.number(persons), int) == (persons == 0 or persons >= 7)
-    assert rule.rows(50, persons) == ("fewer than 7" if rule.few(persons) else 50)
+    assert rule.rows(50, persons) == ("fewer than 7" if rule.below_threshold(persons) else 50)
     assert several.number(persons) == (rule.number(persons) if persons < 7 else persons // 7 * 7)
     assert rule.rounded(persons) == persons
 
 
 def few(persons: int, k: int) -> bool:
-    return Disclosure(k).few(persons)
+    return Disclosure(k).below_threshold(persons)
 
 
 def may_tell(persons: int, of: int, k: int) -> bool:
@@ -146,7 +146,7 @@ def test_figures_about_few_would_be_found() -> None:
     found: set[str] = set()
     for frame in (table(1, 3), table(2, 3), table(4, 1), people()):
         release = released("classes", frame)
-        thorough = appraise_thoroughly(release._made, ks=(7, 20)).content(EVERYTHING)
+        thorough = measure_all(release._made, ks=(7, 20)).content(EVERYTHING)
         found |= set(offences({**release.report, **thorough}, K))
     assert {"predictions of outcome", "comparison of outcome", "curve", "initial_risk.alone.persons"} <= found
     assert "gain of outcome" in found

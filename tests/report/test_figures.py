@@ -17,7 +17,7 @@ from anonfit.errors import RequestError
 from anonfit.metrics.comparison import comparison_content, curve_content, read_ks
 from anonfit.metrics.groups import InitialRisk, group_bins, initial_content, initial_risk
 from anonfit.privacy.disclosure import EVERYTHING, Disclosure
-from anonfit.release.measure import appraise_thoroughly, risk_utility_curve
+from anonfit.release.measure import measure_all, risk_utility_curve
 
 # --- the risk before ---------------------------------------------------------------------------------------------
 
@@ -141,7 +141,7 @@ def test_the_unit_of_a_generalized_number_is_not_told() -> None:
 
 @pytest.fixture(scope="module")
 def thorough() -> Any:
-    return appraise_thoroughly(released("everything", people(3000))._made, ks=(5, 20, 5000))
+    return measure_all(released("everything", people(3000))._made, ks=(5, 20, 5000))
 
 
 def test_the_purpose_gains_where_there_is_something_to_gain(thorough: Any) -> None:
@@ -158,40 +158,40 @@ def test_the_purpose_gains_where_there_is_something_to_gain(thorough: Any) -> No
 
 
 def test_a_release_without_a_purpose_is_not_compared() -> None:
-    assert appraise_thoroughly(released("blind")._made).comparison is None
-    assert appraise_thoroughly(released("classes", criterion="median")._made).comparison is None
+    assert measure_all(released("blind")._made).comparison is None
+    assert measure_all(released("classes", criterion="median")._made).comparison is None
 
 
 def test_a_target_that_decides_its_own_region_is_not_judged() -> None:
     # Held-out rows reach their region by their own age, so regions that divide ages would tell it best.
     words: dict[str, Any] = {"targets": ["age", "outcome"], "insensitive": ["cost"]}
-    found = appraise_thoroughly(released("classes", **words)._made, ks=(5,))
+    found = measure_all(released("classes", **words)._made, ks=(5,))
     assert found.comparison is not None
     assert [line["column"] for line in comparison_content(found.comparison, EVERYTHING)["targets"]] == ["outcome"]
     assert found.curve is not None
     assert [line["column"] for line in curve_content(found.curve, EVERYTHING)["points"][0]["targets"]] == ["outcome"]
     assert [line.column for line in found.predictions] == ["age", "outcome"]
-    assert appraise_thoroughly(released("generalized")._made).comparison is None
+    assert measure_all(released("generalized")._made).comparison is None
 
 
 def test_too_few_rows_are_not_compared() -> None:
-    assert appraise_thoroughly(released("classes", people(20))._made).comparison is None
+    assert measure_all(released("classes", people(20))._made).comparison is None
 
 
 def test_the_same_release_gives_the_same_figures() -> None:
     first, again = (
-        comparison_content(appraise_thoroughly(released("classes")._made).comparison, Disclosure(K))  # type: ignore[arg-type]
+        comparison_content(measure_all(released("classes")._made).comparison, Disclosure(K))  # type: ignore[arg-type]
         for _ in range(2)
     )
     assert first == again
 
 
 def test_a_persons_rows_are_not_parted() -> None:
-    from anonfit.metrics.holdout import trial_of
+    from anonfit.metrics.holdout import draw_holdout
     from anonfit.release.measure import _setting
 
     frame = people(300).with_columns(who=pl.int_range(300) // 3)
-    trial = trial_of(_setting(released("classes", frame, entity="who")._made))
+    trial = draw_holdout(_setting(released("classes", frame, entity="who")._made))
     assert trial is not None
     assert not set(trial.known["who"]) & set(trial.others["who"])
     assert len(trial.known) + len(trial.others) == 300
@@ -199,7 +199,7 @@ def test_a_persons_rows_are_not_parted() -> None:
 
 def test_of_a_large_table_some_rows_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("anonfit.metrics.holdout.ROWS", 300)
-    found = comparison_content(appraise_thoroughly(released("classes")._made).comparison, Disclosure(K))  # type: ignore[arg-type]
+    found = comparison_content(measure_all(released("classes")._made).comparison, Disclosure(K))  # type: ignore[arg-type]
     assert (found["known_rows"], found["held_out_rows"], found["sampled"]) == (200, 100, True)
 
 
@@ -225,20 +225,20 @@ def test_the_curve_has_a_point_for_each_k(thorough: Any) -> None:
 
 @pytest.mark.parametrize("words", [{"entity": "who"}, {"count": "many"}])
 def test_the_average_risk_of_a_curve_is_that_of_the_persons_of_groups(words: dict[str, Any]) -> None:
-    from anonfit.metrics.holdout import trial_of
+    from anonfit.metrics.holdout import draw_holdout
     from anonfit.release.measure import _setting
 
     frame = people(600).with_columns(who=pl.int_range(600) // 3, many=1 + pl.int_range(600) % 4)
     frame = frame.drop({"who", "many"} - set(words.values()))
     made = released("classes", frame, **words)._made
-    trial = trial_of(_setting(made))
+    trial = draw_holdout(_setting(made))
     assert trial is not None
     regions = trial.regions(trial.setting.workload, 5)
     assert regions is not None
     rows = trial.known[regions.numbers].with_columns(node=pl.Series(regions.nodes))
     persons = pl.col("who").n_unique() if "entity" in words else pl.col("many").sum()
     sizes = rows.group_by("node").agg(persons=persons)["persons"]
-    found = appraise_thoroughly(made, ks=(5,)).curve
+    found = measure_all(made, ks=(5,)).curve
     assert found is not None
     (point,) = curve_content(found, EVERYTHING)["points"]
     assert point["average_risk"] == round(len(sizes) / sizes.sum(), 5)

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from anonfit.metrics.queries import Measure, QueryAnswer, internal_queries, public_queries, query_figures
+from anonfit.metrics.queries import QueryAnswer, QueryError, internal_queries, public_queries, query_figures
 from anonfit.privacy.disclosure import Disclosure
-from anonfit.report.utility_sections import queries_part, rules_section
+from anonfit.report.utility_sections import _rules, queries_part
 from anonfit.workload.logs.tallies import Ask
 
 
 def query(true: int, answered: int, expected: float, *, kept: int | None = None, times: int = 1) -> QueryAnswer:
-    measures = (Measure("count", None, 1, abs(expected - true), true), Measure("sum", "pay", 2, 30.0, 100.0))
+    measures = (QueryError("count", None, 1, abs(expected - true), true), QueryError("sum", "pay", 2, 30.0, 100.0))
     return QueryAnswer(times, true, true if kept is None else kept, answered, expected, measures)
 
 
@@ -72,5 +72,5 @@ def test_pages_say_what_there_is() -> None:
     page = queries_part(internal)
     assert "all rows" in page
     assert "2 further questions" in page
-    empty = rules_section({"rules": {"found": 0, "hold": 0, "not_told": 0, "rules": []}})
+    (empty,) = _rules({"rules": {"found": 0, "hold": 0, "not_told": 0, "rules": []}})
     assert "No rule was found" in empty

@@ -15,8 +15,8 @@ import polars as pl
 import pytest
 
 import anonfit as af
-from anonfit.metrics.attack import Attack, Sample, attack, attack_content, draw_persons, link
-from anonfit.metrics.inference import Guesses, Records, Secret
+from anonfit.metrics.attack import Attack, SoughtPersons, attack, attack_content, draw_persons, link
+from anonfit.metrics.inference import Guesses, ReleasedRecords, Secret
 from anonfit.privacy.disclosure import Disclosure
 from anonfit.tables.schema import Role
 from waivers import waived
@@ -32,8 +32,8 @@ def everybody(
     nodes: Any = NODES, classes: Any = CLASSES, *, k: int = 3, are_numbers: bool = False, **words: Any
 ) -> Attack:
     """All persons of a table of one row each, or of several where `entities` or `counts` say so."""
-    records = Records(nodes, **words)
-    sample = Sample(nodes, np.ones(len(nodes), bool), words.get("entities"))
+    records = ReleasedRecords(nodes, **words)
+    sample = SoughtPersons(nodes, np.ones(len(nodes), bool), words.get("entities"))
     return attack(records, sample, [Secret("class", classes, classes, are_numbers)], k=k)
 
 
@@ -80,8 +80,8 @@ def test_numbers_are_guessed_by_the_mean() -> None:
 
 
 def test_who_is_not_in_the_release_is_not_found_but_may_be_guessed() -> None:
-    sample = Sample(np.array([3, 5, 9, -1]), np.array([False, True, False, False]))
-    found = attack(Records(NODES), sample, [Secret("class", CLASSES, np.array([0, 1, 0, 2]))], k=3)
+    sample = SoughtPersons(np.array([3, 5, 9, -1]), np.array([False, True, False, False]))
+    found = attack(ReleasedRecords(NODES), sample, [Secret("class", CLASSES, np.array([0, 1, 0, 2]))], k=3)
     assert found.linked == 2
     assert found.chance == pytest.approx((0 + 1 / 3 + 0 + 0) / 4)
     assert found.blind_chance == pytest.approx(1 / 4 / 7)
@@ -93,7 +93,12 @@ def test_who_is_not_in_the_release_is_not_found_but_may_be_guessed() -> None:
 
 def test_a_release_without_rows_tells_nothing() -> None:
     none = np.zeros(0, np.int64)
-    found = attack(Records(none), Sample(np.array([3]), np.array([False])), [Secret("class", none, np.array([1]))], k=2)
+    found = attack(
+        ReleasedRecords(none),
+        SoughtPersons(np.array([3]), np.array([False])),
+        [Secret("class", none, np.array([1]))],
+        k=2,
+    )
     assert (found.linked, found.chance, found.released, found.guesses[0].of_group) == (0, 0.0, 0, 0.0)
 
 
@@ -108,13 +113,13 @@ def test_a_persons_other_rows_are_his_own_too() -> None:
     # Person 0 has three rows of class 0 in a group with persons 1 and 2, of class 1.
     nodes, classes = np.zeros(5, np.int64), np.array([0, 0, 0, 1, 1])
     entities = np.array([0, 0, 0, 1, 2], np.uint32)
-    sample = Sample(np.zeros(1, np.int64), np.ones(1, bool), np.array([0], np.uint32))
-    found = attack(Records(nodes, entities=entities), sample, [Secret("class", classes, np.array([0]))], k=3)
+    sample = SoughtPersons(np.zeros(1, np.int64), np.ones(1, bool), np.array([0], np.uint32))
+    found = attack(ReleasedRecords(nodes, entities=entities), sample, [Secret("class", classes, np.array([0]))], k=3)
     assert (found.chance, found.released, found.alone) == (1 / 3, 3, 0)
     # A person counts once for a class: 1 against 2, so class 1 is guessed with and without the own rows.
     assert found.guesses[0].of_group == 0
     numbers = attack(
-        Records(nodes, entities=entities), sample, [Secret("n", classes * 6.0, np.array([0.0]), True)], k=3
+        ReleasedRecords(nodes, entities=entities), sample, [Secret("n", classes * 6.0, np.array([0.0]), True)], k=3
     ).guesses[0]
     assert (numbers.of_group, numbers.of_others) == (12 / 5, 6)
 
@@ -138,8 +143,8 @@ def test_guesses_equal_plain_counting(seed: int) -> None:
     nodes, classes = rng.integers(0, 5, rows), rng.integers(0, 4, rows)
     entities = rng.integers(0, rows, rows).astype(np.uint32) if seed % 2 else np.arange(rows, dtype=np.uint32)
     people = draw_persons(rows, k=1, seed=seed, entities=entities)
-    sample = Sample(nodes[people], np.ones(len(people), bool), entities[people])
-    records = Records(nodes, entities=entities)
+    sample = SoughtPersons(nodes[people], np.ones(len(people), bool), entities[people])
+    records = ReleasedRecords(nodes, entities=entities)
     found = attack(records, sample, [Secret("class", classes, classes[people])], k=2)
     table = [(int(node), int(who), int(one)) for node, who, one in zip(nodes, entities, classes, strict=True)]
     sums = [Fraction(0)] * 4
@@ -159,7 +164,10 @@ def test_guesses_equal_plain_counting(seed: int) -> None:
     if not seed % 2:
         # Where everybody has one row, it is the same without naming persons.
         without = attack(
-            Records(nodes), Sample(nodes[people], sample.is_released), [Secret("class", classes, classes[people])], k=2
+            ReleasedRecords(nodes),
+            SoughtPersons(nodes[people], sample.is_released),
+            [Secret("class", classes, classes[people])],
+            k=2,
         )
         assert without == found
 

@@ -17,7 +17,7 @@ from anonfit.spec.model import SelectionSpec
 from anonfit.tables.codebook import code_column
 from anonfit.tables.schema import Column, OrderedDomain, Role
 from anonfit.workload.selections import code_selections
-from anonfit.workload.truth import Rows
+from anonfit.workload.truth import RawTable
 
 # Fifteen points in five regions, by their lower (excluded) and upper (included) ends.
 REGIONS = {
@@ -46,7 +46,7 @@ def five_regions(*wheres: str, withheld: tuple[int, ...] = (), counts: Any = Non
         lasts.append(np.searchsorted(coded.domain.values, upper, side="right") - 1)
     boxes = Boxes(np.stack(firsts, axis=1).astype(np.int32), np.stack(lasts, axis=1).astype(np.int32), {})
     selections = code_selections([SelectionSpec(where=where, weight=2.0) for where in wheres], columns, domains, frame)
-    rows = Rows(frame)
+    rows = RawTable(frame)
     return answer(
         selections.coded,
         boxes,

@@ -15,7 +15,7 @@ import pytest
 import anonfit as af
 from anonfit.errors import Infeasible, SpecError
 from anonfit.metrics.attack import Attack, attack_content
-from anonfit.metrics.inference import Guesses, Learned, Records, Secret, learn
+from anonfit.metrics.inference import Guesses, LearnedClasses, ReleasedRecords, Secret, learn
 from anonfit.privacy.disclosure import Disclosure
 from anonfit.release.evidence import attack_made
 from anonfit_papers.datasets_adult import ADULT_COLUMNS
@@ -75,14 +75,14 @@ def test_a_model_is_what_naive_bayes_over_cells_says() -> None:
     nodes = release.recoding.nodes(release.recoding.cells(frame))
     codes = (frame["s"] == "b").cast(pl.Int8).to_numpy()
     secret = Secret("s", codes, codes)
-    _, place = Records(nodes).places()
-    found = learn(release.recoding, Records(nodes), secret, place, release.recoding.cells(frame))
+    _, place = ReleasedRecords(nodes).places()
+    found = learn(release.recoding, ReleasedRecords(nodes), secret, place, release.recoding.cells(frame))
     # Each group is one cell, so nothing is added to its shares: 6 of 8 are not sure, 8 of 8 are.
-    assert found == Learned(persons=16, sure=8, right=8, sure_by_group=8)
+    assert found == LearnedClasses(persons=16, sure=8, right=8, sure_by_group=8)
     whole = np.zeros(16, np.int32)
     one_group = learn(
         af.anonymize(frame, quasi_identifiers=["q"], k=16, insensitive=["s"]).recoding,
-        Records(whole),
+        ReleasedRecords(whole),
         secret,
         whole.astype(np.int64),
         [np.zeros(16, np.int64)],
@@ -113,7 +113,7 @@ def test_a_rare_class_is_one_of_all_others() -> None:
 # --- what may be told --------------------------------------------------------------------------------------------
 
 
-def content(one: Learned, k: int = K) -> dict[str, Any]:
+def content(one: LearnedClasses, k: int = K) -> dict[str, Any]:
     guesses = Guesses("ill", 100, False, 50, 50, 50, 50)
     attack = Attack(100, 100, 100, 0.05, 0.1, 0.01, 0, (guesses,), learned={"ill": one})
     found: dict[str, Any] = attack_content(attack, Disclosure(k))["inference"][0]["learned"]
@@ -123,15 +123,15 @@ def content(one: Learned, k: int = K) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("learned", "told"),
     [
-        (Learned(100, 40, 25, 0), (0.4, 0.625, 0.0)),
-        (Learned(100, 40, 40, 0), (0.4, 1.0, 0.0)),
-        (Learned(100, 9, 9, 0), (None, None, 0.0)),
-        (Learned(100, 95, 95, 0), (None, None, 0.0)),
-        (Learned(100, 40, 35, 3), (0.4, None, None)),
-        (Learned(100, 0, 0, 0), (0.0, None, 0.0)),
+        (LearnedClasses(100, 40, 25, 0), (0.4, 0.625, 0.0)),
+        (LearnedClasses(100, 40, 40, 0), (0.4, 1.0, 0.0)),
+        (LearnedClasses(100, 9, 9, 0), (None, None, 0.0)),
+        (LearnedClasses(100, 95, 95, 0), (None, None, 0.0)),
+        (LearnedClasses(100, 40, 35, 3), (0.4, None, None)),
+        (LearnedClasses(100, 0, 0, 0), (0.0, None, 0.0)),
     ],
 )
-def test_figures_of_few_are_not_told(learned: Learned, told: tuple[float | None, ...]) -> None:
+def test_figures_of_few_are_not_told(learned: LearnedClasses, told: tuple[float | None, ...]) -> None:
     found = content(learned)
     assert (found["sure"], found["right"], found["sure_by_group"]) == told
 

@@ -20,7 +20,7 @@ import anonfit as af
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.errors import DataError
 from anonfit.evaluation.compared import released_nodes
-from anonfit.metrics.groups import group_figures, mixture, sizes_of
+from anonfit.metrics.groups import class_entropy, group_figures, sizes_of
 from anonfit.metrics.losses import (
     Extent,
     common_extents,
@@ -73,7 +73,7 @@ def test_mixture_by_hand() -> None:
     # Groups (a a b b), (c c) and (a b c): 1, 0 and log2 3 bits.
     groups = np.array([0, 0, 0, 0, 1, 1, 2, 2, 2])
     classes = np.array([0, 0, 1, 1, 2, 2, 0, 1, 2])
-    found = mixture("c", groups, classes)
+    found = class_entropy("c", groups, classes)
     assert found.conditional_entropy == pytest.approx((4 * 1 + 2 * 0 + 3 * math.log2(3)) / 9)
     assert found.entropy == pytest.approx(2 * (3 / 9) * math.log2(9 / 3) + (3 / 9) * math.log2(3))
     assert found.classification_metric == pytest.approx((2 + 0 + 2) / 9)
@@ -82,7 +82,7 @@ def test_mixture_by_hand() -> None:
 
 def test_withheld_rows_are_wrong_and_counts_are_persons() -> None:
     groups, classes = np.array([0, 0, -1, 1]), np.array([0, 1, 0, 1])
-    found = mixture("c", groups, classes, counts=np.array([3, 1, 2, 4]), withheld=5)
+    found = class_entropy("c", groups, classes, counts=np.array([3, 1, 2, 4]), withheld=5)
     # Released: 3 of class 0 and 1 of class 1 in one group, 4 of class 1 in the other; 2 + 5 are withheld.
     inside = -(3 / 4) * math.log2(3 / 4) - (1 / 4) * math.log2(1 / 4)
     assert found.conditional_entropy == pytest.approx(4 / 8 * inside)
@@ -90,11 +90,11 @@ def test_withheld_rows_are_wrong_and_counts_are_persons() -> None:
 
 
 def test_pure_groups_leave_nothing_open() -> None:
-    found = mixture("c", np.array([0, 0, 1]), np.array([1, 1, 0]))
+    found = class_entropy("c", np.array([0, 0, 1]), np.array([1, 1, 0]))
     assert found.conditional_entropy == 0.0
     assert found.classification_metric == 0.0
     assert found.explained == 1.0
-    assert mixture("c", np.zeros(3, int), np.zeros(3, int)).explained == 0.0
+    assert class_entropy("c", np.zeros(3, int), np.zeros(3, int)).explained == 0.0
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -114,7 +114,7 @@ def test_mixture_equals_plain_counting(seed: int) -> None:
         -count / total * math.log2(count / found.total()) for found in held.values() for count in found.values()
     )
     wrong = sum(found.total() - max(found.values()) for found in held.values())
-    measured = mixture("c", groups, classes, counts=counts)
+    measured = class_entropy("c", groups, classes, counts=counts)
     assert measured.conditional_entropy == pytest.approx(entropy, abs=1e-12)
     assert measured.classification_metric == pytest.approx((wrong + lost) / (total + lost))
     assert measured.conditional_entropy <= measured.entropy + 1e-12

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from anonfit.metrics.rules import CONFIDENCE, LIFT, SUPPORT, Item, Rule, find_rules, items_of, rules_content
+from anonfit.metrics.rules import CONFIDENCE, LIFT, SUPPORT, AssociationRule, Item, find_rules, items_of, rules_content
 from anonfit.privacy.disclosure import Disclosure
 from anonfit.release.run import make
 from anonfit.spec.parse import parse_spec
@@ -126,7 +126,7 @@ def test_rules_of_a_release_are_counted_by_labels_and_values() -> None:
 
 def test_what_may_be_told_of_raw_rows() -> None:
     def told(raw: tuple[int, int], *, least: int = 10, rows_are_persons: bool = True) -> bool | None:
-        rule = Rule(("a",), "b", 2.0, 1000, (100, 90), raw)
+        rule = AssociationRule(("a",), "b", 2.0, 1000, (100, 90), raw)
         content = rules_content([rule], Disclosure(least, rows_are_persons=rows_are_persons))
         assert content["rules"][0]["confidence"] == 0.9
         assert ("raw_support" in content["rules"][0]) == (least == 0)

@@ -19,7 +19,7 @@ from anonfit.spec.model import SelectionSpec
 from anonfit.tables.schema import Column, ColumnType, Domain, OrderedDomain, Role
 from anonfit.tables.taxonomy import Taxonomy
 from anonfit.workload.selections import code_selections, predicates_of
-from anonfit.workload.truth import Rows
+from anonfit.workload.truth import RawTable
 
 QUASI, TARGET = Role.QUASI_IDENTIFIER, Role.TARGET
 
@@ -242,7 +242,7 @@ def test_each_value_of_a_quasi_identifier() -> None:
     assert found.names == ("sex IS NULL", "sex = 'F'", "sex = 'M'")
     assert found.weights.tolist() == [3.0, 3.0, 3.0]
     assert found.rectangles[:, 4:].tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
-    assert Rows(PEOPLE).count(case.selections.predicates).tolist() == [1, 2, 1]
+    assert RawTable(PEOPLE).count(case.selections.predicates).tolist() == [1, 2, 1]
 
 
 def test_each_value_of_a_raw_column() -> None:
@@ -267,7 +267,7 @@ def test_each_number_and_date_adds_no_faces() -> None:
         '"c 1" = 0.25',
         '"c 1" = 0.5',
     )
-    assert Rows(frame).count(case.selections.predicates).tolist() == [2, 1, 1, 1, 1, 1, 2]
+    assert RawTable(frame).count(case.selections.predicates).tolist() == [2, 1, 1, 1, 1, 1, 2]
 
 
 def test_each_leaf_that_rows_have() -> None:
@@ -299,7 +299,7 @@ def test_each_interval_of_a_taxonomy_over_numbers() -> None:
     ages = Column("age", QUASI, taxonomy=Taxonomy.flat(["< 10", "[10, 20)", "≥ 20"]))
     case = coded(frame, [ages], [each("age")])
     assert case.selections.coded.names == ("age = '< 10'", "age = '[10, 20)'")
-    assert Rows(frame).count(case.selections.predicates).tolist() == [1, 2]
+    assert RawTable(frame).count(case.selections.predicates).tolist() == [1, 2]
 
 
 def test_values_too_rare_to_be_named_are_one_selection() -> None:
@@ -307,13 +307,13 @@ def test_values_too_rare_to_be_named_are_one_selection() -> None:
     case = coded(frame, [Column("x", QUASI)], [each("x")], k=3)
     assert case.selections.coded.names[-1] == "x is none of its frequent values"
     assert case.selections.coded.rectangles.tolist() == np.eye(4, dtype=int).tolist()
-    assert Rows(frame).count(case.selections.predicates).tolist() == [1, 3, 3, 2]
+    assert RawTable(frame).count(case.selections.predicates).tolist() == [1, 3, 3, 2]
     namesake = pl.DataFrame({"x": [*"aaa", "other", "", "b"]})
     case = coded(namesake, [Column("x", QUASI)], [each("x")], k=3)
-    assert Rows(namesake).count(case.selections.predicates).tolist() == [3, 3]
+    assert RawTable(namesake).count(case.selections.predicates).tolist() == [3, 3]
     numbers = pl.DataFrame({"x": [1, 1, 1, 2, 3]})
     case = coded(numbers, [Column("x", QUASI, ColumnType.NOMINAL)], [each("x")], k=3)
-    assert Rows(numbers).count(case.selections.predicates).tolist() == [3, 2]
+    assert RawTable(numbers).count(case.selections.predicates).tolist() == [3, 2]
 
 
 # --- faults -----------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from anonfit.tables.schema import Column, ColumnType, Role
 from anonfit.tables.taxonomy import Taxonomy
 from anonfit.workload.parsing import parse_predicate
 from anonfit.workload.predicates import kinds_of
-from anonfit.workload.truth import Rows, holds
+from anonfit.workload.truth import RawTable, holds
 
 
 def selected(where: str, frame: pl.DataFrame, **declared: Column) -> list[int]:
@@ -28,7 +28,7 @@ def selected(where: str, frame: pl.DataFrame, **declared: Column) -> list[int]:
 def test_rows_are_selected_as_by_the_three_valued_rules(seed: int) -> None:
     rng = np.random.default_rng(seed)
     frame = random_frame(rng)
-    kinds, rows = kinds_of(columns(), frame), Rows(frame)
+    kinds, rows = kinds_of(columns(), frame), RawTable(frame)
     seen = set()
     for _ in range(40):
         tree = random_tree(rng)
@@ -44,7 +44,7 @@ def test_rows_are_selected_as_a_database_selects_them(seed: int) -> None:
     duckdb = pytest.importorskip("duckdb", reason="DuckDB is the oracle of this test: pip install duckdb")
     rng = np.random.default_rng(1000 + seed)
     frame = random_frame(rng)
-    kinds, rows = kinds_of(columns(), frame), Rows(frame)
+    kinds, rows = kinds_of(columns(), frame), RawTable(frame)
     with duckdb.connect() as database:
         named = ", ".join(f'"{name}" {kind.database}' for name, kind in KINDS.items())
         database.execute(f"CREATE TABLE people (number INTEGER, {named})")
@@ -64,7 +64,7 @@ def test_a_row_counts_as_often_as_it_stands_for_persons() -> None:
     frame = pl.DataFrame({"x": [1, 2, 3, None], "y": ["a", "a", "b", "b"]})
     kinds = kinds_of([Column("x", Role.QUASI_IDENTIFIER), Column("y", Role.TARGET)], frame)
     predicates = [parse_predicate(where, kinds) for where in ("x >= 2", "y = 'a' or x = 3", "x is null", "x > 9")]
-    rows = Rows(frame)
+    rows = RawTable(frame)
     assert rows.count(predicates).tolist() == [2, 3, 1, 0]
     assert rows.count(predicates, counts=np.array([1, 10, 100, 1000])).tolist() == [110, 111, 1000, 0]
     released = np.array([True, True, False, True])

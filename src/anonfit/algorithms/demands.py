@@ -14,7 +14,7 @@ from anonfit.criteria.objectives import OBJECTIVES, Objective
 from anonfit.errors import Infeasible, SpecError
 from anonfit.privacy.catalogue import make_model
 from anonfit.privacy.coding import sensitive_column
-from anonfit.privacy.likeness import confidence_limit
+from anonfit.privacy.likeness import MaxConfidence
 from anonfit.privacy.models import DiversityModel, KAnonymity, SensitiveColumn
 from anonfit.tables.codebook import column_type
 from anonfit.tables.persons import KnownValues
@@ -73,7 +73,7 @@ def guard(demands: Demands, schema: Schema, values: Callable[[str], KnownValues]
         found.append(Guarded(column, codes, models))
     for target in _capped(demands, declared, values):
         column, codes = _target_classes(target, declared[target.column], values(target.column))
-        limit: DiversityModel = confidence_limit(column, demands.max_confidence)
+        limit: DiversityModel = MaxConfidence(column, demands.max_confidence)
         found.append(Guarded(column, codes, (limit,)))
     return found
 
@@ -137,9 +137,8 @@ def _target_classes(
 def refuse_infeasible(demands: Demands, persons: int, guarded: Sequence[Guarded]) -> None:
     """Refuse a table that does not hold the demands as one group: then no division of it does."""
     model = KAnonymity(demands.k)
-    whole = np.array([persons], dtype=np.int64)
-    if not model.allows(whole):
-        raise Infeasible(model.why_not(whole))
+    if not model.allows(np.array(persons)):
+        raise Infeasible(model.why_not(persons))
     for one in guarded:
         for asked in one.models:
             if not bool(asked.allows(one.column.whole)):

@@ -21,10 +21,10 @@ from anonfit.recoding.imprecision import Answers, answer
 from anonfit.recoding.recoding import Recoding
 from anonfit.tables.persons import persons_of
 from anonfit.tables.schema import Domain, OrderedDomain, Role, Schema
-from anonfit.workload.coding import Classes, selection_boundaries, with_boundaries
+from anonfit.workload.coding import ValueClasses, selection_boundaries, with_boundaries
 from anonfit.workload.predicates import ColumnKind, Predicate, kinds_of
 from anonfit.workload.selections import AskedSelections, SelectionRequest, ask_selections, predicates_of
-from anonfit.workload.truth import ColumnValues, Rows, Values
+from anonfit.workload.truth import ColumnValues, RawTable, TableValues
 
 if TYPE_CHECKING:
     import polars as pl
@@ -77,11 +77,11 @@ class CodingSelections:
         """`domains` may have the boundaries of the requests already."""
         engine, schema = coding.engine, coding.schema
         self.coding = coding
-        self.values: Values = Rows(engine.frame) if isinstance(engine, InMemory) else _DistinctValues(coding)
+        self.values: TableValues = RawTable(engine.frame) if isinstance(engine, InMemory) else _DistinctValues(coding)
         faced = _with_boundaries(domains, selection_predicates(engine, requests, schema))
         kinds = kinds_of(schema.columns, typed_frame(engine))
         self.asked: AskedSelections = ask_selections(requests, kinds, faced, self.values)
-        self.classes: list[Classes] = []
+        self.classes: list[ValueClasses] = []
 
     def add_fields(self) -> None:
         """Let rows hold the classes of the raw columns that they are selected by."""
@@ -96,7 +96,7 @@ class CodingSelections:
 
     def coded(self) -> tuple[CodedSelections, Signatures]:
         """The selections over codes, and how classes become signatures; the rows are coded."""
-        if isinstance(self.values, Rows):
+        if isinstance(self.values, RawTable):
             return self.asked.coder.of_rows(self.values), Signatures()
         names = tuple(signature_name(number) for number in range(len(self.classes)))
         sizes = [len(one.truths) for one in self.classes]
@@ -121,7 +121,7 @@ def answer_batches(
     weights = np.array([one.weight for one in asked.coder.asked], np.float64)
     total = None
     for frame, nodes in batches:
-        rows, counts = Rows(frame), None
+        rows, counts = RawTable(frame), None
         if count is not None:
             counts = persons_of(len(frame), frame[count], None).of_rows()
         own = answer(

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from anonfit.criteria.objectives import OBJECTIVES
 from anonfit.engines.catalogue import CAPABILITIES, ENGINES, Capability
 from anonfit.privacy.catalogue import MODELS
 from anonfit.tables.schema import ColumnType
@@ -39,18 +40,25 @@ class Choice:
     words: str
 
 
+def _named(name: str) -> Choice:
+    """A criterion that is asked for by its name, or by what it is for."""
+    return Choice(name, OBJECTIVES[name].asked, OBJECTIVES[name].words)
+
+
+EXPLAINED = ("auto", "score", "median", "infogain", "lsd", "selection", "weighted", "clustering", "explore")
+"""Criteria that stand below in ways of their own, or that are no way of their own; others have a plain row."""
 CRITERIA = (
-    Choice("median", 'no workload, or criterion = "median"', "blind: the widest column, at its median"),
-    Choice("infogain", "a target with classes", "the least entropy of the classes is left"),
+    _named("median"),
+    _named("infogain"),
     Choice("infogain, all cuts", 'a target with classes, candidates = "all"', "also cuts where the class is the same"),
     Choice("infogain, several", "several targets with classes", "the least sum of weighted entropies is left"),
     Choice("infogain, denoised", "a target with classes, denoise = true", "judged by cross-fitted probabilities"),
     Choice("infogain, predicted", "a target with a fitted model (in Python)", "judged by what the model predicts"),
-    Choice("lsd", "a numeric target", "the least squared deviation of the numbers is left"),
+    _named("lsd"),
     Choice("lsd, several", "several numeric targets", "the least sum of standardized squared deviations is left"),
     Choice("lsd, denoised", "a numeric target, denoise = true", "judged by cross-fitted predictions"),
     Choice("infogain and lsd", "targets of both kinds", "the least sum of what is left of each target, as shares"),
-    Choice("selection", "selections", "the fewest rows are answered that are not asked for; then median"),
+    _named("selection"),
     Choice("selection then infogain", "selections and a target with classes", "first selections, then the target"),
     Choice("weighted, first", "weights", "the heaviest column that can be split; then the widest"),
     Choice("weighted, product", 'weights, weight_rule = "product"', "weight times width"),
@@ -64,8 +72,9 @@ CRITERIA = (
         "infogain, combined", 'weights, a target, weight_rule = "combined"', "gain, weight times width and evenness"
     ),
     Choice("infogain, found weights", 'a target, weights_from = "accuracy"', "weights by single-column accuracy"),
-    Choice("clustering", 'criterion = "clustering"', "the least dispersion of the features is left"),
-    Choice("explore", 'criterion = "explore"', "several ways to weigh columns are tried, and one is published"),
+    _named("clustering"),
+    _named("explore"),
+    *(_named(name) for name in OBJECTIVES if name not in EXPLAINED),
     Choice("tdr, score", 'algorithm = "tdr"', "top-down refinement: information gain against anonymity loss"),
     Choice("tdr, infogain", 'algorithm = "tdr", criterion = "infogain"', "top-down refinement: information gain"),
 )

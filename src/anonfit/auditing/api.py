@@ -129,7 +129,7 @@ def audit(
             targets=() if max_confidence is None else read_targets(targets, max_confidence),
             max_risk=None if max_risk is None else read_threshold(max_risk),
             attacker=attacker,
-            thresholds=tuple(read_threshold(one) for one in thresholds),
+            thresholds=tuple(read_threshold(threshold) for threshold in thresholds),
             source=source,
             withheld=withheld,
             other=None if other is None else read_other(other, tuple(quasi_identifiers), meanings=meanings),

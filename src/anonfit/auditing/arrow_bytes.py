@@ -122,7 +122,7 @@ class _Field:
 
 def _read_schema(schema: _Table, types: Mapping[str, pl.DataType], faults: set[str]) -> list[_Field]:
     """The columns of a schema, whose names, zones and notes must be those of these types."""
-    found = []
+    columns = []
     fields = schema.tables(1)
     if [field.text(0) for field in fields] != list(types) or schema.tables(2):
         faults.add("metadata")
@@ -133,11 +133,11 @@ def _read_schema(schema: _Table, types: Mapping[str, pl.DataType], faults: set[s
         if zone != getattr(dtype, "time_zone", None) or notes not in ({}, _notes(dtype)) or field.tables(5):
             faults.add("metadata")
         if dictionary is None:
-            found.append(_Field(kind, _width(dtype)))
+            columns.append(_Field(kind, _width(dtype)))
         else:
             places = dictionary.table(1)
-            found.append(_Field(kind, places.number(0, "<i") // 8 if places else 4, dictionary.number(0, "<q")))
-    return found
+            columns.append(_Field(kind, places.number(0, "<i") // 8 if places else 4, dictionary.number(0, "<q")))
+    return columns
 
 
 def _width(dtype: pl.DataType) -> int:
@@ -261,15 +261,15 @@ def _has_beneath(column: pl.Series, width: int) -> bool:
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     place = pointer(capsule, b"arrow_array_stream")
-    stream, found = _Stream.from_address(place), False
+    stream, something = _Stream.from_address(place), False
     while True:
         array = _Array()
         if stream.get_next(place, ctypes.byref(array)) or not array.release:
-            return found
+            return something
         if array.null_count:
             known = _bits(array, 0)
             values = _bits(array, 1) if width == 0 else _values(array, width)
-            found |= bool(values[known == 0].any())
+            something |= bool(values[known == 0].any())
         array.release(ctypes.byref(array))
 
 
@@ -313,7 +313,7 @@ class _Layout:
         if packed is not None and packed.number(0) != 1:
             self.faults.add("a structure that this audit does not know")
         buffers = self._buffers(batch, begin + described, body)
-        lengths = iter([self._length(*one) if packed else one[1] for one in buffers])
+        lengths = iter([self._length(*buffer) if packed else buffer[1] for buffer in buffers])
         if kind == _DICTIONARY:
             texts = self._column(lengths, _Field(_LARGE_TEXT[1], 0), rows)
             self.entries.setdefault(number, []).append((rows, texts or 0))
@@ -325,13 +325,13 @@ class _Layout:
 
     def _buffers(self, batch: _Table, begin: int, body: int) -> list[tuple[int, int]]:
         """Where the buffers of a message are, and their lengths; between them is nothing but zeros."""
-        place, found = begin, []
+        place, buffers = begin, []
         for offset, length in [*batch.structs(2, "<qq"), (body, 0)]:
             if begin + offset < place or any(self.data[place : begin + offset]):
                 self.faults.add("bytes that nothing refers to")
-            found.append((begin + offset, length))
+            buffers.append((begin + offset, length))
             place = begin + offset + length
-        return found[:-1]
+        return buffers[:-1]
 
     def _length(self, place: int, length: int) -> int:
         """How long a buffer is, unpacked."""

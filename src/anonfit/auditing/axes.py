@@ -66,8 +66,8 @@ def placed_on_line(series: pl.Series, meaning: LabelMeaning, *, ends: list[Decim
 
 def distinct_texts(series: pl.Series) -> tuple[IntArray, list[str]]:
     """Every row's number (0: missing) and the text of the numbers 1, 2, …"""
-    found = dictionary(series if is_text(series) else series.cast(pl.String))
-    return found.codes, found.values.to_list()
+    different = dictionary(series if is_text(series) else series.cast(pl.String))
+    return different.codes, different.values.to_list()
 
 
 def as_moments(series: pl.Series, date_format: str | None = None) -> pl.Series:
@@ -195,11 +195,11 @@ def _knows_none_missing(place: Callable[[pl.Series], PlacedColumn]) -> Callable[
     """The cells of a column of which a recoding has no missing values: one is as strange as an unknown name."""
 
     def placed(series: pl.Series) -> PlacedColumn:
-        found = place(series)
+        known = place(series)
         if not series.null_count():
-            return found
-        lost = found.cells == 0
-        return replace(found, strangers=lost if found.strangers is None else lost | found.strangers)
+            return known
+        lost = known.cells == 0
+        return replace(known, strangers=lost if known.strangers is None else lost | known.strangers)
 
     return placed
 
@@ -209,15 +209,15 @@ def _name_axis(meaning: LabelMeaning, sets: Sequence[ValueSet]) -> Axis:
     if meaning.tree is not None:
         leaves, below = meaning.tree.leaves, meaning.tree.below
     else:
-        named = {name for found in sets for name in found.names}
+        named = {name for values in sets for name in values.names}
         leaves = tuple(sorted(named if meaning.other is None else named | {meaning.other}))
         below = {leaf: (position, position) for position, leaf in enumerate(leaves)}
     cell_of = {leaf: position + 1 for position, leaf in enumerate(leaves)}
     unknown = len(leaves) + 1
     rest = unknown if meaning.other is None else cell_of.get(meaning.other, unknown)
 
-    def runs(found: ValueSet) -> list[Run]:
-        return _cells(found, unknown, [(below[name][0] + 1, below[name][1] + 1) for name in found.names])
+    def runs(values: ValueSet) -> list[Run]:
+        return _cells(values, unknown, [(below[name][0] + 1, below[name][1] + 1) for name in values.names])
 
     def place(series: pl.Series) -> PlacedColumn:
         codes, texts = distinct_texts(series)
@@ -240,7 +240,7 @@ def _spellings(text: str) -> tuple[str, ...]:
 
 def _line_axis(meaning: LabelMeaning, sets: Sequence[ValueSet]) -> Axis:
     """An ordered column: with ends b1 < b2 < …, cells are missing, below b1, b1, between b1 and b2, b2, …"""
-    intervals = [interval for found in sets for interval in found.intervals]
+    intervals = [interval for values in sets for interval in values.intervals]
     ends = sorted({end for one in intervals for end in (one.lower, one.upper) if end is not None})
     position = {end: i for i, end in enumerate(ends)}
     unknown = 2 * len(ends) + 2
@@ -251,8 +251,8 @@ def _line_axis(meaning: LabelMeaning, sets: Sequence[ValueSet]) -> Axis:
             return low, unknown - 1
         return low, 2 * position[interval.upper] + (2 if interval.closed else 1)
 
-    def runs(found: ValueSet) -> list[Run]:
-        return _cells(found, unknown, [run(interval) for interval in found.intervals])
+    def runs(values: ValueSet) -> list[Run]:
+        return _cells(values, unknown, [run(interval) for interval in values.intervals])
 
     def place(series: pl.Series) -> PlacedColumn:
         return placed_on_line(series, meaning, ends=ends)
@@ -260,10 +260,10 @@ def _line_axis(meaning: LabelMeaning, sets: Sequence[ValueSet]) -> Axis:
     return Axis(unknown + 1, runs, place)
 
 
-def _cells(found: ValueSet, last: int, runs: Iterable[Run]) -> list[Run]:
+def _cells(values: ValueSet, last: int, runs: Iterable[Run]) -> list[Run]:
     """The cells of a set as separate runs in rising order."""
-    every = [(1, last)] if found.everything else list(runs)
-    return joined([*every, (0, 0)] if found.missing else every)
+    every = [(1, last)] if values.everything else list(runs)
+    return joined([*every, (0, 0)] if values.missing else every)
 
 
 def leaf_placer(leaves: Sequence[str], meaning: LabelMeaning) -> Callable[[pl.Series], IntArray]:
@@ -271,7 +271,7 @@ def leaf_placer(leaves: Sequence[str], meaning: LabelMeaning) -> Callable[[pl.Se
     missing, -1 for a value that is in none.
     """
     intervals = [leaf_interval(leaf, meaning) for leaf in leaves]
-    sets = [ValueSet(intervals=() if one is None else (one,)) for one in intervals]
+    sets = [ValueSet(intervals=() if interval is None else (interval,)) for interval in intervals]
     axis = axis_of(meaning, sets)
     numbers = axis.numbers(sets)
     leaf_of = np.where(numbers < 0, -1, numbers + 1)

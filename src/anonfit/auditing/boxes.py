@@ -54,8 +54,8 @@ def box_space(axes: Sequence[Axis], sets: Sequence[Sequence[ValueSet | None]], l
     starts, runs, offsets = [0], [], []
     for axis, of_axis in zip(axes, sets, strict=True):
         offsets.append(len(starts) - 1)
-        for found in of_axis:
-            runs.extend([] if found is None else axis.runs(found))
+        for values in of_axis:
+            runs.extend([] if values is None else axis.runs(values))
             starts.append(len(runs))
     start_array = np.array(starts, np.int32)
     run_array = np.array(runs, np.int32).reshape(-1, 2)
@@ -132,9 +132,9 @@ def locate_rows(boxes: LabelBoxes, columns: Sequence[Cells], *, rows: int) -> Fo
         cells = np.zeros((max(1, len(columns)), end - begin), np.uint32)
         for axis, column in enumerate(columns):
             cells[axis] = column[begin:end]
-        found = np.empty(end - begin, np.uint32)
-        kernels.locate(cells, ways, places, found, others[begin:end])
-        group[begin:end] = group_of_box[found]
+        boxes_found = np.empty(end - begin, np.uint32)
+        kernels.locate(cells, ways, places, boxes_found, others[begin:end])
+        group[begin:end] = group_of_box[boxes_found]
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(part, range(0, rows, _ROWS_AT_ONCE)))
@@ -172,8 +172,8 @@ def _places(boxes: LabelBoxes, columns: Sequence[Cells]) -> Places:
     begin = np.searchsorted(place, np.arange(len(of_place) + 1))
     places = np.stack([np.append(boxes.leaves, len(boxes.labels)), begin], axis=1)
     of_leaf = np.where(boxes.nodes[:, :1] < 0, boxes.nodes[:, 2:], 0)
-    found = (np.ascontiguousarray(array, np.uint32) for array in (of_leaf, places, tests, boxes.runs))
-    return tuple(found)  # type: ignore[return-value]
+    arrays = (np.ascontiguousarray(array, np.uint32) for array in (of_leaf, places, tests, boxes.runs))
+    return tuple(arrays)  # type: ignore[return-value]
 
 
 def _reach(boxes: LabelBoxes, columns: Sequence[Cells]) -> tuple[Cells, Cells]:
@@ -230,12 +230,12 @@ def locate_source(
     though some labels would hold them.
     """
     placed = place_rows(boxes.axes, source, quasi_identifiers=quasi_identifiers, **left_out)
-    found = locate_rows(boxes, placed.cells, rows=placed.rows)
+    located = locate_rows(boxes, placed.cells, rows=placed.rows)
     if placed.lost is not None:
-        found.group[placed.lost] = -1
+        located.group[placed.lost] = -1
     lost = 0 if placed.lost is None else int(np.count_nonzero(placed.lost))
-    outside = int(np.count_nonzero(found.group < 0)) - lost
-    return Located(found, placed.cells, placed.beyond, placed.unknown, placed.dropped, outside)
+    outside = int(np.count_nonzero(located.group < 0)) - lost
+    return Located(located, placed.cells, placed.beyond, placed.unknown, placed.dropped, outside)
 
 
 def place_rows(
@@ -257,24 +257,24 @@ def place_rows(
         jobs = [pool.submit(axis.place, column) for axis, column in zip(axes, series, strict=True)]
         placed: list[PlacedColumn] = [job.result() for job in jobs]
     rows = len(series[0]) if series else source.height()
-    strange = [one.strangers for one in placed if one.strangers is not None] if leaves_out_unknown else []
+    strange = [part.strangers for part in placed if part.strangers is not None] if leaves_out_unknown else []
     lost = np.any(strange, axis=0) if strange else None
     dropped = 0
     if drops_missing and placed:
-        lacking = [one.cells == 0 for one in placed]
+        lacking = [part.cells == 0 for part in placed]
         lacking += [is_missing(column) for column in source.frame(complete).get_columns()] if complete else []
         missing = np.any(lacking, axis=0)
         lost = missing if lost is None else lost | missing
         dropped = int(np.count_nonzero(missing))
     cells, beyond, unknown = (
-        [one.cells for one in placed],
-        (one.beyond for one in placed),
-        (one.unknown for one in placed),
+        [part.cells for part in placed],
+        (part.beyond for part in placed),
+        (part.unknown for part in placed),
     )
     return PlacedRows(cells, rows, lost, sum(beyond), sum(unknown), dropped)
 
 
 def is_missing(column: pl.Series) -> npt.NDArray[np.bool_]:
     """Which rows have no value, NaN being none."""
-    found = column.is_null() | column.is_nan().fill_null(value=False) if column.dtype.is_float() else column.is_null()
-    return found.to_numpy()
+    missing = column.is_null() | column.is_nan().fill_null(value=False) if column.dtype.is_float() else column.is_null()
+    return missing.to_numpy()

@@ -50,15 +50,15 @@ class Dictionary:
 
 def numbered(keys: IntArray | Hashes) -> tuple[IntArray, IntArray]:
     """Every row's number, counted from 1 as keys appear, and the first row of each."""
-    found = numbered_few(keys, len(keys))
-    assert found is not None
-    return found
+    numbers = numbered_few(keys, len(keys))
+    assert numbers is not None
+    return numbers
 
 
 def numbered_few(keys: IntArray | Hashes, most: int) -> tuple[IntArray, IntArray] | None:
     """The same; None if there are more than `most` different keys."""
-    found = _by_sorting(keys) if len(keys) < _FEW_ROWS else _by_table(keys, most)
-    return found if found is not None and len(found[1]) <= most else None
+    numbers = _by_sorting(keys) if len(keys) < _FEW_ROWS else _by_table(keys, most)
+    return numbers if numbers is not None and len(numbers[1]) <= most else None
 
 
 def _by_sorting(keys: IntArray | Hashes) -> tuple[IntArray, IntArray]:
@@ -84,19 +84,19 @@ def _by_table(keys: IntArray | Hashes, most: int) -> tuple[IntArray, IntArray] |
 
 def dictionary(texts: pl.Series) -> Dictionary:
     """The different values of a column of texts."""
-    found = few_texts(texts, len(texts))
-    assert found is not None
-    return found
+    different = few_texts(texts, len(texts))
+    assert different is not None
+    return different
 
 
 def few_texts(texts: pl.Series, most: int) -> Dictionary | None:
     """The same; None if there are more than `most`, and they are in no dictionary."""
     if isinstance(texts.dtype, (pl.Categorical, pl.Enum)):
         return _of_pointers(texts)
-    found = numbered_few(texts.hash(seed=_SEED).to_numpy(), most)
-    if found is None:
+    numbers = numbered_few(texts.hash(seed=_SEED).to_numpy(), most)
+    if numbers is None:
         return None
-    codes, values = found[0], _at(texts, found[1])
+    codes, values = numbers[0], _at(texts, numbers[1])
     if values.null_count():
         known = values.is_not_null().to_numpy()
         codes, values = np.append(0, np.where(known, np.cumsum(known), 0)).take(codes), values.drop_nulls()
@@ -129,14 +129,14 @@ def _with_missing(pointers: pl.Series) -> IntArray:
     return pointers.cast(pl.Int64).fill_null(-1).to_numpy().copy()
 
 
-def as_pointers(found: Dictionary, name: str) -> pl.Series:
+def as_pointers(texts: Dictionary, name: str) -> pl.Series:
     """A column in a dictionary as polars has it."""
-    places = found.codes.astype(np.min_scalar_type(len(found.values)))
+    places = texts.codes.astype(np.min_scalar_type(len(texts.values)))
     places -= places.dtype.type(1)
     pointers = pl.Series(name, places)
-    if not found.codes.all():
-        pointers = pl.select(pl.when(pl.Series(found.codes > 0)).then(pointers).alias(name)).to_series()
-    return pointers.cat.to(pl.Enum(found.values))
+    if not texts.codes.all():
+        pointers = pl.select(pl.when(pl.Series(texts.codes > 0)).then(pointers).alias(name)).to_series()
+    return pointers.cat.to(pl.Enum(texts.values))
 
 
 _KEY_LIMIT = 2**62
@@ -250,8 +250,8 @@ def integers(series: pl.Series) -> IntArray | None:
             return None
         physical = narrow
     physical = physical.cast(pl.Int64)
-    found: IntArray = (physical.fill_null(0) if physical.null_count() else physical).to_numpy()
-    return found
+    whole: IntArray = (physical.fill_null(0) if physical.null_count() else physical).to_numpy()
+    return whole
 
 
 def many_values(series: pl.Series) -> bool:

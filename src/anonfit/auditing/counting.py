@@ -126,7 +126,7 @@ class ColumnCounts:
         raw = RawValues(pairs.value, column, self.text_file)
         if not sets:
             return inferred, _measure_demands(self.demands, raw, counts=counts, evidence=held)
-        return inferred, [one for of_set in sets for one in self._within(of_set, held, raw)]
+        return inferred, [diversity for of_set in sets for diversity in self._within(of_set, held, raw)]
 
     def _within(self, of_set: SetGroups, evidence: Evidence, raw: RawValues) -> list[Diversity]:
         """What is asked of the column, in the groups of one of several quasi-identifiers."""
@@ -134,17 +134,17 @@ class ColumnCounts:
         held = replace(evidence, grouping=coarse, sizes=of_set.sizes)
         counts = count_values(held.persons, coarse, raw.column, sizes=held.sizes)
         return [
-            replace(one, settings=one.settings | {"quasi_identifier": list(of_set.columns)})
-            for one in _measure_demands(self.demands, raw, counts=counts, evidence=held)
+            replace(diversity, settings=diversity.settings | {"quasi_identifier": list(of_set.columns)})
+            for diversity in _measure_demands(self.demands, raw, counts=counts, evidence=held)
         ]
 
     def _all(self) -> _Pairs:
         if len(self.pairs) == 1:
             return self.pairs[0]
         return _Pairs(
-            np.concatenate([one.group for one in self.pairs]),
-            pl.concat([one.value for one in self.pairs]),
-            RowPersons(np.concatenate([one.persons.numbers for one in self.pairs if one.persons.numbers is not None])),
+            np.concatenate([pairs.group for pairs in self.pairs]),
+            pl.concat([pairs.value for pairs in self.pairs]),
+            RowPersons(np.concatenate([pairs.persons.numbers for pairs in self.pairs])),
         )
 
     def _measure_complete(self, *, everything: bool = False) -> None:
@@ -166,11 +166,11 @@ class ColumnCounts:
 
     def _together(self, values: int) -> RawColumn:
         """The figures of all complete groups as one."""
-        of = sum(one.certain.of for one in self.complete)
+        of = sum(column.certain.of for column in self.complete)
         certain, likely = (
-            Share(sum(getattr(one, name).persons for one in self.complete), of) for name in ("certain", "likely")
+            Share(sum(getattr(column, name).persons for column in self.complete), of) for name in ("certain", "likely")
         )
-        smallest = min((one.smallest for one in self.complete if one.smallest is not None), default=None)
+        smallest = min((column.smallest for column in self.complete if column.smallest is not None), default=None)
         distinct = CountedFigure(values / self.rows if self.rows else 0.0, self.rows)
         return RawColumn(self.name, self.sensitive, certain, likely, smallest, distinct)
 
@@ -218,17 +218,17 @@ def _measure_demands(
     once for each way.
     """
     shared: dict[tuple[Reads, Reading], tuple[ValueSpread, ReadValues]] = {}
-    found = []
+    measured = []
     for demand in demands:
         reason = _reason(demand, raw, evidence)
         if reason is not None:
-            found.append(_unmeasured(demand, reason))
+            measured.append(_unmeasured(demand, reason))
             continue
         key = (demand.measure.reads, demand.reading)
         if key not in shared:
             shared[key] = _spread(key, raw, counts=counts, evidence=evidence)
-        found.append(_measured(demand, *shared[key], evidence=evidence))
-    return found
+        measured.append(_measured(demand, *shared[key], evidence=evidence))
+    return measured
 
 
 def groups_that_miss(demand: DiversityDemand, raw: RawValues, *, evidence: Evidence) -> IntArray:
@@ -272,10 +272,10 @@ def _measured(demand: DiversityDemand, spread: ValueSpread, values: ReadValues, 
     if not demand.is_asked:
         return replace(_unmeasured(demand, _NOT_ASKED), found=figure)
     good = bool(met.all())
-    found = replace(_unmeasured(demand, model.good if good else model.bad), found=figure, met=good)
-    return (
-        replace(found, settings=found.settings | {"distance": values.distance}) if model.reads == "distance" else found
-    )
+    diversity = replace(_unmeasured(demand, model.good if good else model.bad), found=figure, met=good)
+    if model.reads != "distance":
+        return diversity
+    return replace(diversity, settings=diversity.settings | {"distance": values.distance})
 
 
 def _unmeasured(demand: DiversityDemand, sentence: str) -> Diversity:
@@ -357,6 +357,7 @@ class GroupCounter:
         asked = _sensitive_demands(request)
         sensitive = {demand.column for demand in asked}
         demands = [*asked, *(one for one in request.targets if one.column not in request.quasi_identifiers)]
+        together = not released.is_whole and released.runs.are_groups
         unknown = [demand.column for demand in demands if demand.column not in names]
         if unknown:
             raise DataError(f"Something is asked of '{unknown[0]}', which is no raw column of the data and the source.")
@@ -365,7 +366,7 @@ class GroupCounter:
             demands=[demand for demand in demands if demand.column == head.name],
             sensitive=head.name in sensitive,
             text_file=released.table.is_text,
-            together=not released.is_whole and released.runs.are_groups,
+            together=together,
         )
 
     def _count_whole(

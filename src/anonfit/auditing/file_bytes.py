@@ -69,7 +69,7 @@ def _csv_faults(path: Path, texts: Collection[str] | None) -> set[str]:
                     spellings.setdefault(series.name, set()).add(_spelling(series))
         if file.read(1):
             return fault
-    several = [name for name, found in spellings.items() if len(found) > 1 or "" in found]
+    several = [name for name, ways in spellings.items() if len(ways) > 1 or "" in ways]
     return {"values that are spelled in several ways"} if several else set()
 
 
@@ -103,14 +103,14 @@ class _ThriftReader:
     place: int
 
     def varint(self) -> int:
-        found = shift = 0
+        number = shift = 0
         while True:
             byte = self.data[self.place]
             self.place += 1
-            found |= (byte & 127) << shift
+            number |= (byte & 127) << shift
             shift += 7
             if byte < 128:
-                return found
+                return number
 
     def whole(self) -> int:
         number = self.varint()
@@ -144,14 +144,14 @@ class _ThriftReader:
         return [self.value(3 if kind in (1, 2) else kind) for _ in range(count)]
 
     def struct(self) -> dict[int, Any]:
-        found: dict[int, Any] = {}
+        entries: dict[int, Any] = {}
         number = 0
         while head := self.data[self.place]:
             self.place += 1
             number = number + (head >> 4) if head >> 4 else self.whole()
-            found[number] = self.value(head & 15)
+            entries[number] = self.value(head & 15)
         self.place += 1
-        return found
+        return entries
 
 
 @dataclass(slots=True)
@@ -183,7 +183,7 @@ def parquet_faults(path: Path) -> set[str]:
         parts = [(0, 4)]
         chunks = list(_chunks(data, footer, list(schema), parts, faults))
     parts = sorted([*parts, (begin, begin)])
-    if any(one[1] != other[0] for one, other in pairwise(parts)):
+    if any(part[1] != following[0] for part, following in pairwise(parts)):
         faults.add("bytes that nothing refers to")
     if faults:  # reading rows by lengths that are wrong could end in no memory
         return faults
@@ -224,17 +224,17 @@ def _chunks(
     for group in footer[4]:
         rows = (first, first + group[3])
         first = rows[1]
-        for name, found in zip(names, group[1], strict=True):
-            chunk = _Chunk(name, rows, found[3][1])
-            _read_pages(data, chunk, found[3], parts, faults)
+        for name, written in zip(names, group[1], strict=True):
+            chunk = _Chunk(name, rows, written[3][1])
+            _read_pages(data, chunk, written[3], parts, faults)
             again = _ThriftReader(data, parts[-1][1])
-            if again.struct() == found[3]:  # polars writes it behind the pages, too
+            if again.struct() == written[3]:  # polars writes it behind the pages, too
                 parts.append((parts[-1][1], again.place))
-            if 4 in found and set(_part(data, found[4], parts)) != {1}:  # where pages are
+            if 4 in written and set(_part(data, written[4], parts)) != {1}:  # where pages are
                 faults.add("metadata")
-            if 6 in found:  # the least and the greatest values of pages
-                _read_index(_part(data, found[6], parts), chunk, faults)
-            if set(found) - {2, 3, 4, 5, 6, 7}:
+            if 6 in written:  # the least and the greatest values of pages
+                _read_index(_part(data, written[6], parts), chunk, faults)
+            if set(written) - {2, 3, 4, 5, 6, 7}:
                 faults.add("metadata")
             yield chunk
 
@@ -242,9 +242,9 @@ def _chunks(
 def _part(data: mmap, place: int, parts: list[tuple[int, int]]) -> dict[int, Any]:
     """What is written at a place."""
     reader = _ThriftReader(data, place)
-    found = reader.struct()
+    written = reader.struct()
     parts.append((place, reader.place))
-    return found
+    return written
 
 
 def _read_index(index: Mapping[int, Any], chunk: _Chunk, faults: set[str]) -> None:
@@ -297,7 +297,7 @@ def _column_faults(path: Path, chunks: Sequence[_Chunk]) -> set[str]:
         # The rows of a part are often those of its one page.
         values = {rows: _plain(column[rows[0] : rows[1]], short=short) for rows in {chunk.rows, *chunk.pages}}
         ends = {rows: (some.min(), some.max()) for rows, some in values.items()}
-        if not all(_is_of(one, *ends[rows], chunk.kind) for rows, one in chunk.statistics):
+        if not all(_is_of(told_ends, *ends[rows], chunk.kind) for rows, told_ends in chunk.statistics):
             faults.add("statistics of other rows")
         if chunk.dictionary is not None:
             held.setdefault(chunk.dictionary, []).append((chunk, values[chunk.rows]))
@@ -313,8 +313,8 @@ def _column_faults(path: Path, chunks: Sequence[_Chunk]) -> set[str]:
 
 def _plain(rows: pl.Series, *, short: bool) -> pl.Series:
     """The values of rows as the file has them; in short, each once."""
-    found = rows.unique() if short else rows
-    return found.cast(pl.String) if isinstance(rows.dtype, pl.Enum | pl.Categorical) else found.to_physical()
+    values = rows.unique() if short else rows
+    return values.cast(pl.String) if isinstance(rows.dtype, pl.Enum | pl.Categorical) else values.to_physical()
 
 
 def _size(values: pl.Series, chunk: _Chunk) -> int:

@@ -79,37 +79,37 @@ _SENTENCES = {
 
 def all_findings(audit: Audit, request: Request, *, names: Sequence[str]) -> list[Finding]:
     """Every demand of the request against the figures of the audit; `names` are the columns of the file."""
-    found = list(request.findings)
+    findings = list(request.findings)
     if not audit.rows:
         sentence = "The table has no rows: it protects nobody, and what was asked cannot be checked."
-        found.append(Finding("rows", None, 0, met=False, sentence=sentence))
+        findings.append(Finding("rows", None, 0, met=False, sentence=sentence))
     if request.expected_columns is not None:
-        found.extend(_columns(names, request.expected_columns))
+        findings.extend(_columns(names, request.expected_columns))
     lost = request.entities_lost or (request.entity is not None and audit.counted != "entities")
     if request.k is not None and not request.sets:
-        found.append(k_finding(audit.sizes, request.k, lost=lost))
-    found.extend(_sets(audit.sets, request.sets, lost=lost))
-    found.extend(_diversity(measured) for measured in audit.diversity if measured.asked is not None)
+        findings.append(k_finding(audit.sizes, request.k, lost=lost))
+    findings.extend(_sets(audit.sets, request.sets, lost=lost))
+    findings.extend(_diversity(measured) for measured in audit.diversity if measured.asked is not None)
     if lost and not request.entities_lost:
         sentence = "Persons were counted as rows: which rows of the source are in the file cannot be told."
-        found.append(Finding("entities", request.entity, None, None, sentence))
+        findings.append(Finding("entities", request.entity, None, None, sentence))
     if request.max_risk is not None and audit.rows:
-        found.append(_risk(audit, request, lost=lost))
+        findings.append(_risk(audit, request, lost=lost))
     if audit.labels is not None:
-        found.extend(_labels(audit.labels, request))
-        found.extend([] if request.tree is None else [_regions(audit.labels)])
+        findings.extend(_labels(audit.labels, request))
+        findings.extend([] if request.tree is None else [_regions(audit.labels)])
     elif request.regions != "any":
         sentence = "Labels were not checked: nothing was said about the meaning of the columns."
-        found.append(Finding("labels", 0, None, None, sentence))
+        findings.append(Finding("labels", 0, None, None, sentence))
     if audit.source is not None:
-        found.extend(_source(audit.source, request))
+        findings.extend(_source(audit.source, request))
     if audit.joint is not None and audit.joint.cells_below_k is not None:
         below = audit.joint.cells_below_k
-        found.append(_finding("joint cells", 0, below.value, met=not below.value, persons=below.persons))
+        findings.append(_finding("joint cells", 0, below.value, met=not below.value, persons=below.persons))
     if audit.sorted is not None:
         order = "sorted" if audit.sorted else "not sorted"
-        found.append(_finding("row order", "sorted", order, met=audit.sorted))
-    return found
+        findings.append(_finding("row order", "sorted", order, met=audit.sorted))
+    return findings
 
 
 def _finding(name: str, asked: Any, found: Any, *, met: bool, **more: Any) -> Finding:
@@ -189,14 +189,14 @@ def _risk(audit: Audit, request: Request, *, lost: bool) -> Finding:
 
 def _labels(labels: LabelCheck, request: Request) -> list[Finding]:
     """Labels can be read and, for regions, are made of the recoding's cuts and do not overlap."""
-    found = [_none("labels", number, column) for column, number in labels.unreadable.items()]
+    findings = [_none("labels", number, column) for column, number in labels.unreadable.items()]
     if request.regions == "any":
-        return found
-    found += [_none("label ends", number, column) for column, number in labels.not_allowed.items()]
+        return findings
+    findings += [_none("label ends", number, column) for column, number in labels.not_allowed.items()]
     if labels.overlapping is None:
         sentence = "Whether groups overlap cannot be told: some quasi-identifiers have no labels that are understood."
-        return [*found, Finding("disjoint groups", 0, None, None, sentence)]
-    return [*found, _none("disjoint groups", labels.overlapping)]
+        return [*findings, Finding("disjoint groups", 0, None, None, sentence)]
+    return [*findings, _none("disjoint groups", labels.overlapping)]
 
 
 def _regions(labels: LabelCheck) -> Finding:
@@ -209,27 +209,28 @@ def _regions(labels: LabelCheck) -> Finding:
 
 def _source(check: SourceCheck, request: Request) -> list[Finding]:
     """Released rows are the source's rows, each in the one label that holds it, and the rest is accounted for."""
-    found = [_nobody("released rows", check.unmatched.persons), _nobody("one group per row", check.in_several.persons)]
+    findings = [_nobody("released rows", check.unmatched.persons)]
+    findings.append(_nobody("one group per row", check.in_several.persons))
     if not check.by_labels:
         sentence = "Labels were not compared with the source: some quasi-identifiers have none that are understood."
-        found.append(Finding("labels against source", None, None, None, sentence))
+        findings.append(Finding("labels against source", None, None, None, sentence))
     if check.not_in_source:
         sentence = "Some released columns are not in the source."
-        found.append(Finding("source columns", [], list(check.not_in_source), met=False, sentence=sentence))
+        findings.append(Finding("source columns", [], list(check.not_in_source), met=False, sentence=sentence))
     if request.withheld is not None:
         withheld = check.absent.persons - (0 if request.dropped is None else check.dropped)
-        found.append(_rows_absent(WITHHELD, withheld, request.withheld))
+        findings.append(_rows_absent(WITHHELD, withheld, request.withheld))
     if request.dropped is not None:
-        found.append(_rows_absent(DROPPED, check.dropped, request.dropped))
+        findings.append(_rows_absent(DROPPED, check.dropped, request.dropped))
     if request.suppression_limit is not None:
         share = Share(check.absent.persons - check.dropped, check.absent.of - check.dropped)
-        found.append(suppression(share, request.suppression_limit))
+        findings.append(suppression(share, request.suppression_limit))
     if request.regions != "any" and check.by_labels:
-        found.append(_nobody("whole groups", check.absent_inside.persons))
-        found.append(_nobody("withheld groups", check.in_vain))
+        findings.append(_nobody("whole groups", check.absent_inside.persons))
+        findings.append(_nobody("withheld groups", check.in_vain))
     if request.regions == "observed" and check.by_labels:
-        found.append(_none("observed labels", check.not_observed))
-    return found
+        findings.append(_none("observed labels", check.not_observed))
+    return findings
 
 
 def met_by_source() -> list[Finding]:

@@ -104,7 +104,7 @@ def check_makers(manifest: Settings) -> None:
     manifest.word("engine", _ENGINES, None)
     packages = manifest.part("packages", {}).known(("anonfit", "polars", "numba", "numpy"))
     made_by = [manifest.entries.get("anonfit", "unknown"), *packages.entries.values()]
-    if not all(isinstance(one, str) and _VERSION.fullmatch(one) for one in made_by):
+    if not all(isinstance(version, str) and _VERSION.fullmatch(version) for version in made_by):
         raise ReleaseError(f"{manifest.label} tells the version of a package that is none.")
 
 
@@ -229,15 +229,15 @@ class Promise:
             if entity
             else ""
         )
-        found = [f"k = {demand.k} of {', '.join(demand.columns)}{persons}" for demand in sets]
+        claims = [f"k = {demand.k} of {', '.join(demand.columns)}{persons}" for demand in sets]
         for demand in self.diversity:
             parameters = ", ".join(f"{name} = {value:g}" for name, value in demand.parameters.items())
-            found.append(f"{demand.model} ({parameters}) of {demand.column}")
+            claims.append(f"{demand.model} ({parameters}) of {demand.column}")
         if self.targets:
-            found.append(f"max_confidence {self.max_confidence:g} of {', '.join(one.column for one in self.targets)}")
+            claims.append(f"max_confidence {self.max_confidence:g} of {', '.join(one.column for one in self.targets)}")
         if self.suppression_limit:
-            found.append(f"at most {self.suppression_limit:.4g} of the rows withheld")
-        return tuple(found)
+            claims.append(f"at most {self.suppression_limit:.4g} of the rows withheld")
+        return tuple(claims)
 
     def only(self, role: str) -> str | None:
         """The column of a role that at most one column has."""
@@ -248,16 +248,16 @@ def read_promise(spec: object) -> Promise:
     """The promises of a spec, given as the mapping in manifest.json."""
     if not isinstance(spec, Mapping):
         raise ReleaseError("The spec of the manifest is not an object.")
-    found = Settings(spec, "the spec of the manifest", ReleaseError).known(_SECTIONS)
-    if found.get("version", int, 1) != 1:
+    settings = Settings(spec, "the spec of the manifest", ReleaseError).known(_SECTIONS)
+    if settings.get("version", int, 1) != 1:
         raise ReleaseError("The spec of the manifest is of a version this audit does not know: use a newer anonfit.")
-    columns = _columns(found)
-    found.part("engine", {}).plain(("name",), ())
-    method = found.part("method", {}).plain(_METHOD, columns)  # how it was made, which is not for the audit to judge
-    privacy, workload = found.part("privacy"), found.part("workload", {}).known(_WORKLOAD)
+    columns = _columns(settings)
+    settings.part("engine", {}).plain(("name",), ())
+    method = settings.part("method", {}).plain(_METHOD, columns)  # how it was made, which is not for the audit to judge
+    privacy, workload = settings.part("privacy"), settings.part("workload", {}).known(_WORKLOAD)
     diversity, targets = _diversity(privacy), _targets(privacy, workload, columns)
     _check_workload(workload, columns)
-    data = found.part("data", {}).known(("missing", "missing_policy", "default_role"))
+    data = settings.part("data", {}).known(("missing", "missing_policy", "default_role"))
     data.word("default_role", _ROLES, None)  # it gave columns their roles when the file was made; here all have one
     policy = data.word("missing_policy", ("category", "drop", "error"), "category")
     return Promise(
@@ -269,7 +269,7 @@ def read_promise(spec: object) -> Promise:
         diversity=tuple(_declared(demand, columns) for demand in diversity),
         targets=tuple(_declared(demand, columns) for demand in targets),
         **_demands(privacy, [name for name, column in columns.items() if column.entries.get("role") == _QUASI]),
-        **_output(found.part("output", {})),
+        **_output(settings.part("output", {})),
     )
 
 
@@ -332,12 +332,12 @@ def _demands(privacy: Settings, quasi_identifiers: Sequence[str]) -> dict[str, A
 
 def _diversity(privacy: Settings) -> list[DiversityDemand]:
     """The demands on sensitive columns."""
-    found = []
+    demands = []
     for entry in privacy.parts("diversity", ()):
         if entry.entries.get("model") in MODELS:
             entry.known(demand_settings(entry.entries["model"]))
-        found.append(read_demand(entry.entries))
-    return found
+        demands.append(read_demand(entry.entries))
+    return demands
 
 
 def _targets(privacy: Settings, workload: Settings, columns: Mapping[str, Settings]) -> tuple[DiversityDemand, ...]:

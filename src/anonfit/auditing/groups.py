@@ -149,8 +149,8 @@ def count_values(persons: RowPersons, grouping: RowGroups, column: Coded, *, siz
         column = column.narrow()
     bits = _bits(column.bound)
     if persons.counted == "rows":
-        found = [_count_pairs(grouping.of_row[part], column.codes[part], bits) for part in _parts(grouping.of_row)]
-        pairs, numbers = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+        parts = [_count_pairs(grouping.of_row[part], column.codes[part], bits) for part in _parts(grouping.of_row)]
+        pairs, numbers = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     else:
         keys = (grouping.of_row << bits) | column.codes
         codes, first = dense(keys)
@@ -341,11 +341,11 @@ def _histogram(sizes: IntArray) -> tuple[Bin, ...]:
 
 def frequent_labels(heads: pl.DataFrame, sizes: IntArray) -> dict[str, FrequentLabels]:
     """The labels of every column that most persons have; heads: (group) what a group says."""
-    found = {}
+    of_column = {}
     for name in heads.columns:
         labels = pl.DataFrame({"label": heads[name], "persons": sizes})
         held = labels.group_by("label").agg(pl.col("persons").sum())
         most = int(held["persons"].max() or 0)  # type: ignore[arg-type]
         frequent = held.filter(pl.col("persons") == most)["label"].to_list()
-        found[name] = FrequentLabels(len(held), most, frozenset(frequent))
-    return found
+        of_column[name] = FrequentLabels(len(held), most, frozenset(frequent))
+    return of_column

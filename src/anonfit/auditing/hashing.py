@@ -67,7 +67,7 @@ def aligned_texts(one: pl.Series, other: pl.Series) -> Pair:
         return pair
     if all(series.dtype == pl.Int64 for series in numbers):
         return numbers[0], numbers[1]
-    first, second = (_written(text, found) for text, found in zip(pair, numbers, strict=True))
+    first, second = (_written(text, read) for text, read in zip(pair, numbers, strict=True))
     return first, second
 
 

@@ -81,8 +81,8 @@ def read_bounds(lower: str | None, upper: str | None, missing: str | None, *, me
         return None
     if ends == [None, None]:
         return ValueSet(missing=missing == "possible", everything=True)
-    found = _interval(ends[0], ends[1], closed=_closed_above(ends[0], ends[1], meaning))
-    return None if found is None else replace(found, missing=missing == "possible")
+    interval = _interval(ends[0], ends[1], closed=_closed_above(ends[0], ends[1], meaning))
+    return None if interval is None else replace(interval, missing=missing == "possible")
 
 
 def bare(name: str) -> bool:
@@ -163,7 +163,7 @@ def _named(text: str, meaning: LabelMeaning) -> ValueSet | None:
         return ValueSet(names=known)
     runs = [tree.below[name] for name in known]
     leaves = [tree.leaves[leaf] for first, last in runs for leaf in range(first, last + 1)]
-    intervals = tuple(found for leaf in leaves if (found := leaf_interval(leaf, meaning)) is not None)
+    intervals = tuple(interval for leaf in leaves if (interval := leaf_interval(leaf, meaning)) is not None)
     return ValueSet(intervals=intervals) if len(intervals) == len(leaves) else None
 
 
@@ -171,8 +171,8 @@ def leaf_interval(leaf: str, meaning: LabelMeaning) -> Interval | None:
     """What a leaf of a taxonomy over numbers, dates or words of an order means."""
     if meaning.type == "date":
         return _dates_of_leaf(leaf)
-    found = _present(leaf, replace(meaning, tree=None))
-    return found.intervals[0] if found is not None and found.intervals else None
+    values = _present(leaf, replace(meaning, tree=None))
+    return values.intervals[0] if values is not None and values.intervals else None
 
 
 def _dates_of_leaf(leaf: str) -> Interval | None:
@@ -193,9 +193,9 @@ def _dates_of_leaf(leaf: str) -> Interval | None:
 
 def _dates(text: str) -> Interval | None:
     """All moments of a period, or the one moment that a text states."""
-    found = period(text)
-    if found is not None:
-        return Interval(*found)
+    ends = period(text)
+    if ends is not None:
+        return Interval(*ends)
     point = moment(text if text.count(":") > 1 else f"{text}:00")
     return None if point is None else Interval(point, point, closed=True)
 
@@ -241,13 +241,13 @@ def _name(text: str) -> str | None:
 
 def joined(runs: Iterable[Run]) -> list[Run]:
     """Runs as separate ones in rising order."""
-    found: list[Run] = []
+    separate: list[Run] = []
     for low, high in sorted(runs):
-        if found and low <= found[-1][1] + 1:
-            found[-1] = (found[-1][0], max(high, found[-1][1]))
+        if separate and low <= separate[-1][1] + 1:
+            separate[-1] = (separate[-1][0], max(high, separate[-1][1]))
         else:
-            found.append((low, high))
-    return found
+            separate.append((low, high))
+    return separate
 
 
 Ends = tuple[int | None, int | None]
@@ -261,15 +261,15 @@ def cell_reader(meaning: LabelMeaning) -> Callable[[ValueSet], list[Run] | None]
     shift, last = int(bool(meaning.missing)), meaning.cells - 1
     present = _names(meaning) if meaning.type == "nominal" else _intervals(meaning)
 
-    def cells(found: ValueSet) -> list[Run] | None:
-        runs: list[Run] = [(shift, last)] if found.everything else []
-        for low, high in () if found.everything else present(found):
+    def cells(values: ValueSet) -> list[Run] | None:
+        runs: list[Run] = [(shift, last)] if values.everything else []
+        for low, high in () if values.everything else present(values):
             if low is None or high is None:
                 return None
             runs.append((low + shift, high + shift))
-        if found.missing and shift:
+        if values.missing and shift:
             runs.append((0, 0))
-        elif found.missing and not found.everything:
+        elif values.missing and not values.everything:
             return None
         return joined(runs)
 
@@ -279,18 +279,18 @@ def cell_reader(meaning: LabelMeaning) -> Callable[[ValueSet], list[Run] | None]
 def _names(meaning: LabelMeaning) -> Callable[[ValueSet], list[Ends]]:
     """The leaves below names."""
     below = {} if meaning.tree is None else meaning.tree.below
-    return lambda found: [below.get(name, (None, None)) for name in found.names]
+    return lambda values: [below.get(name, (None, None)) for name in values.names]
 
 
 def _intervals(meaning: LabelMeaning) -> Callable[[ValueSet], list[Ends]]:
     """The cells of intervals."""
     if meaning.tree is not None:
         place = {leaf_interval(leaf, meaning): number for number, leaf in enumerate(meaning.tree.leaves)}
-        return lambda found: [(place.get(one), place.get(one)) for one in found.intervals]
+        return lambda values: [(place.get(interval), place.get(interval)) for interval in values.intervals]
     if meaning.type == "ordinal":
-        return lambda found: [_words(one, len(meaning.order) - 1) for one in found.intervals]
+        return lambda values: [_words(interval, len(meaning.order) - 1) for interval in values.intervals]
     cuts = {cut: number for number, cut in enumerate(sorted(meaning.cuts or ()))}
-    return lambda found: [_between(one, meaning, cuts) for one in found.intervals]
+    return lambda values: [_between(interval, meaning, cuts) for interval in values.intervals]
 
 
 def _words(interval: Interval, last: int) -> Ends:
@@ -324,41 +324,41 @@ _WHOLE = 10**15  # whole numbers below are written without a point
 def speller(meaning: LabelMeaning, *, observed: bool) -> Callable[[str, ValueSet], bool]:
     """A function that says whether a text is the label of what it means, in a column of a recoding."""
     if meaning.type not in ("nominal", "ordinal") and meaning.tree is None:
-        return lambda text, found: text in _labels_of_line(found, meaning, observed=observed)
+        return lambda text, values: text in _labels_of_line(values, meaning, observed=observed)
     read, tops = cell_reader(meaning), {} if meaning.tree is None else _tops(meaning.tree)
 
-    def spelled(text: str, found: ValueSet) -> bool:
-        runs = read(found)
+    def spelled(text: str, values: ValueSet) -> bool:
+        runs = read(values)
         return runs is None or text == _label_of_cells(runs, meaning, tops)
 
     return spelled
 
 
-def _labels_of_line(found: ValueSet, meaning: LabelMeaning, *, observed: bool) -> list[str]:
+def _labels_of_line(values: ValueSet, meaning: LabelMeaning, *, observed: bool) -> list[str]:
     """The label of an interval of numbers or dates; long whole numbers may have one of two forms."""
     low, high = meaning.domain
     domain = None if low is None or high is None else Interval(low, high, closed=True)
-    everything = found.everything or (not observed and domain is not None and found.intervals == (domain,))
-    if everything and (found.missing or not meaning.missing):
+    everything = values.everything or (not observed and domain is not None and values.intervals == (domain,))
+    if everything and (values.missing or not meaning.missing):
         return ["*"]
     if everything and (domain is None or observed):
         return ["not missing"]
-    if not everything and not found.intervals:
+    if not everything and not values.intervals:
         return ["missing"]
-    inner = domain if everything and domain is not None else found.intervals[0]
-    return [("missing or " if found.missing else "") + text for text in _spelled_intervals(inner, meaning)]
+    inner = domain if everything and domain is not None else values.intervals[0]
+    return [("missing or " if values.missing else "") + text for text in _spelled_intervals(inner, meaning)]
 
 
-def _spelled_intervals(one: Interval, meaning: LabelMeaning) -> list[str]:
-    lower = [""] if one.lower is None else _scalars(one.lower, meaning.type, meaning.scale)
-    upper = [""] if one.upper is None else _scalars(one.upper, meaning.type, meaning.scale)
-    if one.lower is None:
+def _spelled_intervals(interval: Interval, meaning: LabelMeaning) -> list[str]:
+    lower = [""] if interval.lower is None else _scalars(interval.lower, meaning.type, meaning.scale)
+    upper = [""] if interval.upper is None else _scalars(interval.upper, meaning.type, meaning.scale)
+    if interval.lower is None:
         return [f"< {text}" for text in upper]
-    if one.upper is None:
+    if interval.upper is None:
         return [f"≥ {text}" for text in lower]
-    if one.closed and one.lower == one.upper:
+    if interval.closed and interval.lower == interval.upper:
         return lower
-    return [f"[{first}, {last}{']' if one.closed else ')'}" for first in lower for last in upper]
+    return [f"[{first}, {last}{']' if interval.closed else ')'}" for first in lower for last in upper]
 
 
 @lru_cache(maxsize=1 << 16)
@@ -374,12 +374,12 @@ def _scalars(value: Decimal, kind: str, scale: str | None) -> list[str]:
 
 def _moment(value: Decimal, scale: str | None) -> str:
     seconds = int(value // 1)
-    found = _EPOCH + datetime.timedelta(seconds=seconds)
+    moment_of_day = _EPOCH + datetime.timedelta(seconds=seconds)
     if scale != "time":
-        return found.date().isoformat() if seconds % 86400 == 0 else ""
+        return moment_of_day.date().isoformat() if seconds % 86400 == 0 else ""
     parts = f"{value % 1:.9f}".partition(".")[2]
     digits = parts[:6] if parts.endswith("000") else parts
-    return found.isoformat() + (f".{digits}" if digits.strip("0") else "")
+    return moment_of_day.isoformat() + (f".{digits}" if digits.strip("0") else "")
 
 
 def _label_of_cells(runs: list[Run], meaning: LabelMeaning, tops: Tops) -> str | None:
@@ -425,12 +425,12 @@ def _spelled_names(runs: list[Run], tops: Tops) -> str:
 
 def _tops(tree: LabelTree) -> Tops:
     """For every leaf the nodes that begin with it, the largest first, each as its last leaf and its name."""
-    found: dict[int, dict[int, str]] = {}
+    nodes: dict[int, dict[int, str]] = {}
     *_, root = tree.below
     for name, (first, last) in tree.below.items():  # a child, which is named where it is all of a node, comes first
         if name != root:
-            found.setdefault(first, {}).setdefault(last, name)
-    return {first: sorted(some.items(), reverse=True) for first, some in found.items()}
+            nodes.setdefault(first, {}).setdefault(last, name)
+    return {first: sorted(some.items(), reverse=True) for first, some in nodes.items()}
 
 
 def _quoted(name: str) -> str:

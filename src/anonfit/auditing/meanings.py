@@ -66,20 +66,20 @@ def object_of(text: str) -> dict[str, Any]:
     ValueError.
     """
     try:
-        found = json.loads(text, object_pairs_hook=_once, parse_constant=_no_number, parse_float=_finite)
-        json.dumps(found, ensure_ascii=False).encode() if "\\u" in text else None  # half a sign is no Unicode
+        content = json.loads(text, object_pairs_hook=_once, parse_constant=_no_number, parse_float=_finite)
+        json.dumps(content, ensure_ascii=False).encode() if "\\u" in text else None  # half a sign is no Unicode
     except RecursionError:
         raise ValueError("nested too deeply") from None
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise ValueError("not an object")
-    return found
+    return content
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
         raise ValueError("a key twice")
-    return found
+    return entries
 
 
 def _no_number(text: str) -> float:
@@ -87,8 +87,8 @@ def _no_number(text: str) -> float:
 
 
 def _finite(text: str) -> float:
-    found = float(text)
-    return found if math.isfinite(found) else _no_number(text)
+    number_read = float(text)
+    return number_read if math.isfinite(number_read) else _no_number(text)
 
 
 def _is_plain(value: object) -> bool:
@@ -308,11 +308,11 @@ def _cuts(shell: LabelMeaning, values: Sequence[object]) -> frozenset[Decimal]:
 
 
 def _end(shell: LabelMeaning, value: object) -> Decimal:
-    found = shell.scalar(str(value))
-    if found is None:
+    place = shell.scalar(str(value))
+    if place is None:
         kind = "a date (2024-03-01)" if shell.type == "date" else "a number"
         raise RecodingError(f"A cut or end of the domain of column '{shell.name}' is not {kind}.")
-    return found
+    return place
 
 
 def _domain(shell: LabelMeaning, value: Sequence[object] | None) -> Ends:

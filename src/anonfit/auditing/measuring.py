@@ -200,10 +200,10 @@ class _Auditing:
                 counted = self.counting.count(map(self._rows_of_file, released.batches()), released.raw)
         audit = self._figures(counted, space)
         audit = replace(audit, source=compared, sorted=is_sorted)
-        found = self._judged(audit)
+        judged = self._judged(audit)
         if counted.evidence.persons.entities is None or not self.request.k:
-            return found
-        return replace(found, _rounded=self._judged(self._rounded(audit, counted.evidence)))
+            return judged
+        return replace(judged, _rounded=self._judged(self._rounded(audit, counted.evidence)))
 
     def _read_file(
         self, pool: ThreadPoolExecutor, reading: Future[_Space], hashing: Future[Hashers] | None
@@ -293,11 +293,11 @@ class _Auditing:
 
     def _set_sizes(self, evidence: Evidence, *, rounded: bool = False) -> tuple[SetSizes, ...]:
         """The groups of several quasi-identifiers; persons in multiples of k, if they are to be rounded."""
-        found = []
+        measured = []
         for demand, groups in zip(self.request.sets, self.counting.sets(evidence), strict=True):
             sizes = groups.sizes // demand.k * demand.k if rounded and demand.k else groups.sizes
-            found.append(SetSizes(demand.columns, demand.k, group_sizes(sizes, demand.k)))
-        return tuple(found)
+            measured.append(SetSizes(demand.columns, demand.k, group_sizes(sizes, demand.k)))
+        return tuple(measured)
 
     def _joint(self) -> JointCells | None:
         """Cells of two releases; both are found by their labels."""
@@ -359,14 +359,16 @@ class _Auditing:
             prosecutor=prosecutor_risk(sizes, self.request.thresholds),
             marketer=marketer_risk(sizes, None),
             diversity=tuple(
-                one
-                if one.found is None or one.asked is None or one.by_rows
-                else replace(one, found=replace(one.found, value=one.asked))
-                for one in audit.diversity
+                figures
+                if figures.found is None or figures.asked is None or figures.by_rows
+                else replace(figures, found=replace(figures.found, value=figures.asked))
+                for figures in audit.diversity
             ),
             raw_columns=tuple(
-                replace(one, certain=down(one.certain), likely=down(one.likely), smallest=least(one.smallest))
-                for one in audit.raw_columns
+                replace(
+                    column, certain=down(column.certain), likely=down(column.likely), smallest=least(column.smallest)
+                )
+                for column in audit.raw_columns
             ),
         )
 

@@ -126,10 +126,10 @@ def leaf_of_rows(tree: ModelTree, frame: pl.DataFrame) -> IntArray:
     """The leaf that every row really comes to."""
     cells = cells_of(tree, frame, tree.names)
     of_row, first = points_of(tree, cells, len(frame))
-    found = np.full(len(first), NOWHERE, np.int64)
+    leaf_of_point = np.full(len(first), NOWHERE, np.int64)
     for leaf, here in route(tree, {number: of_column[first] for number, of_column in cells.items()}, len(first)):
-        found[here] = leaf
-    return found[of_row]
+        leaf_of_point[here] = leaf
+    return leaf_of_point[of_row]
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +160,9 @@ def read_fitted(model: Any, features: Sequence[str]) -> FittedTrees:
     if getattr(model, "n_features_in_", len(features)) != len(features):
         raise DataError(f"The model reads {model.n_features_in_} columns, and {len(features)} are named.")
     chosen = getattr(model, "estimators_features_", None) or [range(len(features))] * len(arrays)
-    trees = tuple(_read(one, [features[i] for i in some]) for one, some in zip(arrays, chosen, strict=True))
+    trees = tuple(_read(tree, [features[i] for i in some]) for tree, some in zip(arrays, chosen, strict=True))
     is_whole = len(arrays) == 1 and hasattr(model, "tree_")
-    return FittedTrees(trees, tuple(np.asarray(one.n_node_samples, np.int64) for one in arrays) if is_whole else None)
+    return FittedTrees(trees, tuple(np.asarray(tree.n_node_samples, np.int64) for tree in arrays) if is_whole else None)
 
 
 def _arrays(model: Any) -> list[Any]:
@@ -173,8 +173,8 @@ def _arrays(model: Any) -> list[Any]:
     parts = getattr(model, "estimators_", None)
     if parts is None or hasattr(model, "named_estimators_"):  # different models under different names
         return []
-    found = [getattr(one, "tree_", None) for one in np.asarray(parts, object).ravel()]
-    return found if all(hasattr(one, "children_left") for one in found) else []
+    trees = [getattr(part, "tree_", None) for part in np.asarray(parts, object).ravel()]
+    return trees if all(hasattr(part, "children_left") for part in trees) else []
 
 
 def _read(arrays: Any, features: Sequence[str]) -> ModelTree:
@@ -205,9 +205,9 @@ def _read(arrays: Any, features: Sequence[str]) -> ModelTree:
 def _column(name: str, cuts: np.ndarray[Any, np.dtype[np.float64]]) -> TestedColumn:
     def place(series: pl.Series) -> IntArray:
         values = _numbers(series)
-        found = np.searchsorted(cuts, values.astype(np.float32).astype(np.float64)).astype(np.int64)
-        found[np.isnan(values)] = len(cuts) + 1
-        return found
+        cells = np.searchsorted(cuts, values.astype(np.float32).astype(np.float64)).astype(np.int64)
+        cells[np.isnan(values)] = len(cuts) + 1
+        return cells
 
     return TestedColumn(name, len(cuts) + 2, place)
 
@@ -221,8 +221,8 @@ def _numbers(series: pl.Series) -> np.ndarray[Any, np.dtype[np.float64]]:
         numbers = pl.Series([None] * len(series), dtype=pl.Float64)
     if numbers.null_count() > series.null_count():
         raise DataError(f"The tree compares column '{series.name}' with numbers, and it holds other values.")
-    found: np.ndarray[Any, np.dtype[np.float64]] = numbers.cast(pl.Float64).fill_null(float("nan")).to_numpy()
-    return found
+    floats: np.ndarray[Any, np.dtype[np.float64]] = numbers.cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    return floats
 
 
 FORMAT = "anonfit tree"
@@ -267,8 +267,8 @@ def saved_tree_of(model: Any) -> SavedTree | None:
     """The tree that a path or an object of anonfit holds; None for anything else."""
     if isinstance(model, (str, Path)):
         return _from_path(Path(model))
-    for one in (model, getattr(model, "tree_", None)):
-        writes = getattr(one, "to_model_json", None)
+    for holder in (model, getattr(model, "tree_", None)):
+        writes = getattr(holder, "to_model_json", None)
         if callable(writes):
             return read_saved_tree(writes(), "the tree")
     return None
@@ -292,19 +292,19 @@ def read_saved_tree(text: str, label: str) -> SavedTree:
         raise ReleaseError(f"{label} is no tree of anonfit: its format is not '{FORMAT}' version {VERSION}.")
     if strange := sorted(set(entries) - ENTRIES):
         raise ReleaseError(f"{label} holds what no tree of anonfit holds: {listed(strange)}; make the tree again.")
-    found = Settings(entries, label, ReleaseError)
-    columns = found.parts("columns")
+    settings = Settings(entries, label, ReleaseError)
+    columns = settings.parts("columns")
     meanings = {column.get("name", str): read_meaning(column.get("name", str), column.entries) for column in columns}
-    tree = _tree(found.get("nodes", dict), meanings)
+    tree = _tree(settings.get("nodes", dict), meanings)
     saved = SavedTree(
         tree,
-        found.texts("public"),
-        found.get("target", str),
-        tuple(found.get("classes", list)),
-        found.get("class_is_public", bool),
-        found.word("populations", ("exact", "relative", "majority")),
-        found.get("bins", list, None),
-        found.get("predicts", list),
+        settings.texts("public"),
+        settings.get("target", str),
+        tuple(settings.get("classes", list)),
+        settings.get("class_is_public", bool),
+        settings.word("populations", ("exact", "relative", "majority")),
+        settings.get("bins", list, None),
+        settings.get("predicts", list),
     )
     if len(meanings) < len(columns) or not set(saved.public) <= set(meanings) or not _whole(saved):
         raise ReleaseError(f"{label} is damaged; make the tree again.")
@@ -314,9 +314,9 @@ def read_saved_tree(text: str, label: str) -> SavedTree:
 def _whole(saved: SavedTree) -> bool:
     """Whether every leaf has a class, and bins where the release says so."""
     leaves, classes = len(saved.tree.leaves), len(saved.classes)
-    if not all(isinstance(one, (str, int, float)) for one in saved.classes) or len(saved.predicts) != leaves:
+    if not all(isinstance(value, (str, int, float)) for value in saved.classes) or len(saved.predicts) != leaves:
         return False
-    if not all(type(one) is int and 0 <= one < classes for one in saved.predicts):
+    if not all(type(value) is int and 0 <= value < classes for value in saved.predicts):
         return False
     if saved.bins is None or saved.populations == "majority":
         return saved.bins is None and saved.populations == "majority"
@@ -324,7 +324,7 @@ def _whole(saved: SavedTree) -> bool:
     return (
         rows
         and len(saved.bins) == leaves
-        and all(type(one) in (int, float) and 0 <= one < MOST for leaf in saved.bins for one in leaf)
+        and all(type(value) in (int, float) and 0 <= value < MOST for leaf in saved.bins for value in leaf)
     )
 
 
@@ -363,10 +363,10 @@ def _placer(meaning: LabelMeaning) -> Callable[[pl.Series], IntArray]:
     of_axis = _names(meaning) if meaning.type == "nominal" else _line(meaning)
 
     def place(series: pl.Series) -> IntArray:
-        found = of_axis(series)  # 0: missing, 1 …: the other cells
-        cells = np.where(found > 0, found - 1 + shift, found)
+        places = of_axis(series)  # 0: missing, 1 …: the other cells
+        cells = np.where(places > 0, places - 1 + shift, places)
         if not shift:
-            cells[found == 0] = NOWHERE
+            cells[places == 0] = NOWHERE
         return cells
 
     return place

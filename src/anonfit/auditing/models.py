@@ -251,8 +251,8 @@ def closeness(spread: ValueSpread, values: ReadValues) -> FloatArray:
 def _equal(spread: ValueSpread) -> FloatArray:
     """What the group's values have too much is what all others lack, so only values in the group count."""
     surplus = np.maximum(spread.share - spread.table_share[spread.value], 0)
-    found: FloatArray = spread.sums(surplus)
-    return found
+    distances: FloatArray = spread.sums(surplus)
+    return distances
 
 
 def _ordered(spread: ValueSpread) -> FloatArray:
@@ -276,8 +276,8 @@ def _ordered(spread: ValueSpread) -> FloatArray:
     below = height * (passed - start) - (area[passed] - area[start])
     above = (area[after] - area[passed]) - height * (after - passed)
     before = area[spread.value[spread.begin]]  # where the group's is still 0
-    found: FloatArray = np.maximum(spread.sums(below + above) + before, 0) / steps  # rounding may leave less than 0
-    return found
+    distances: FloatArray = np.maximum(spread.sums(below + above) + before, 0) / steps  # rounding may leave less than 0
+    return distances
 
 
 def _hierarchical(spread: ValueSpread, hierarchy: Hierarchy) -> FloatArray:
@@ -287,7 +287,7 @@ def _hierarchical(spread: ValueSpread, hierarchy: Hierarchy) -> FloatArray:
     moved between them. Both sums differ by what the node itself has more, so children that no person of the group is
     below need not be looked at.
     """
-    found, share = np.zeros(len(spread.begin)), spread.share
+    distances, share = np.zeros(len(spread.begin)), spread.share
     wanted = _shares_of_nodes(spread, hierarchy)
     for level, below in zip(hierarchy.nodes[-2::-1], hierarchy.nodes[:0:-1], strict=True):
         pairs = np.flatnonzero(below[spread.value] >= 0)
@@ -303,8 +303,8 @@ def _hierarchical(spread: ValueSpread, hierarchy: Hierarchy) -> FloatArray:
         more = np.add.reduceat(more, first)
         fewer = more - (np.add.reduceat(held, first) - wanted[node])
         cost = hierarchy.heights[node] / hierarchy.heights[0] * np.maximum(np.minimum(more, fewer), 0)
-        found += np.bincount(group, weights=cost, minlength=len(found))
-    return found
+        distances += np.bincount(group, weights=cost, minlength=len(distances))
+    return distances
 
 
 def _shares_of_nodes(spread: ValueSpread, hierarchy: Hierarchy) -> FloatArray:

@@ -41,18 +41,18 @@ def observed_groups(
     if not tree.fits or not columns:
         return max(1, groups), None, None
     meanings = {name: column.meaning for name, column in columns.items()}
-    labels = {name: [_said(found, column.meaning) for found in column.sets] for name, column in columns.items()}
+    labels = {name: [_said(values, column.meaning) for values in column.sets] for name, column in columns.items()}
     units = {name: _units(meaning) for name, meaning in meanings.items()}
     space = region_space(meanings, tree, {name: [*labels[name], *units[name]] for name in columns})
-    runs = [[axis.runs(one) for one in some] for axis, some in zip(space.axes, labels.values(), strict=True)]
+    runs = [[axis.runs(item) for item in some] for axis, some in zip(space.axes, labels.values(), strict=True)]
     of_group = np.stack([column.of_group for column in columns.values()], axis=1)
     corners = [
-        np.array([one[0][0] for one in some], np.int32)[codes] for some, codes in zip(runs, of_group.T, strict=True)
+        np.array([item[0][0] for item in some], np.int32)[codes] for some, codes in zip(runs, of_group.T, strict=True)
     ]
     parts = space.parts_at(corners, groups)
     known: npt.NDArray[np.bool_] = np.all(parts >= 0, axis=1)
     for place, column in enumerate(columns.values()):
-        unread = np.array([found is None or code == column.empty for code, found in enumerate(column.sets)], np.bool_)
+        unread = np.array([values is None or code == column.empty for code, values in enumerate(column.sets)], np.bool_)
         known &= ~unread[column.of_group] & _inside(runs[place], space, place, column.of_group, parts[:, place])
     _, first, count = np.unique(parts[known], axis=0, return_inverse=True, return_counts=True)
     known[np.flatnonzero(known)[count[first.reshape(-1)] > 1]] = False
@@ -64,21 +64,21 @@ def observed_groups(
     return groups - int(known.sum()), _boxes(space, parts, known), seen
 
 
-def _said(found: ValueSet | None, meaning: LabelMeaning) -> ValueSet:
+def _said(values: ValueSet | None, meaning: LabelMeaning) -> ValueSet:
     """What a label says: of a column without missing values a star says nothing of these, and an interval of words is
     that of its first and last; no label is any.
     """
-    if found is None:
+    if values is None:
         return _MISSING
-    if meaning.type == "ordinal" and meaning.tree is None and found.intervals:
-        words = [_words(one, len(meaning.order)) for one in found.intervals]
-        return replace(found, intervals=tuple(words))
-    return replace(found, missing=False) if found.everything and not meaning.missing else found
+    if meaning.type == "ordinal" and meaning.tree is None and values.intervals:
+        words = [_words(interval, len(meaning.order)) for interval in values.intervals]
+        return replace(values, intervals=tuple(words))
+    return replace(values, missing=False) if values.everything and not meaning.missing else values
 
 
-def _words(one: Interval, count: int) -> Interval:
-    first = Decimal(0) if one.lower is None else one.lower
-    last = Decimal(count - 1) if one.upper is None else one.upper - (0 if one.closed else 1)
+def _words(interval: Interval, count: int) -> Interval:
+    first = Decimal(0) if interval.lower is None else interval.lower
+    last = Decimal(count - 1) if interval.upper is None else interval.upper - (0 if interval.closed else 1)
     return Interval(first, last, closed=True)
 
 
@@ -87,8 +87,8 @@ def _units(meaning: LabelMeaning) -> list[ValueSet]:
     if meaning.tree is not None:
         if meaning.type == "nominal":
             return [ValueSet(names=(leaf,)) for leaf in meaning.tree.leaves]
-        found = [leaf_interval(leaf, meaning) for leaf in meaning.tree.leaves]
-        return [ValueSet(intervals=(one,)) for one in found if one is not None]
+        intervals = [leaf_interval(leaf, meaning) for leaf in meaning.tree.leaves]
+        return [ValueSet(intervals=(interval,)) for interval in intervals if interval is not None]
     return [ValueSet(intervals=(Interval(Decimal(i), Decimal(i), closed=True),)) for i in range(len(meaning.order))]
 
 
@@ -96,10 +96,10 @@ def _inside(
     runs: Sequence[list[Run]], space: RegionSpace, place: int, labels: IntArray, parts: IntArray
 ) -> npt.NDArray[np.bool_]:
     """Whether the label of each group lies in the part of the region that its corner is in."""
-    held = [space.axes[place].runs(one) for one in space.sets[place]]
+    held = [space.axes[place].runs(values) for values in space.sets[place]]
     pairs, of_pair = np.unique(np.stack([labels, parts], axis=1), axis=0, return_inverse=True)
-    found = np.array([part >= 0 and _within(runs[label], held[part]) for label, part in pairs.tolist()], np.bool_)
-    return found[of_pair.reshape(-1)]
+    inside = np.array([part >= 0 and _within(runs[label], held[part]) for label, part in pairs.tolist()], np.bool_)
+    return inside[of_pair.reshape(-1)]
 
 
 def _within(runs: list[Run], held: list[Run]) -> bool:
@@ -160,12 +160,12 @@ class _SeenColumn:
         """More records."""
         lost = cells == 0
         self.seen_missing[groups[lost]] = True
-        groups, found = groups[~lost], cells[~lost].astype(np.int64)
+        groups, places = groups[~lost], cells[~lost].astype(np.int64)
         if self.table is not None:
-            found = self.table[found]
-            self.pairs = np.union1d(self.pairs, groups * len(self.table) + found)
-        np.minimum.at(self.seen_low, groups, found)
-        np.maximum.at(self.seen_high, groups, found)
+            places = self.table[places]
+            self.pairs = np.union1d(self.pairs, groups * len(self.table) + places)
+        np.minimum.at(self.seen_low, groups, places)
+        np.maximum.at(self.seen_high, groups, places)
 
     def wrong(self, *, by_ends: bool) -> npt.NDArray[np.bool_]:
         """The groups whose label is not what their records have."""
@@ -190,16 +190,16 @@ class Seen:
     def add(self, groups: IntArray, cells: Sequence[Cells]) -> None:
         """The groups of more records (-1: none) and their cells."""
         inside = groups >= 0
-        for column, found in zip(self.columns, cells, strict=True):
-            column.add(groups[inside], found[inside])
+        for column, places in zip(self.columns, cells, strict=True):
+            column.add(groups[inside], places[inside])
 
     def wrong(self) -> int:
         """How many groups have a label that is not what their records have; those without any are told elsewhere."""
-        found = np.zeros(self.groups, np.bool_)
+        bad = np.zeros(self.groups, np.bool_)
         for column, by_ends in zip(self.columns, self.by_ends, strict=True):
-            found |= column.wrong(by_ends=by_ends)
+            bad |= column.wrong(by_ends=by_ends)
         held = (self.columns[0].seen_high >= 0) | self.columns[0].seen_missing
-        return int(np.count_nonzero(found & held))
+        return int(np.count_nonzero(bad & held))
 
 
 _ROWS, _PERSONS, _ENTITY, _GROUP = "rows", "persons", "entity", "group"
@@ -220,9 +220,9 @@ class ReleasedRegions:
         parts = _parts(self.space, self.names, batch, request)
         keys = _frame(parts).with_row_index("row")
         known = keys.join(self.released, on=self.released.columns, how="semi")["row"].to_numpy()
-        found = np.zeros(len(parts), np.bool_)
-        found[known] = True
-        return found
+        chosen = np.zeros(len(parts), np.bool_)
+        chosen[known] = True
+        return chosen
 
 
 @dataclass(slots=True)
@@ -246,8 +246,8 @@ class Withholding:
             columns.append(batch.frame([entity]).to_series().alias(_ENTITY))
         numbers = np.ones(len(parts), np.int64)
         if count is not None and count in batch.schema:
-            found = read_persons(batch.frame([count]), entity=None, count=count).numbers
-            numbers = numbers if found is None else found
+            places = read_persons(batch.frame([count]), entity=None, count=count).numbers
+            numbers = numbers if places is None else places
         frame = pl.DataFrame(columns).with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
         frame = frame.with_columns(pl.lit(1, pl.Int64).alias(_ROWS), pl.Series(_PERSONS, numbers))
         self.kinds.append(_summed(frame.filter(pl.Series((parts >= 0).all(axis=1)))))

@@ -191,17 +191,17 @@ def _short(series: pl.Series) -> pl.Series:
     """A column of few different texts in a dictionary of them; any other as it is."""
     if series.dtype != pl.String:
         return series
-    found = few_texts(series, len(series) // _ROWS_PER_TEXT)
-    return series if found is None else as_pointers(found, series.name)
+    texts = few_texts(series, len(series) // _ROWS_PER_TEXT)
+    return series if texts is None else as_pointers(texts, series.name)
 
 
 def _schema(lazy: pl.LazyFrame, label: str) -> dict[str, pl.DataType]:
     try:
-        found = dict(lazy.collect_schema())
+        schema = dict(lazy.collect_schema())
     except (PolarsError, OSError):
         raise unreadable(label) from None
-    refuse_patterns(found)
-    return found
+    refuse_patterns(schema)
+    return schema
 
 
 def _collected(lazy: pl.LazyFrame, label: str, *, whole_lines: bool = False) -> pl.DataFrame:
@@ -240,7 +240,7 @@ def _scan(path: Path, missing: Sequence[str], *, stripped: bool) -> tuple[pl.Laz
 
         def scan(texts: Iterable[str]) -> pl.LazyFrame:
             types: dict[Any, Any] = dict.fromkeys(texts, pl.Categorical())
-            found = pl.scan_csv(
+            lines = pl.scan_csv(
                 paths,
                 separator=sign,
                 infer_schema=False,
@@ -250,10 +250,10 @@ def _scan(path: Path, missing: Sequence[str], *, stripped: bool) -> tuple[pl.Laz
                 with_column_names=unquoted,
             )
             if not stripped:
-                return found
+                return lines
             bare = pl.all().str.strip_chars(" ")
             bare = pl.when(~bare.is_in(list(missing))).then(bare).name.keep()
-            return found.select(bare).cast(types)
+            return lines.select(bare).cast(types)
 
         return scan(()), size // _BYTES_PER_CELL, scan, label
     if packed or kind not in _PARQUET + _ARROW:

@@ -136,13 +136,15 @@ def _integers(value: Any, name: str) -> IntArray:
 
 def _sets(value: Any) -> list[IntArray]:
     """The cells of every set; all are read as one list, since there may be many."""
-    if not isinstance(value, (list, tuple)) or not all(isinstance(one, (list, tuple, np.ndarray)) for one in value):
+    if not isinstance(value, (list, tuple)) or not all(
+        isinstance(cells_of_set, (list, tuple, np.ndarray)) for cells_of_set in value
+    ):
         raise _damaged("'sets' is no list of lists")
-    lists = (one.tolist() if isinstance(one, np.ndarray) else one for one in value)
+    lists = (cells_of_set.tolist() if isinstance(cells_of_set, np.ndarray) else cells_of_set for cells_of_set in value)
     cells = _integers(list(chain.from_iterable(lists)), "sets")
-    if (cells < 0).any() or not all(len(one) for one in value):
+    if (cells < 0).any() or not all(len(cells_of_set) for cells_of_set in value):
         raise _damaged("a set is empty or holds something that is no cell")
-    return np.split(cells, np.cumsum([len(one) for one in value])[:-1]) if value else []
+    return np.split(cells, np.cumsum([len(cells_of_set) for cells_of_set in value])[:-1]) if value else []
 
 
 def _starts(tree: RegionNodes) -> npt.NDArray[np.bool_]:
@@ -167,10 +169,10 @@ def _regions(tree: RegionNodes, sizes: IntArray) -> tuple[Int32, Int32, dict[int
     first, last = np.zeros((1, len(sizes)), np.int32), (sizes[None] - 1).astype(np.int32)
     sets = {column: np.packbits(np.ones((1, sizes[column]), np.bool_), axis=1) for column in masks}
     begin, end = 0, 1
-    found: list[tuple[Int32, Int32, dict[int, Bits]]] = []
+    levels: list[tuple[Int32, Int32, dict[int, Bits]]] = []
     while begin < end:
         region = tree.column[begin:end] < 0
-        found.append((first[region], last[region], {column: bits[region] for column, bits in sets.items()}))
+        levels.append((first[region], last[region], {column: bits[region] for column, bits in sets.items()}))
         begin, end, above = end, end + int(tree.children[begin:end].sum()), begin
         level = np.arange(begin, end)
         parent = tree.parent[level - 1]
@@ -182,8 +184,8 @@ def _regions(tree: RegionNodes, sizes: IntArray) -> tuple[Int32, Int32, dict[int
             if not bits[rows].any(axis=1).all():
                 raise _damaged("a part of a split has no cells")
         first, last = low, high
-    whole = {column: np.concatenate([bits[column] for *_, bits in found]) for column in masks}
-    return np.concatenate([low for low, *_ in found]), np.concatenate([high for _, high, _ in found]), whole
+    whole = {column: np.concatenate([bits[column] for *_, bits in levels]) for column in masks}
+    return np.concatenate([low for low, *_ in levels]), np.concatenate([high for _, high, _ in levels]), whole
 
 
 def _runs(tree: RegionNodes, level: IntArray, low: Int32, high: Int32) -> tuple[Int32, Int32]:
@@ -208,14 +210,14 @@ def _runs(tree: RegionNodes, level: IntArray, low: Int32, high: Int32) -> tuple[
 
 def _masks(tree: RegionNodes, sizes: IntArray) -> dict[int, Bits]:
     """For every column that is divided by sets, the bits of these sets, one row for each node that has one."""
-    found = {}
+    masks = {}
     for column in np.unique(tree.column[tree.set_of >= 0]).tolist():
         nodes = np.flatnonzero((tree.column == column) & (tree.set_of >= 0))
         table = np.zeros((len(nodes), sizes[column]), np.bool_)
         for row, number in enumerate(tree.set_of[nodes].tolist()):
             table[row, tree.sets[number]] = True
-        found[column] = np.packbits(table, axis=1)
-    return found
+        masks[column] = np.packbits(table, axis=1)
+    return masks
 
 
 def _taken(tree: RegionNodes, level: IntArray, masks: Bits, low: Int32, high: Int32, size: int) -> Bits:
@@ -223,14 +225,14 @@ def _taken(tree: RegionNodes, level: IntArray, masks: Bits, low: Int32, high: In
     parent = tree.parent[level - 1]
     by_set = tree.set_of[parent] >= 0
     cells = np.arange(size, dtype=np.int32)
-    found = np.packbits((cells >= low[:, None]) & (cells <= high[:, None]), axis=1)
+    taken = np.packbits((cells >= low[:, None]) & (cells <= high[:, None]), axis=1)
     if by_set.any():
         column = tree.column[parent[0]]
         divided = np.flatnonzero((tree.column == column) & (tree.set_of >= 0))
         chosen = masks[np.searchsorted(divided, parent[by_set])]
         chosen[1::2] = ~chosen[1::2]  # the second of two children takes the other cells
-        found[by_set] = chosen
-    return found
+        taken[by_set] = chosen
+    return taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,28 +248,28 @@ def read_region_grid(parts: object, meanings: Mapping[str, LabelMeaning]) -> Reg
     if not isinstance(parts, Mapping) or list(parts) != list(meanings):
         raise _damaged_grid("they are not those of its columns, in their order")
     fits = True
-    found = {}
+    parts_of_column = {}
     for name, meaning in meanings.items():
         numbers = parts[name]
         if not isinstance(numbers, (list, tuple)) or set(map(type, numbers)) - {int} or min(numbers, default=-1) < -1:
             raise _damaged_grid(f"those of column '{name}' are no list of whole numbers from -1 on")
         fits &= len(numbers) == meaning.cells
-        found[name] = frozenset(tuple(joined(runs)) for runs in _cells_of_parts(numbers).values())
-        if meaning.type != "nominal" and meaning.tree is None and any(len(runs) > 1 for runs in found[name]):
+        parts_of_column[name] = frozenset(tuple(joined(runs)) for runs in _cells_of_parts(numbers).values())
+        if meaning.type != "nominal" and meaning.tree is None and any(len(runs) > 1 for runs in parts_of_column[name]):
             raise _damaged_grid(f"those of column '{name}' are not runs of its cells")
         if meaning.cut_count and len(numbers) == meaning.cells:
             present = numbers[bool(meaning.missing) :]
-            if any(one == next_one for one, next_one in pairwise(present)):
+            if any(number == next_one for number, next_one in pairwise(present)):
                 raise _damaged_grid(f"column '{name}' has cuts that part no regions")
-    return RegionGrid(found, fits)
+    return RegionGrid(parts_of_column, fits)
 
 
 def _cells_of_parts(numbers: list[int] | tuple[int, ...]) -> dict[int, list[Run]]:
     """The cells of each part."""
-    found: dict[int, list[Run]] = {}
+    cells: dict[int, list[Run]] = {}
     for cell, number in enumerate(numbers):
-        found.setdefault(number, []).append((cell, cell))
-    return found
+        cells.setdefault(number, []).append((cell, cell))
+    return cells
 
 
 def _damaged_grid(fault: str) -> RecodingError:
@@ -289,17 +291,17 @@ def read_recoding(recoding: object, date_formats: Mapping[str, str | None]) -> R
     """The mapping of recoding.json; `date_formats` is how the spec says that dates are written, where it is silent."""
     if not isinstance(recoding, Mapping):
         raise RecodingError("The recoding is not an object.")
-    found = Settings(recoding, "the recoding", RecodingError)
-    if found.entries.get("format") != "anonfit recoding":
+    settings = Settings(recoding, "the recoding", RecodingError)
+    if settings.entries.get("format") != "anonfit recoding":
         raise RecodingError("The recoding is not one of anonfit: its format is another.")
-    version = found.get("version", int)
+    version = settings.get("version", int)
     if version not in (1, 2):
         raise RecodingError("The recoding is of a version this audit does not know: use a newer anonfit.")
-    found.known(("format", "version", "columns", "nodes" if version == 1 else "parts"))
-    meanings = read_meanings(found, date_formats)
+    settings.known(("format", "version", "columns", "nodes" if version == 1 else "parts"))
+    meanings = read_meanings(settings, date_formats)
     if version == 2:
-        return Recoded(meanings, read_region_grid(found.entries.get("parts"), meanings))
-    return Recoded(meanings, read_region_tree(found.entries.get("nodes"), meanings))
+        return Recoded(meanings, read_region_grid(settings.entries.get("parts"), meanings))
+    return Recoded(meanings, read_region_tree(settings.entries.get("nodes"), meanings))
 
 
 def read_meanings(recoding: Settings, date_formats: Mapping[str, str | None]) -> dict[str, LabelMeaning]:

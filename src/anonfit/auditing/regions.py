@@ -44,7 +44,7 @@ def parts_of(tree: RegionTree | RegionGrid, name: str) -> tuple[list[Part], IntA
         ends, of_region = np.unique(
             tree.first[:, place].astype(np.int64) * size + tree.last[:, place], return_inverse=True
         )
-        return [(divmod(one, size),) for one in ends.tolist()], of_region
+        return [(divmod(key, size),) for key in ends.tolist()], of_region
     rows, of_region = np.unique(tree.sets[place], axis=0, return_inverse=True)
     cells = (np.flatnonzero(np.unpackbits(bits)).tolist() for bits in rows)
     return [tuple(joined((cell, cell) for cell in some)) for some in cells], of_region.reshape(-1)
@@ -76,8 +76,8 @@ def value_set(part: Part, meaning: LabelMeaning) -> ValueSet:
     return ValueSet(missing, intervals=_known(_interval(low, high, meaning) for low, high in runs))
 
 
-def _known(found: Iterable[Interval | None]) -> tuple[Interval, ...]:
-    return tuple(one for one in found if one is not None)
+def _known(intervals: Iterable[Interval | None]) -> tuple[Interval, ...]:
+    return tuple(interval for interval in intervals if interval is not None)
 
 
 def _interval(low: int, high: int, meaning: LabelMeaning) -> Interval:
@@ -100,19 +100,19 @@ class RegionSpace:
         if self.boxes is None:
             return np.stack([table[column] for table, column in zip(self.tables, cells, strict=True)], axis=1)
         region = locate_rows(self.boxes, cells, rows=rows).group
-        found: IntArray = np.where(region[:, None] < 0, -1, self.parts[region])
-        return found
+        parts: IntArray = np.where(region[:, None] < 0, -1, self.parts[region])
+        return parts
 
 
 def region_space(
     meanings: Mapping[str, LabelMeaning],
     tree: RegionTree | RegionGrid,
-    told: Mapping[str, Iterable[ValueSet]] | None = None,
+    beside: Mapping[str, Iterable[ValueSet]] | None = None,
 ) -> RegionSpace:
     """The space of these columns; cells tell apart what regions tell apart, and the sets `told` of a column beside."""
-    found = {name: parts_of(tree, name) for name in meanings}
-    sets = tuple([value_set(part, meanings[name]) for part in parts] for name, (parts, _) in found.items())
-    more = told or {}
+    parts_of_column = {name: parts_of(tree, name) for name in meanings}
+    sets = tuple([value_set(part, meanings[name]) for part in parts] for name, (parts, _) in parts_of_column.items())
+    more = beside or {}
     axes = tuple(
         axis_of(meaning, [*some, *more.get(name, ())])
         for (name, meaning), some in zip(meanings.items(), sets, strict=True)
@@ -120,7 +120,7 @@ def region_space(
     if isinstance(tree, RegionGrid):
         tables = tuple(axis.numbers(some) for axis, some in zip(axes, sets, strict=True))
         return RegionSpace(axes, sets, np.empty((0, len(axes)), np.int64), None, tables)
-    parts = np.stack([of_region for _, of_region in found.values()], axis=1)
+    parts = np.stack([of_region for _, of_region in parts_of_column.values()], axis=1)
     return RegionSpace(axes, sets, parts, box_space(axes, sets, parts), ())
 
 
@@ -172,9 +172,9 @@ def read_representatives(
     return LabelCheck(unreadable, {}, overlapping=0, no_region=strange), boxes
 
 
-def _column(released: Released, meaning: LabelMeaning, found: tuple[list[Part], IntArray]) -> _RegionColumn:
+def _column(released: Released, meaning: LabelMeaning, parts_of_column: tuple[list[Part], IntArray]) -> _RegionColumn:
     """A column of regions beside the released values of it."""
-    parts, part_of_region = found
+    parts, part_of_region = parts_of_column
     keys = [_key(part, meaning) for part in parts]
     number_of = {key: place for place, key in enumerate(dict.fromkeys(keys))}
     codes, texts = distinct_texts(released.heads[released.columns[meaning.name][0]])
@@ -192,16 +192,16 @@ def _column(released: Released, meaning: LabelMeaning, found: tuple[list[Part], 
 
 def _by_value(column: _RegionColumn) -> list[ValueSet]:
     """The values of all parts that have the same representative."""
-    found = [ValueSet() for _ in range(column.values)]
-    for place, one in zip(column.value_of_part.tolist(), column.sets, strict=True):
-        known = found[place]
-        found[place] = ValueSet(
-            known.missing or one.missing,
-            known.everything or one.everything,
-            known.intervals + one.intervals,
-            known.names + one.names,
+    sets = [ValueSet() for _ in range(column.values)]
+    for place, values in zip(column.value_of_part.tolist(), column.sets, strict=True):
+        known = sets[place]
+        sets[place] = ValueSet(
+            known.missing or values.missing,
+            known.everything or values.everything,
+            known.intervals + values.intervals,
+            known.names + values.names,
         )
-    return found
+    return sets
 
 
 def _group_of(regions: IntArray, groups: IntArray, bounds: Iterable[int]) -> IntArray:
@@ -215,8 +215,8 @@ def _group_of(regions: IntArray, groups: IntArray, bounds: Iterable[int]) -> Int
         return np.full(len(regions), -1)
     at = order[place]
     known = (keys[at] == keys[len(groups) :]) & (groups[at] >= 0).all(axis=1)
-    found: IntArray = np.where(known, at, -1)
-    return found
+    group_of_region: IntArray = np.where(known, at, -1)
+    return group_of_region
 
 
 def _keeps_labels(meaning: LabelMeaning) -> bool:
@@ -233,8 +233,8 @@ def _read(text: str | None, meaning: LabelMeaning) -> Hashable:
         return "none" if cells is None else tuple(cells)
     if text is None or meaning.type == "ordinal":
         return text
-    found = moment(text) if meaning.type == "date" else number(text)
-    return "none" if found is None else float(found) if meaning.type != "date" else found
+    place = moment(text) if meaning.type == "date" else number(text)
+    return "none" if place is None else float(place) if meaning.type != "date" else place
 
 
 def _key(part: Part, meaning: LabelMeaning) -> Hashable:

@@ -71,7 +71,7 @@ def audit_release(
     opened = open_folder(Path(folder))
     promise = read_promise(opened.spec)
     asked = _asked(opened, demands, source=source, missing=missing, rows_at_once=rows_at_once)
-    found = audit_data(
+    audited = audit_data(
         opened.data,
         spec=opened.spec,
         recoding=opened.recoding,
@@ -96,13 +96,13 @@ def audit_release(
         ],
     )
     if k is not None:
-        lost = found.counted == UNKNOWN_PERSONS
-        asked = (k_finding(found.sizes, k, lost=lost, where=", ".join(found.quasi_identifiers)), *asked)
-    claims = (*found.findings, *check_report(opened, promise, _as_published(found), retell))
+        lost = audited.counted == UNKNOWN_PERSONS
+        asked = (k_finding(audited.sizes, k, lost=lost, where=", ".join(audited.quasi_identifiers)), *asked)
+    claims = (*audited.findings, *check_report(opened, promise, _as_published(audited), retell))
     by_caller = (f"{attacker} risk", "joint cells")
-    own = tuple(replace(one, claimed=one.name not in by_caller) for one in claims)
-    found = _above(found, slice(len(THRESHOLDS), None))
-    return replace(found, findings=(*asked, *own), claims=promise.claims, not_recounted=not_recounted(opened))
+    own = tuple(replace(finding, claimed=finding.name not in by_caller) for finding in claims)
+    audited = _above(audited, slice(len(THRESHOLDS), None))
+    return replace(audited, findings=(*asked, *own), claims=promise.claims, not_recounted=not_recounted(opened))
 
 
 def check_published(folder: Path, audit: Audit, retell: Retell) -> tuple[Finding, ...]:
@@ -121,20 +121,20 @@ def check_published(folder: Path, audit: Audit, retell: Retell) -> tuple[Finding
     )
 
 
-def _as_published(found: Audit) -> Audit:
+def _as_published(audited: Audit) -> Audit:
     """An audit by the usual thresholds, without what another release or a population say: as a report has it."""
-    usual = _above(found, slice(len(THRESHOLDS)))
-    marketer = found.marketer if found.journalist is None else found.prosecutor.average
+    usual = _above(audited, slice(len(THRESHOLDS)))
+    marketer = audited.marketer if audited.journalist is None else audited.prosecutor.average
     return replace(usual, journalist=None, joint=None, marketer=marketer)
 
 
-def _above(found: Audit, part: slice) -> Audit:
+def _above(audited: Audit, part: slice) -> Audit:
     """An audit that tells who is above some of its thresholds only: a report goes by the usual ones."""
-    rounded = found.rounded
-    risk, public = (replace(one.prosecutor, above=one.prosecutor.above[part]) for one in (found, rounded))
-    journalist = found.journalist and replace(found.journalist, above=found.journalist.above[part])
-    told = None if rounded is found else replace(rounded, prosecutor=public)
-    return replace(found, prosecutor=risk, journalist=journalist, _rounded=told)
+    rounded = audited.rounded
+    risk, public = (replace(version.prosecutor, above=version.prosecutor.above[part]) for version in (audited, rounded))
+    journalist = audited.journalist and replace(audited.journalist, above=audited.journalist.above[part])
+    public_audit = None if rounded is audited else replace(rounded, prosecutor=public)
+    return replace(audited, prosecutor=risk, journalist=journalist, _rounded=public_audit)
 
 
 def _asked(opened: Folder, demands: Mapping[str, Any] | None, *, source: object, **words: Any) -> tuple[Finding, ...]:
@@ -217,7 +217,7 @@ def audit_data(
         entities_lost=source is None and asked.entity is not None,
         max_risk=None if max_risk is None else read_threshold(max_risk),
         attacker=attacker,
-        thresholds=tuple(read_threshold(one) for one in thresholds),
+        thresholds=tuple(read_threshold(threshold) for threshold in thresholds),
         source=source,
         withheld=None if source is None else withheld,
         dropped=None if source is None else dropped,
@@ -229,12 +229,12 @@ def audit_data(
         rows_at_once=rows_at_once,
         findings=tuple(noticed),
     )
-    found = audit_request(request)
-    if found.passed or not is_text_file(source):
-        return found
+    audited = audit_request(request)
+    if audited.passed or not is_text_file(source):
+        return audited
     # Blanks around the texts of a text file may have been taken for a part of them, or not.
     stripped = audit_request(replace(request, stripped=True))
-    return stripped if stripped.passed else found
+    return stripped if stripped.passed else audited
 
 
 def _with_texts(promise: Promise, texts: Sequence[str]) -> dict[str, Any]:
@@ -317,31 +317,31 @@ def _stated(
     height: Callable[[], int], names: Sequence[str], *, columns: Sequence[str] | None, released: Sequence[int]
 ) -> list[Finding]:
     """The file has the columns and the number of rows that were stated."""
-    found = []
+    findings = []
     if columns is not None:
         same = list(columns) == list(names)
         sentence = "The file has the stated columns." if same else "The file has other columns than stated."
-        found.append(Finding("stated columns", list(columns), list(names), same, sentence))
+        findings.append(Finding("stated columns", list(columns), list(names), same, sentence))
     if released:
         rows = height()
         same = all(number == rows for number in released)
         sentence = (
             "The file has the stated number of rows." if same else "The file has another number of rows than stated."
         )
-        found.append(Finding("stated rows", released[0], rows, same, sentence))
-    return found
+        findings.append(Finding("stated rows", released[0], rows, same, sentence))
+    return findings
 
 
 def _roles(promise: Promise, meanings: Mapping[str, LabelMeaning]) -> list[Finding]:
     """The columns of the recoding are those that the spec calls quasi-identifiers."""
-    asked, found = list(meanings), list(promise.having("quasi-identifier"))
-    same = set(asked) == set(found)
+    asked, called = list(meanings), list(promise.having("quasi-identifier"))
+    same = set(asked) == set(called)
     sentence = (
         "The quasi-identifiers are the columns of the recoding."
         if same
         else "The recoding has other columns than those that are called quasi-identifiers."
     )
-    return [Finding("quasi-identifiers", asked, found, same, sentence)]
+    return [Finding("quasi-identifiers", asked, called, same, sentence)]
 
 
 def _consent(promise: Promise) -> list[Finding]:
@@ -359,15 +359,15 @@ def _consent(promise: Promise) -> list[Finding]:
 
 def _beyond(promise: Promise, source: object) -> list[Finding]:
     """What the spec promises but this audit has not the means to check."""
-    found = []
+    findings = []
     entity = promise.only("entity")
     if entity is not None and source is None:
         sentence = "Persons were counted as rows: their entities are only in the source."
-        found.append(Finding("entities", entity, None, None, sentence))
+        findings.append(Finding("entities", entity, None, None, sentence))
     if promise.attack_limit < 1:
         # It was held when the file was published; a demand that no audit can check would fail every one.
         sentence = (
             "What a model learns across groups was limited when this was published; an audit does not measure it."
         )
-        found.append(Finding("attack_limit", None, None, None, sentence))
-    return found
+        findings.append(Finding("attack_limit", None, None, None, sentence))
+    return findings

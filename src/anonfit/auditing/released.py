@@ -46,11 +46,13 @@ def read_column(released: Released, name: str, meaning: LabelMeaning, regions: R
     columns = [distinct_texts(released.heads[column]) for column in released.columns[name]]
     if len(columns) == 1:
         codes, texts = columns[0]
-        found = [read_label(text, meaning) for text in texts]
+        values = [read_label(text, meaning) for text in texts]
         if regions in ("domain", "observed") and meaning.missing is not None:
             spelled = speller(meaning, observed=regions == "observed")
-            found = [one and (one if spelled(text, one) else None) for text, one in zip(texts, found, strict=True)]
-        return ColumnLabels(meaning, [read_label(None, meaning), *found], codes, empty=0)
+            values = [
+                label and (label if spelled(text, label) else None) for text, label in zip(texts, values, strict=True)
+            ]
+        return ColumnLabels(meaning, [read_label(None, meaning), *values], codes, empty=0)
     frame = pl.DataFrame({str(i): codes for i, (codes, _) in enumerate(columns)})
     grouping = group_rows(frame, frame.height)
     sets = []
@@ -75,7 +77,7 @@ def boxes_of(
     """
     if len(columns) < len(released.columns):
         return None
-    known = [[found for found in column.sets if found is not None] for column in columns.values()]
+    known = [[values for values in column.sets if values is not None] for column in columns.values()]
     axes = [axis_of(column.meaning, sets) for column, sets in zip(columns.values(), known, strict=True)]
     places = np.empty((released.groups, len(columns)), np.int64)
     for position, column in enumerate(columns.values()):
@@ -102,9 +104,9 @@ def check_labels(
     for name, column in columns.items():
         codes = np.unique(column.of_group)
         used = [None if code == column.empty and regions != "any" else column.sets[code] for code in codes]
-        known = [found for found in used if found is not None]
+        known = [values for values in used if values is not None]
         unreadable[name] = len(used) - len(known)
-        not_allowed[name] = sum(not _allowed(found, column.meaning, regions) for found in known)
+        not_allowed[name] = sum(not _allowed(values, column.meaning, regions) for values in known)
     if boxes is None:
         return LabelCheck(unreadable, not_allowed, overlapping=None, no_region=None)
     strangers = None if tree is None else count_strangers(_group_labels(columns), tree, groups=groups)
@@ -116,18 +118,18 @@ def _group_labels(columns: Mapping[str, ColumnLabels]) -> dict[str, GroupLabels]
     return {
         name: (
             column.meaning,
-            [None if code == column.empty else found for code, found in enumerate(column.sets)],
+            [None if code == column.empty else values for code, values in enumerate(column.sets)],
             column.of_group,
         )
         for name, column in columns.items()
     }
 
 
-def _allowed(found: ValueSet, meaning: LabelMeaning, regions: Regions) -> bool:
+def _allowed(values: ValueSet, meaning: LabelMeaning, regions: Regions) -> bool:
     """Whether the ends of a label's intervals are cuts or ends of the domain."""
-    if regions != "domain" or meaning.tree is not None or found.everything:
+    if regions != "domain" or meaning.tree is not None or values.everything:
         return True
-    return all(_allowed_interval(interval, meaning) for interval in found.intervals)
+    return all(_allowed_interval(interval, meaning) for interval in values.intervals)
 
 
 def _allowed_interval(interval: Interval, meaning: LabelMeaning) -> bool:
@@ -156,8 +158,8 @@ def count_strangers(labels: Mapping[str, GroupLabels], tree: RegionTree | Region
     for name, (meaning, sets, label_of_group) in labels.items():
         parts, part_of_region = parts_of(tree, name)
         number, read = {part: place for place, part in enumerate(parts)}, cell_reader(meaning)
-        runs = (None if found is None else read(found) for found in sets)
-        part_of_label = np.array([-1 if one is None else number.get(tuple(one), -1) for one in runs], np.int64)
+        runs = (None if values is None else read(values) for values in sets)
+        part_of_label = np.array([-1 if cells is None else number.get(tuple(cells), -1) for cells in runs], np.int64)
         of_group.append(part_of_label[label_of_group])
         of_region.append(part_of_region)
         bounds.append(max(1, len(parts)))
@@ -172,19 +174,19 @@ def count_strangers(labels: Mapping[str, GroupLabels], tree: RegionTree | Region
 
 def guess_meanings(released: Released, source: AuditedTable) -> Mapping[str, LabelMeaning]:
     """A meaning per quasi-identifier under which all its labels can be read; a column without one is left out."""
-    found = {}
+    meanings = {}
     for name, columns in released.columns.items():
         if name not in source.schema:
             continue
         raw = source.frame([name]).to_series()
         if len(columns) > 1:
-            found[name] = LabelMeaning(name, "date" if raw.dtype.is_temporal() else "continuous")
+            meanings[name] = LabelMeaning(name, "date" if raw.dtype.is_temporal() else "continuous")
             continue
         labels = distinct_texts(released.heads[columns[0]])[1]
         fitting = [meaning for meaning in _candidates(name, raw) if _fits(labels, meaning, raw)]
         if fitting:
-            found[name] = fitting[0]
-    return found
+            meanings[name] = fitting[0]
+    return meanings
 
 
 def _candidates(name: str, raw: pl.Series) -> Sequence[LabelMeaning]:
@@ -211,4 +213,4 @@ def _fits(labels: Sequence[str], meaning: LabelMeaning, raw: pl.Series) -> bool:
     if meaning.type != "nominal":
         return None not in sets
     known = set(distinct_texts(raw)[1])
-    return all(found is not None and known.issuperset(found.names) for found in sets)
+    return all(values is not None and known.issuperset(values.names) for values in sets)

@@ -56,8 +56,8 @@ def _label(value: Any, beside: Mapping[str, Any], known: Known) -> bool:
 
 
 def _is_label(text: str, meaning: LabelMeaning) -> bool:
-    found = read_label(text, meaning)
-    return found is not None and (meaning.missing is None or speller(meaning, observed=False)(text, found))
+    values = read_label(text, meaning)
+    return values is not None and (meaning.missing is None or speller(meaning, observed=False)(text, values))
 
 
 def _edge(value: Any, beside: Mapping[str, Any], known: Known) -> bool:
@@ -206,7 +206,7 @@ def _fits(value: Any, shape: Any, beside: Mapping[str, Any], known: Known) -> bo
     if value is None:
         return True
     if isinstance(shape, list):
-        return isinstance(value, list) and all(_fits(one, shape[0], beside, known) for one in value)
+        return isinstance(value, list) and all(_fits(item, shape[0], beside, known) for item in value)
     return isinstance(value, Mapping) and all(
         name in shape and _fits(part, shape[name], value, known) for name, part in value.items()
     )

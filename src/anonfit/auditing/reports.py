@@ -45,7 +45,7 @@ _OF_ROWS = ("rows", "quasi_identifiers", "suppressed_rows", "journalist", "joint
 
 
 @dataclass(frozen=True)
-class ToldReport:
+class CheckedReport:
     """A report, and what it is held against."""
 
     folder: Folder
@@ -93,19 +93,19 @@ def entries(value: Any) -> Json:
 
 def listed_objects(value: Any) -> list[Json]:
     """The objects of a list of JSON; of anything else, none."""
-    return [one for one in (value if isinstance(value, list) else ()) if isinstance(one, Mapping)]
+    return [item for item in (value if isinstance(value, list) else ()) if isinstance(item, Mapping)]
 
 
-def figures_told(told: ToldReport) -> Finding:
+def _of_figures(checked: CheckedReport) -> Finding:
     """The figures of the report's audit, of its groups and columns are those of this audit, as far as both counted the
     same.
     """
-    said, mine = told.report["audit"], told.mine
-    names = (*_OF_ROWS, *_OF_PERSONS) if told.knows_persons else _OF_ROWS
+    said, mine = checked.report["audit"], checked.mine
+    names = (*_OF_ROWS, *_OF_PERSONS) if checked.knows_persons else _OF_ROWS
     same = said.get("passed") is True and not set(said) - set(mine)
     same = same and all(alike(_in_order(name, said.get(name)), _in_order(name, mine[name])) for name in names)
-    same = same and _groups_are_so(told) and _columns_are_so(told) and _sources_are_so(said, mine)
-    same = same and told.report.get("formulas", []) == _formulas(told.folder)
+    same = same and _groups_are_so(checked) and _columns_are_so(checked) and _sources_are_so(said, mine)
+    same = same and checked.report.get("formulas", []) == _formulas(checked.folder)
     return as_recounted(
         "report figures",
         same,
@@ -119,64 +119,65 @@ def _in_order(name: str, figures: Any) -> Any:
     return sorted(figures, key=repr) if name == "diversity" and isinstance(figures, list) else figures
 
 
-def _groups_are_so(told: ToldReport) -> bool:
+def _groups_are_so(checked: CheckedReport) -> bool:
     """The bins of `group_sizes` have the groups and persons that they say, and leave none out. Of persons who may have
     several rows numbers are multiples of k, rounded down; and several regions may have the same representatives.
     """
-    bins = told.report.get("group_sizes")
-    if not isinstance(bins, list) or not all(_is_bin(one) for one in bins):
+    bins = checked.report.get("group_sizes")
+    if not isinstance(bins, list) or not all(_is_bin(line) for line in bins):
         return False
-    if not told.knows_persons:
+    if not checked.knows_persons:
         return True
-    step = told.promise.least if told.promise.only("entity") is not None else 1
+    step = checked.promise.least if checked.promise.only("entity") is not None else 1
     sizes: Counter[int] = Counter()
-    for size, groups in told.audit.sizes.of_size.items():
+    for size, groups in checked.audit.sizes.of_size.items():
         sizes[size // step * step] += groups
-    if told.promise.values == "representative":
+    if checked.promise.values == "representative":
         persons = sum(size * groups for size, groups in sizes.items())
-        return step > 1 or sum(one["persons"] for one in bins) == persons
-    found = [
+        return step > 1 or sum(line["persons"] for line in bins) == persons
+    counted = [
         (sum(sizes[size] for size in inside), sum(size * sizes[size] for size in inside))
-        for inside in ([size for size in sizes if one["low"] <= size <= one["high"]] for one in bins)
+        for inside in ([size for size in sizes if line["low"] <= size <= line["high"]] for line in bins)
     ]
-    all_of_them = sum(groups for groups, _ in found) == sum(sizes.values())
-    return all_of_them and found == [(one["groups"], one["persons"]) for one in bins]
+    all_of_them = sum(groups for groups, _ in counted) == sum(sizes.values())
+    return all_of_them and counted == [(line["groups"], line["persons"]) for line in bins]
 
 
-def _is_bin(one: Any) -> bool:
-    return isinstance(one, Mapping) and {name: type(one[name]) for name in one} == dict.fromkeys(
+def _is_bin(line: Any) -> bool:
+    return isinstance(line, Mapping) and {name: type(line[name]) for name in line} == dict.fromkeys(
         ("low", "high", "groups", "persons"), int
     )
 
 
-def _columns_are_so(told: ToldReport) -> bool:
+def _columns_are_so(checked: CheckedReport) -> bool:
     """Every column has its role and type, and as many different labels as the file has, and so has the detail."""
-    lines, frequent = listed_objects(told.report.get("columns")), told.audit.frequent
+    lines, frequent = listed_objects(checked.report.get("columns")), checked.audit.frequent
     roles = [
-        (name, role, told.meanings[name].type if role == "quasi-identifier" else None) for name, role in _roles(told)
+        (name, role, checked.meanings[name].type if role == "quasi-identifier" else None)
+        for name, role in _roles(checked)
     ]
-    if [(one.get("name"), one.get("role"), one.get("type")) for one in lines] != roles:
+    if [(line.get("name"), line.get("role"), line.get("type")) for line in lines] != roles:
         return False
     known = [(name, frequent[name].different if name in frequent else None) for name, _, kind in roles if kind]
-    if [(one["name"], one.get("different")) for one in lines if one.get("type")] != known:
+    if [(line["name"], line.get("different")) for line in lines if line.get("type")] != known:
         return False
-    if told.promise.values != "labels" or told.promise.regions != "domain":
+    if checked.promise.values != "labels" or checked.promise.regions != "domain":
         return True
-    return all(_detail_is_so(one, told) for one in listed_objects(told.report.get("detail")))
+    return all(_detail_is_so(line, checked) for line in listed_objects(checked.report.get("detail")))
 
 
-def _roles(told: ToldReport) -> list[tuple[str, str]]:
-    return list(told.promise.roles.items())
+def _roles(checked: CheckedReport) -> list[tuple[str, str]]:
+    return list(checked.promise.roles.items())
 
 
-def _detail_is_so(line: Json, told: ToldReport) -> bool:
+def _detail_is_so(line: Json, checked: CheckedReport) -> bool:
     """The labels of a column are as many as said, and the most frequent one is; of persons who may have several rows,
     rows were counted there, and they may not be here.
     """
-    held = told.audit.frequent.get(str(line.get("column")))
+    held = checked.audit.frequent.get(str(line.get("column")))
     if held is None or line.get("labels") != held.different:
         return False
-    if told.promise.only("entity") is not None:
+    if checked.promise.only("entity") is not None:
         return True
     return line.get("frequent_persons") == held.persons and line.get("frequent_label") in held.labels
 
@@ -187,8 +188,8 @@ def _formulas(folder: Folder) -> list[str]:
         return []
     table = open_table(folder.data, missing=(), lazily=True)
     texts = [_runs(by_name(name).as_expr()).alias(name) for name in table.names if name in folder.texts]
-    found = table.lazy.select(texts).collect(engine="streaming").row(0, named=True) if texts else {}
-    return [name for name in table.names if found.get(name) or pl.select(_runs(pl.lit(name))).item()]
+    has_formula = table.lazy.select(texts).collect(engine="streaming").row(0, named=True) if texts else {}
+    return [name for name in table.names if has_formula.get(name) or pl.select(_runs(pl.lit(name))).item()]
 
 
 def _runs(texts: pl.Expr) -> pl.Expr:
@@ -202,16 +203,16 @@ def _sources_are_so(said: Json, mine: Json) -> bool:
     was now or, without the source, as it must have been. Observed labels were held against no regions.
     """
     beside = {"no_region": None}
-    labels = [{**entries(one.get("labels")), **beside} for one in (said, mine)]
+    labels = [{**entries(figures.get("labels")), **beside} for figures in (said, mine)]
     if not alike(*labels) or said.get("_rounded") is not None:
         return False
-    told, found = said.get("source"), mine["source"]
-    if found is not None or told is None:
-        return told is None or alike(_in_any_order(told), _in_any_order(found))
+    stated, counted = said.get("source"), mine["source"]
+    if counted is not None or stated is None:
+        return stated is None or alike(_in_any_order(stated), _in_any_order(counted))
     none = {"persons": 0, "share": 0.0}
     perfect = {"by_labels": True, "not_in_source": [], "unmatched": none, "absent_inside": none, "in_several": none}
     named = {column["name"] for column in mine["raw_columns"]}
-    return alike({**entries(told), "compared": []}, {**perfect, "compared": []}) and named >= set(told["compared"])
+    return alike({**entries(stated), "compared": []}, {**perfect, "compared": []}) and named >= set(stated["compared"])
 
 
 def _in_any_order(source: Json) -> dict[str, Any]:
@@ -241,11 +242,11 @@ def check_report(folder: Folder, promise: Promise, audit: Audit, retell: Retell 
     if report is None or set(report) - set(_SECTIONS) or not isinstance(report.get("audit"), Mapping):
         bad = "The report is not one of anonfit, or has sections that are none."
         return [Finding("report", "as recounted", "another", met=False, sentence=bad)]
-    told = ToldReport(folder, promise, audit, report)
-    found = [figures_told(told), _of_demands(told), _of_findings(told), _of_shape(told)]
+    checked = CheckedReport(folder, promise, audit, report)
+    findings = [_of_figures(checked), _of_demands(checked), _of_findings(checked), _of_shape(checked)]
     if promise.attack_limit < 1:
-        found.append(_of_attack(told))
-    return [*found, *_of_texts(told, retell)]
+        findings.append(_of_attack(checked))
+    return [*findings, *_of_texts(checked, retell)]
 
 
 def not_recounted(folder: Folder) -> tuple[str, ...]:
@@ -256,46 +257,48 @@ def not_recounted(folder: Folder) -> tuple[str, ...]:
 
 def _read(path: Path) -> dict[str, Any] | None:
     try:
-        found = object_of(text_of(path))
+        content = object_of(text_of(path))
     except (OSError, ValueError):
         return None
-    return found if (found.get("format"), found.get("version")) == ("anonfit report", 1) else None
+    return content if (content.get("format"), content.get("version")) == ("anonfit report", 1) else None
 
 
 # --- what was asked -----------------------------------------------------------------------------------------------
 
 
-def _of_demands(told: ToldReport) -> Finding:
+def _of_demands(checked: CheckedReport) -> Finding:
     """What the report says was asked, and of which rows, is what the manifest claims."""
     asked, rows, stated = (
-        entries(told.report.get("asked")),
-        entries(told.report.get("rows")),
-        told.folder.manifest["rows"],
+        entries(checked.report.get("asked")),
+        entries(checked.report.get("rows")),
+        checked.folder.manifest["rows"],
     )
-    promise, privacy = told.promise, told.folder.spec.get("privacy", {})
+    promise, privacy = checked.promise, checked.folder.spec.get("privacy", {})
     said = {
         "k": asked.get("k"),
         "max_confidence": asked.get("max_confidence"),
         "attack_limit": asked.get("attack_limit", 1.0),
         "columns": asked.get("quasi_identifiers"),
-        "sets": [[one.get("columns"), one.get("k")] for one in listed_objects(asked.get("several_quasi_identifiers"))],
-        "models": [_demand(one) for one in listed_objects(asked.get("diversity"))],
+        "sets": [
+            [entry.get("columns"), entry.get("k")] for entry in listed_objects(asked.get("several_quasi_identifiers"))
+        ],
+        "models": [_demand(entry) for entry in listed_objects(asked.get("diversity"))],
         "rows": [rows.get(name, 0) for name in ("released", "withheld", "dropped")],
         "read": rows.get("read"),
-        "made": [asked.get("algorithm"), entries(told.report.get("engine")).get("name")],
+        "made": [asked.get("algorithm"), entries(checked.report.get("engine")).get("name")],
     }
     counts = [stated.get(name, 0) for name in ("released", "withheld", "dropped")]
-    exact = all(isinstance(one, int) for one in counts)
+    exact = all(isinstance(entry, int) for entry in counts)
     claimed = {
         "k": promise.k,
         "max_confidence": promise.max_confidence,
         "attack_limit": promise.attack_limit,
         "columns": list(promise.having("quasi-identifier")),
-        "sets": [[list(one.columns), one.k] for one in promise.sets],
-        "models": [_demand(one) for one in listed_objects(privacy.get("diversity"))],
+        "sets": [[list(entry.columns), entry.k] for entry in promise.sets],
+        "models": [_demand(entry) for entry in listed_objects(privacy.get("diversity"))],
         "rows": counts,
         "read": sum(counts) if exact else f"{counts[0]} or slightly more",
-        "made": [told.folder.manifest.get(name) for name in ("algorithm", "engine")],
+        "made": [checked.folder.manifest.get(name) for name in ("algorithm", "engine")],
     }
     return as_recounted(
         "report demands",
@@ -313,72 +316,72 @@ def _demand(entry: Json) -> dict[str, Any]:
 # --- findings -----------------------------------------------------------------------------------------------------
 
 
-def _of_findings(told: ToldReport) -> Finding:
+def _of_findings(checked: CheckedReport) -> Finding:
     """The findings in report and manifest are the same, all met, and those that this audit makes; those that need the
     source may be told without it.
     """
-    said, manifest = told.report["audit"].get("findings"), told.folder.manifest.get("audit")
-    mine = {(one["name"], one["where"]): one for one in told.mine["findings"]}
-    without = told.mine["source"] is None
-    by_source = {one.name: one for one in met_by_source()} if without else {}
-    named = {(one.get("name"), one.get("where")) for one in listed_objects(said)}
-    others = (*_OF_FOLDER, *(("regions",) if told.promise.regions == "observed" else ()))
-    missing = [key for key, one in mine.items() if key not in named and one["met"] and key[0] not in others]
+    said, manifest = checked.report["audit"].get("findings"), checked.folder.manifest.get("audit")
+    mine = {(finding["name"], finding["where"]): finding for finding in checked.mine["findings"]}
+    without = checked.mine["source"] is None
+    by_source = {finding.name: finding for finding in met_by_source()} if without else {}
+    named = {(finding.get("name"), finding.get("where")) for finding in listed_objects(said)}
+    others = (*_OF_FOLDER, *(("regions",) if checked.promise.regions == "observed" else ()))
+    missing = [key for key, finding in mine.items() if key not in named and finding["met"] and key[0] not in others]
     same = isinstance(said, list) and manifest == {"passed": True, "findings": said} and not missing
     return as_recounted(
         "report findings",
-        same and len(named) == len(said) and all(_is_made(one, mine, by_source) for one in said),
+        same and len(named) == len(said) and all(_is_made(finding, mine, by_source) for finding in said),
         "The report and the manifest tell the same findings, and so does this audit.",
         "The findings that the report or the manifest tell are others than those of this audit.",
     )
 
 
-def _is_made(told: Any, mine: Mapping[Any, Json], by_source: Mapping[str, Finding]) -> bool:
+def _is_made(stated: Any, mine: Mapping[Any, Json], by_source: Mapping[str, Finding]) -> bool:
     """Whether a finding of a report is one of those made now, or one that this audit had not the means to make."""
-    if not isinstance(told, Mapping) or set(told) - set(_FIELDS) or told.get("met") is False:
+    if not isinstance(stated, Mapping) or set(stated) - set(_FIELDS) or stated.get("met") is False:
         return False
-    known = mine.get((told.get("name"), told.get("where")))
+    known = mine.get((stated.get("name"), stated.get("where")))
     if known is not None and known["met"] is not None:
         names = ("asked", "met", "sentence") if known["name"] in ("suppression limit", WITHHELD, DROPPED) else _FIELDS
-        return all(alike(told.get(name), known[name]) for name in names)
+        return all(alike(stated.get(name), known[name]) for name in names)
     if known is not None:  # persons were counted as rows, so what was found is not known
-        return told.get("met") is None or alike(told.get("asked"), known["asked"])
-    perfect = by_source.get(str(told.get("name")))
-    if perfect is None or told.get("where") is not None:
+        return stated.get("met") is None or alike(stated.get("asked"), known["asked"])
+    perfect = by_source.get(str(stated.get("name")))
+    if perfect is None or stated.get("where") is not None:
         return False
     as_stated = ("as stated", "as stated") if perfect.name in (WITHHELD, DROPPED) else (perfect.asked, perfect.found)
-    same = (told.get("asked"), told.get("found"), told.get("sentence")) == (*as_stated, perfect.sentence)
-    return same and told.get("met") is True
+    same = (stated.get("asked"), stated.get("found"), stated.get("sentence")) == (*as_stated, perfect.sentence)
+    return same and stated.get("met") is True
 
 
 # --- what is not recounted ----------------------------------------------------------------------------------------
 
 
-def _of_shape(told: ToldReport) -> Finding:
+def _of_shape(checked: CheckedReport) -> Finding:
     """Where nothing can be recounted there are figures, and nothing else."""
-    raw = frozenset(name for name, role in told.promise.roles.items() if role in RAW_ROLES)
+    raw = frozenset(name for name, role in checked.promise.roles.items() if role in RAW_ROLES)
 
     @lru_cache
     def values(name: str) -> frozenset[str]:
-        held = open_table(told.folder.data).frame([name])[name].unique().to_list() if name in raw else []
+        held = open_table(checked.folder.data).frame([name])[name].unique().to_list() if name in raw else []
         return frozenset(map(spelled, held))
 
-    known = Known(frozenset(told.promise.roles), told.meanings, values)
+    known = Known(frozenset(checked.promise.roles), checked.meanings, values)
     return as_recounted(
         "report content",
-        has_shape(told.report, known),
+        has_shape(checked.report, known),
         "What cannot be recounted of the report is figures only.",
         "The report holds texts or entries that no report has.",
     )
 
 
-def _of_attack(told: ToldReport) -> Finding:
+def _of_attack(checked: CheckedReport) -> Finding:
     """Of as many persons as were told by a model, the report says, no more may be than is claimed."""
-    told_of = listed_objects(entries(told.report.get("attack")).get("inference"))
-    sure = {one.get("column"): entries(one.get("learned")).get("sure") for one in told_of}
-    tolerance = 0.005 if told.promise.only("entity") else 0.00005  # shares are rounded
-    limit = told.promise.attack_limit + tolerance
-    met = all(name in sure and _at_most(sure[name], limit) for name in told.promise.having("sensitive"))
+    told_of = listed_objects(entries(checked.report.get("attack")).get("inference"))
+    sure = {column.get("column"): entries(column.get("learned")).get("sure") for column in told_of}
+    tolerance = 0.005 if checked.promise.only("entity") else 0.00005  # shares are rounded
+    limit = checked.promise.attack_limit + tolerance
+    met = all(name in sure and _at_most(sure[name], limit) for name in checked.promise.having("sensitive"))
     return as_recounted(
         "report attack",
         met,
@@ -395,12 +398,12 @@ def _at_most(share: Any, limit: float) -> bool:
 # --- texts --------------------------------------------------------------------------------------------------------
 
 
-def _of_texts(told: ToldReport, retell: Retell | None) -> list[Finding]:
+def _of_texts(checked: CheckedReport, retell: Retell | None) -> list[Finding]:
     """All that follows from the figures, the manifest and the recoding is what they give, and the page is that of the
     report.
     """
     folder, sentences = (
-        told.folder,
+        checked.folder,
         {
             "report texts": (
                 "The sentences of the report follow from its figures and the manifest.",
@@ -414,8 +417,8 @@ def _of_texts(told: ToldReport, retell: Retell | None) -> list[Finding]:
 
     def compare(tell: Retell = retell) -> tuple[bool, bool]:
         text = text_of(folder.path / "report.html")
-        report, page = tell(folder.path, folder.manifest, told.report)
-        return alike(dict(told.report), dict(report)), text == page
+        report, page = tell(folder.path, folder.manifest, checked.report)
+        return alike(dict(checked.report), dict(report)), text == page
 
     return as_retold(sentences, compare, made_by=folder.manifest.get("anonfit"), what="the report")
 

@@ -262,8 +262,8 @@ class DiversityDemand:
 
 def demand_settings(model: str) -> tuple[str, ...]:
     """The settings that a demand of a model may have."""
-    found = MODELS[model]
-    return ("column", "model", *found.parameters, *found.words, *found.flags, *_READING)
+    known = MODELS[model]
+    return ("column", "model", *known.parameters, *known.words, *known.flags, *_READING)
 
 
 def read_demand(entry: Mapping[str, Any]) -> DiversityDemand:

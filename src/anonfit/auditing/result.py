@@ -39,6 +39,13 @@ __all__ = [
 
 PERSONS = {"persons": True}  # metadata of a field that is itself a number of persons
 APART = {"apart": True}  # metadata of a field that is told in sentences, not among the figures
+_IDENTIFYING = 0.9  # different values per row
+WITHHELD, DROPPED, BYTES = "withheld rows", "dropped rows", "file content"
+"""Findings on source rows that are not released, and on what a file holds beside its rows."""
+PUBLIC_SOURCE = ("by_labels", "compared", "not_in_source", "unmatched", "absent_inside", "in_several")
+"""What everybody may know of the comparison with the source."""
+UNKNOWN_PERSONS = "rows in place of persons"
+"""What is counted where persons have several rows and nothing says which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +83,11 @@ def plain(value: Any, k: int = 0) -> Any:
         return f"fewer than {k}" if few(value.persons, k) or few(value.rest, k) else plain(value.value)
     if is_dataclass(value) and not isinstance(value, type):
         return {
-            one.name: f"fewer than {k}" if hidden else plain(part, k)
-            for one in fields(value)
-            if "apart" not in one.metadata
-            for part in (getattr(value, one.name),)
-            for hidden in ("persons" in one.metadata and part is not None and few(part, k),)
+            entry.name: f"fewer than {k}" if hidden else plain(part, k)
+            for entry in fields(value)
+            if "apart" not in entry.metadata
+            for part in (getattr(value, entry.name),)
+            for hidden in ("persons" in entry.metadata and part is not None and few(part, k),)
         }
     if isinstance(value, (list, tuple)):
         return [plain(part, k) for part in value]
@@ -93,9 +100,6 @@ def _plain_share(value: Share, k: int) -> dict[str, Any]:
     if few(value.of - value.persons, k):
         return {"persons": f"all but fewer than {k}", "share": f"all but fewer than {k} persons"}
     return {"persons": value.persons, "share": value.share}
-
-
-_IDENTIFYING = 0.9  # different values per row
 
 
 def _of_demands(audit: Audit) -> Iterator[str]:
@@ -148,7 +152,7 @@ def _of_nobody(audit: Audit) -> Iterator[str]:
             least = f"a group has {figure_words(free.found.value)} different value(s)"
             yield f"Nobody asked anything of the sensitive column '{free.column}': {least}."
     if not audit.claims:
-        alike = [one.name for one in audit.raw_columns if one.distinct.value > _IDENTIFYING and audit.rows > 1]
+        alike = [column.name for column in audit.raw_columns if column.distinct.value > _IDENTIFYING and audit.rows > 1]
         if alike:
             yield f"Nobody asked whether rows can be told apart by these columns, and they can: {listed(alike)}."
 
@@ -171,14 +175,6 @@ def figure_words(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     return "nothing" if value is None else str(value)
-
-
-WITHHELD, DROPPED, BYTES = "withheld rows", "dropped rows", "file content"
-"""Findings on source rows that are not released, and on what a file holds beside its rows."""
-PUBLIC_SOURCE = ("by_labels", "compared", "not_in_source", "unmatched", "absent_inside", "in_several")
-"""What everybody may know of the comparison with the source."""
-UNKNOWN_PERSONS = "rows in place of persons"
-"""What is counted where persons have several rows and nothing says which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,7 +384,8 @@ class Audit:
     @property
     def asked(self) -> tuple[Finding, ...]:
         """What was asked by who audits, met or not; what a release claims of itself is not among it."""
-        return tuple(one for one in self.findings if not one.claimed and (one.met is False or one.asked is not None))
+        own = (finding for finding in self.findings if not finding.claimed)
+        return tuple(finding for finding in own if finding.met is False or finding.asked is not None)
 
     @property
     def verdict(self) -> tuple[str, ...]:
@@ -421,9 +418,9 @@ class Audit:
         """
         if self._rounded is not None:
             return self._rounded.public(k) | {"passed": self.passed}
-        own = {", ".join(one.columns): k if one.k is None else one.k for one in self.sets}
+        own = {", ".join(part.columns): k if part.k is None else part.k for part in self.sets}
         hidden = tuple(
-            _hidden(one, own.get((one.where or "").rpartition(" in groups of ")[2], k)) for one in self.findings
+            _hidden(part, own.get((part.where or "").rpartition(" in groups of ")[2], k)) for part in self.findings
         )
         smallest = f"fewer than {k}" if self.k is not None and few(self.k, k) else self.k
         return {
@@ -433,9 +430,9 @@ class Audit:
             "source": None
             if self.source is None
             else {name: plain(getattr(self.source, name), k) for name in PUBLIC_SOURCE},
-            "sets": [plain(one, own[", ".join(one.columns)]) for one in self.sets],
+            "sets": [plain(part, own[", ".join(part.columns)]) for part in self.sets],
             "diversity": [
-                plain(one, own.get(", ".join(one.settings.get("quasi_identifier", ())), k)) for one in self.diversity
+                plain(part, own.get(", ".join(part.settings.get("quasi_identifier", ())), k)) for part in self.diversity
             ],
         }
 

@@ -66,13 +66,13 @@ def _above(hidden_in: IntArray, persons: IntArray, thresholds: Sequence[Threshol
     everyone = int(persons.sum())
     return tuple(
         ThresholdShare(
-            one.name,
-            one.value,
-            one.size,
-            one.source,
-            Share(int(persons[hidden_in < one.size].sum()), everyone),
+            threshold.name,
+            threshold.value,
+            threshold.size,
+            threshold.source,
+            Share(int(persons[hidden_in < threshold.size].sum()), everyone),
         )
-        for one in thresholds
+        for threshold in thresholds
     )
 
 
@@ -86,8 +86,8 @@ def population_sizes(released: Released, population: AuditedTable, *, boxes: Lab
     if boxes is None:
         require_columns(population, names, purpose="a quasi-identifier")
     assert boxes is not None
-    found = locate_source(boxes, population, quasi_identifiers=list(released.columns)).found.group
-    return np.bincount(found[found >= 0], minlength=released.groups), "a population of raw rows"
+    group = locate_source(boxes, population, quasi_identifiers=list(released.columns)).found.group
+    return np.bincount(group[group >= 0], minlength=released.groups), "a population of raw rows"
 
 
 def _equal_labels(released: Released, population: AuditedTable) -> IntArray:
@@ -99,8 +99,8 @@ def _equal_labels(released: Released, population: AuditedTable) -> IntArray:
         return np.full(groups, population.height(), np.int64)
     together = group_rows(pl.concat(texts), len(texts[0]) + len(texts[1])).of_row
     sizes = np.bincount(together[groups:], minlength=int(together.max(initial=0)) + 1)
-    found: IntArray = sizes[together[:groups]].astype(np.int64)
-    return found
+    persons: IntArray = sizes[together[:groups]].astype(np.int64)
+    return persons
 
 
 def joint_cells(here: IntArray, there: IntArray, *, persons: RowPersons, k: int | None) -> JointCells:

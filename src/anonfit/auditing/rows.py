@@ -79,6 +79,7 @@ class Released:
     groups: int
     heads: pl.DataFrame  # (group) the quasi-identifiers' columns
     runs: GroupRuns
+    raw: tuple[str, ...]  # the columns that are released as they are
     rows_at_once: int | None  # None: the table is one batch
 
     @property
@@ -101,11 +102,6 @@ class Released:
         """The number of rows of every group."""
         rows = np.diff(self.runs.ends, prepend=0)
         return np.bincount(self.runs.group, weights=rows, minlength=self.groups).astype(np.int64)
-
-    @property
-    def raw(self) -> tuple[str, ...]:
-        """The columns that are released as they are."""
-        return tuple(name for name in self.table.names if name not in self.heads.columns)
 
     @property
     def suppressed(self) -> BoolArray:
@@ -139,6 +135,8 @@ def open_released(table: AuditedTable, quasi_identifiers: Sequence[str], rows_at
     """Read the quasi-identifiers of a table and group its rows; groups are numbered as they appear."""
     columns = {name: physical_columns(table, name) for name in quasi_identifiers}
     names = [column for held in columns.values() for column in held]
+    keys = frozenset(names)  # a file may have very many columns
+    raw = tuple(name for name in table.names if name not in keys)
     if rows_at_once is None:
         table = table.loaded(names).shortened()
     heads: list[pl.DataFrame] = []
@@ -155,13 +153,13 @@ def open_released(table: AuditedTable, quasi_identifiers: Sequence[str], rows_at
         rows, seen_heads = rows + height, seen_heads + grouping.count
     group, edges = np.concatenate(places), np.append(np.concatenate(begins), rows)
     if len(heads) == 1:
-        return Released(table, columns, seen_heads, heads[0], GroupRuns(group, edges[1:]), rows_at_once)
+        return Released(table, columns, seen_heads, heads[0], GroupRuns(group, edges[1:]), raw, rows_at_once)
     every = pl.concat(heads) if heads else table.frame(names)
     merged = group_rows(every, len(every))
     group = merged.of_row[group]
     last = np.append(group[1:] != group[:-1], True)[: len(group)]
     runs = GroupRuns(group[last], edges[1:][last])
-    return Released(table, columns, merged.count, every[merged.first], runs, rows_at_once)
+    return Released(table, columns, merged.count, every[merged.first], runs, raw, rows_at_once)
 
 
 # --- the order of rows --------------------------------------------------------------------------------------------
@@ -198,8 +196,8 @@ class RowOrder:
     def is_sorted(self) -> bool:
         """Whether groups and columns are in one of their orders, as far as rows were seen."""
         if self._heads_are_sorted is None:
-            heads = self.released.heads
-            keys = [heads[name] for name in self.released.table.names if name in heads.columns]
+            heads, held = self.released.heads, frozenset(self.released.heads.columns)
+            keys = [heads[name] for name in self.released.table.names if name in held]
             # Groups are numbered as they appear: one of several runs appears again, after others.
             neighbours = np.ones(max(0, self.released.groups - 1), np.bool_)
             self._heads_are_sorted = self.released.runs.are_groups and self._compare([keys], neighbours, whole=True)

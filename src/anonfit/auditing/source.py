@@ -191,14 +191,16 @@ def _hashes(batch: AuditedTable, names: Sequence[str], lookups: dict[str, _Looku
     return hashes
 
 
-def _whole_hashes(one: AuditedTable, other: AuditedTable, names: Sequence[str], align: Align) -> tuple[Hashes, Hashes]:
+def _whole_hashes(
+    file: AuditedTable, source: AuditedTable, names: Sequence[str], align: Align
+) -> tuple[Hashes, Hashes]:
     """The same of every row of both tables, read some columns at a time."""
-    hashes = np.zeros(one.height(), np.uint64), np.zeros(other.height(), np.uint64)
-    width = min(one.width, other.width)
+    hashes = np.zeros(file.height(), np.uint64), np.zeros(source.height(), np.uint64)
+    width = min(file.width, source.width)
     with ThreadPoolExecutor(2) as pool:
         for begin in range(0, len(names), width):
             some = names[begin : begin + width]
-            pairs = zip(one.frame(some).get_columns(), other.frame(some).get_columns(), strict=True)
+            pairs = zip(file.frame(some).get_columns(), source.frame(some).get_columns(), strict=True)
             for place, pair in enumerate(pairs, begin + 1):
                 sides = list(pool.map(side_of, pair))
                 values = align(sides[0].values, sides[1].values)

@@ -108,7 +108,7 @@ class TreeAudit:
     @property
     def certain(self) -> Share | None:
         """The individuals whose class is certain: all of their span have the same."""
-        return next((one.persons for one in self.exposed if one.confidence == 1), None)
+        return next((exposure.persons for exposure in self.exposed if exposure.confidence == 1), None)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -179,15 +179,15 @@ class TreeFolder:
             "private": [*self.private, *({self.saved.target} - set(known))],
             "target": self.saved.target,
             "k": self.promise.k,
-            "diversity": [dict(one) for one in self.diversity],
+            "diversity": [dict(demand) for demand in self.diversity],
             "max_confidence": confidence if confidence < 1 else None,
         }
 
     @property
     def claims(self) -> tuple[str, ...]:
         """What is claimed, in words."""
-        told = ", ".join(self.words["public"])
-        named = (f"k = {self.promise.k} of spans by {told}", *self.promise.claims[1:])
+        known = ", ".join(self.words["public"])
+        named = (f"k = {self.promise.k} of spans by {known}", *self.promise.claims[1:])
         return (*named, f"{self.populations} populations of {self.saved.target}")
 
 
@@ -218,7 +218,7 @@ def open_tree_folder(folder: Path) -> TreeFolder:
         saved,
         privacy.get("class_is_public", bool, False),
         output.word("populations", ("exact", "relative", "majority")),
-        tuple(one.entries for one in privacy.parts("diversity", ())),
+        tuple(demand.entries for demand in privacy.parts("diversity", ())),
     )
 
 
@@ -238,26 +238,28 @@ def training_rows(folder: TreeFolder, data: object) -> pl.DataFrame:
     numbers = frame[target].cast(pl.Float64, strict=False).to_numpy()
     classes = np.searchsorted(np.array(edges), numbers, side="right")
     known = _intervals(folder.saved, edges)
-    names_of = pl.Series(target, [known.get(one, f"another class, {one}") for one in range(len(edges) + 1)])
+    names_of = pl.Series(target, [known.get(place, f"another class, {place}") for place in range(len(edges) + 1)])
     return frame.with_columns(names_of.gather(classes.tolist()).alias(target))
 
 
 def _edges(folder: TreeFolder) -> list[float]:
     """Where the numbers of the class are parted; none where it has names."""
     listed = entries(folder.manifest["spec"].get("workload")).get("targets") or []
-    told = [one for one in listed if isinstance(one, Mapping) and one.get("column") == folder.saved.target]
-    return [float(end) for one in told for end in one.get("classes") or ()]
+    of_class = [
+        target for target in listed if isinstance(target, Mapping) and target.get("column") == folder.saved.target
+    ]
+    return [float(end) for target in of_class for end in target.get("classes") or ()]
 
 
 def _intervals(saved: SavedTree, edges: list[float]) -> dict[int, Any]:
     """The classes of a tree by the place of their numbers between the edges."""
-    found = {}
+    of_place = {}
     for name in saved.classes:
         read = read_label(str(name), LabelMeaning(saved.target, "continuous"))
         if read is not None and read.intervals:
             lower = read.intervals[0].lower
-            found[0 if lower is None else int(np.searchsorted(edges, float(lower), side="right"))] = name
-    return found
+            of_place[0 if lower is None else int(np.searchsorted(edges, float(lower), side="right"))] = name
+    return of_place
 
 
 def check_tree_folder(
@@ -265,11 +267,11 @@ def check_tree_folder(
 ) -> list[Finding]:
     """All that is to be found beside the training rows, of which `audit` tells and there were so many."""
     report = _read(folder.path / REPORT)
-    found = [*files_as_stated(folder.path, folder.files, (MODEL, *DRAWINGS, REPORT)), _of_model(folder)]
+    findings = [*files_as_stated(folder.path, folder.files, (MODEL, *DRAWINGS, REPORT)), _of_model(folder)]
     if report is None:
         bad = "The audit that was written is not one of anonfit, or has sections that are none."
-        return [*found, Finding("report", "as recounted", "another", met=False, sentence=bad)]
-    return [*found, _of_figures(folder, audit, rows, report), *_of_texts(folder, report, retell)]
+        return [*findings, Finding("report", "as recounted", "another", met=False, sentence=bad)]
+    return [*findings, _of_figures(folder, audit, rows, report), *_of_texts(folder, report, retell)]
 
 
 def _read(path: Path) -> dict[str, Any] | None:
@@ -299,8 +301,8 @@ def _of_figures(folder: TreeFolder, audit: TreeAudit | None, rows: int | None, r
     """audit.json tells what was counted, and the manifest the same."""
     said = report["audit"]
     spans = entries(said.get("spans"))
-    told = {"passed": True, "k": said.get("k"), "findings": spans.get("findings")}
-    same = alike(folder.manifest.get("audit"), told) and said.get("passed") is True
+    stated = {"passed": True, "k": said.get("k"), "findings": spans.get("findings")}
+    same = alike(folder.manifest.get("audit"), stated) and said.get("passed") is True
     if audit is None:
         bad = "The manifest and the audit that was written tell other findings."
         sentence = NOT_COUNTED if same else bad
@@ -343,7 +345,7 @@ def uncounted(folder: TreeFolder) -> TreeAudit:
     """The audit of a tree without its training rows: no figures, and nothing that is known to be met."""
     words, promise = folder.words, folder.promise
     asked: list[tuple[str, Any, str | None]] = [("k", promise.k, None)]
-    asked += [(one["model"], one["column"], one["column"]) for one in folder.diversity]
+    asked += [(demand["model"], demand["column"], demand["column"]) for demand in folder.diversity]
     if promise.max_confidence < 1:
         asked.append(("max_confidence", promise.max_confidence, folder.saved.target))
     nobody = pl.DataFrame({"span": []})
@@ -367,8 +369,8 @@ def uncounted(folder: TreeFolder) -> TreeAudit:
 
 
 def claimed(
-    found: TreeAudit, folder: TreeFolder, findings: Sequence[Finding], asked: Sequence[Finding] = ()
+    audited: TreeAudit, folder: TreeFolder, findings: Sequence[Finding], asked: Sequence[Finding] = ()
 ) -> TreeAudit:
     """An audit whose findings are claims of the folder, with others on the folder and, before, what was asked apart."""
-    own = tuple(replace(one, claimed=True) for one in (*found.spans.findings, *findings))
-    return replace(found, spans=replace(found.spans, findings=(*asked, *own), claims=folder.claims))
+    own = tuple(replace(finding, claimed=True) for finding in (*audited.spans.findings, *findings))
+    return replace(audited, spans=replace(audited.spans, findings=(*asked, *own), claims=folder.claims))

@@ -58,8 +58,8 @@ def spans_of_tree(tree: ModelTree, frame: pl.DataFrame, public: Sequence[str]) -
         for leaf, here in route(tree, {number: of_row[chosen] for number, of_row in cells.items()}, len(chosen)):
             byte, bit = divmod(place[leaf], 8)
             bits[here, byte] |= np.uint8(1 << bit)
-        found, which = np.unique(bits, axis=0, return_inverse=True)
-        names = np.array([numbers.setdefault(one.tobytes(), len(numbers)) for one in found], np.int64)
+        spans, which = np.unique(bits, axis=0, return_inverse=True)
+        names = np.array([numbers.setdefault(span.tobytes(), len(numbers)) for span in spans], np.int64)
         of_point[begin : begin + len(chosen)] = names[which.reshape(-1)]
     every = np.array(leaves, np.int64)
     return of_point[point_of_row], [every[_members(bits, len(leaves))] for bits in numbers]
@@ -76,7 +76,7 @@ def joined_spans(several: Sequence[IntArray], rows: int) -> IntArray:
     Together they have the combinations of outcomes that some private values allow. Every outcome of a span occurs in
     one of these, so rows have the same combinations if and only if they have the same span in every model.
     """
-    codes, _ = numbered(join_codes([Coded(one, int(one.max(initial=0)) + 1) for one in several], rows)[0])
+    codes, _ = numbered(join_codes([Coded(spans, int(spans.max(initial=0)) + 1) for spans in several], rows)[0])
     return codes - 1
 
 
@@ -118,13 +118,13 @@ def spans_of_model(
             f"{combinations} private ones), and the limit is {limit}: give fewer values in 'domains', or raise 'limit'."
         )
     seen: dict[Any, int] = {}
-    found = np.zeros(0, np.int64)  # pairs of a public combination and an outcome, as one number each
+    pairs = np.zeros(0, np.int64)  # pairs of a public combination and an outcome, as one number each
     for points, choices in _batches(grouping.count, combinations):
         rows = _rows(data, grouping.first[points], choices, donors)
         codes = _coded(outcomes(rows), len(points), seen)
         # The limit keeps the number of outcomes below 2**31, whatever the model gives.
-        found = np.union1d(found, (points << 31) | codes)
-    return _spans(found, grouping.count)[grouping.of_row], len(seen)
+        pairs = np.union1d(pairs, (points << 31) | codes)
+    return _spans(pairs, grouping.count)[grouping.of_row], len(seen)
 
 
 def _donors(name: str, frame: pl.DataFrame, domains: Mapping[str, Sequence[object]]) -> tuple[Any, int]:
@@ -148,7 +148,7 @@ def _batches(points: int, combinations: int) -> Iterator[tuple[IntArray, IntArra
 def _rows(data: Any, rows: IntArray, choices: IntArray, donors: Mapping[str, tuple[Any, int]]) -> Any:
     """The rows to ask for, of the kind the data is of: public values of some rows, private ones as chosen."""
     is_pandas = not isinstance(data, pl.DataFrame)
-    found = data.iloc[rows].reset_index(drop=True) if is_pandas else data[rows]
+    asked = data.iloc[rows].reset_index(drop=True) if is_pandas else data[rows]
     for name, (values, count) in donors.items():
         choices, which = np.divmod(choices, count)
         if isinstance(values, list):
@@ -156,10 +156,10 @@ def _rows(data: Any, rows: IntArray, choices: IntArray, donors: Mapping[str, tup
         else:
             column = data[name].iloc[values] if is_pandas else data[name].gather(values)
         if is_pandas:
-            found[name] = column.iloc[which].reset_index(drop=True)
+            asked[name] = column.iloc[which].reset_index(drop=True)
         else:
-            found = found.with_columns(column.gather(which).alias(name))
-    return found
+            asked = asked.with_columns(column.gather(which).alias(name))
+    return asked
 
 
 def _declared(values: list[object], like: Any, name: str) -> Any:
@@ -172,18 +172,20 @@ def _declared(values: list[object], like: Any, name: str) -> Any:
         raise DataError(f"The values given for the private column '{name}' are not of its type.") from None
 
 
-def _coded(found: Any, expected: int, seen: dict[Any, int]) -> IntArray:
+def _coded(given: Any, expected: int, seen: dict[Any, int]) -> IntArray:
     """Outcomes as numbers, counted as they are met."""
-    outcomes = np.asarray(found)
+    outcomes = np.asarray(given)
     if outcomes.shape != (expected,):
         raise DataError(
             "The model does not give one outcome for each row; an audit needs a function of a frame that does, such "
             "as 'predict'."
         )
     if outcomes.dtype == object:
-        return np.array([seen.setdefault(one, len(seen)) for one in outcomes.tolist()], np.int64)
+        return np.array([seen.setdefault(outcome, len(seen)) for outcome in outcomes.tolist()], np.int64)
     distinct, which = np.unique(outcomes, return_inverse=True)
-    numbers = [seen.setdefault("not a number" if one != one else one, len(seen)) for one in distinct.tolist()]
+    numbers = [
+        seen.setdefault("not a number" if outcome != outcome else outcome, len(seen)) for outcome in distinct.tolist()
+    ]
     return np.array(numbers, np.int64)[which.reshape(-1)]
 
 
@@ -193,7 +195,7 @@ def _spans(pairs: IntArray, points: int) -> IntArray:
     outcomes = pairs & ((1 << 31) - 1)
     numbers: dict[bytes, int] = {}
     sets = (outcomes[begins[point] : begins[point + 1]].tobytes() for point in range(points))
-    return np.array([numbers.setdefault(one, len(numbers)) for one in sets], np.int64)
+    return np.array([numbers.setdefault(outcomes_of_point, len(numbers)) for outcomes_of_point in sets], np.int64)
 
 
 PLACES = 3
@@ -266,7 +268,7 @@ def spans_of(
     rows = data if isinstance(data, pl.DataFrame) else frame
     if type(data).__module__.partition(".")[0] == "pandas":
         rows = data
-    found, outcomes = spans_of_model(
+    of_row, outcomes = spans_of_model(
         model.held,
         rows[list(model.columns)],
         frame,
@@ -276,14 +278,14 @@ def spans_of(
         limit=limit,
     )
     note = "Private columns were taken to have the values that are in the data or were given, and no others."
-    return ModelSpans("model", found, outcomes, notes=(note,))
+    return ModelSpans("model", of_row, outcomes, notes=(note,))
 
 
 def _of_fitted(fitted: FittedTrees, frame: pl.DataFrame, public: Sequence[str], times: IntArray | None) -> ModelSpans:
     several = [spans_of_tree(tree, frame, public) for tree in fitted.trees]
-    of_row = joined_spans([one for one, _ in several], len(frame))
+    of_row = joined_spans([spans for spans, _ in several], len(frame))
     kind: Literal["tree", "forest"] = "tree" if len(several) == 1 else "forest"
-    trees = tuple((tree, one) for tree, (one, _) in zip(fitted.trees, several, strict=True))
+    trees = tuple((tree, spans) for tree, (spans, _) in zip(fitted.trees, several, strict=True))
     leaves = _renumbered(of_row, several[0][0], several[0][1]) if kind == "tree" else ()
     notes = [
         "Thresholds of scikit-learn lie halfway between values of two training rows; what these tell of their "
@@ -304,8 +306,8 @@ def _renumbered(new: IntArray, old: IntArray, leaves: list[IntArray]) -> tuple[t
 
 def _training_rows(tree: ModelTree, frame: pl.DataFrame, rows: IntArray, times: IntArray | None) -> Finding:
     """Whether the data are the rows that the tree was taught with, as far as its leaves say how many they were."""
-    found = np.bincount(leaf_of_rows(tree, frame), weights=times, minlength=len(rows))
-    same = bool((found[tree.leaves] == rows[tree.leaves]).all())
+    counted = np.bincount(leaf_of_rows(tree, frame), weights=times, minlength=len(rows))
+    same = bool((counted[tree.leaves] == rows[tree.leaves]).all())
     sentence = "The leaves of the tree hold as many rows as it was taught with."
     if not same:
         sentence = (

@@ -137,9 +137,11 @@ def audit_tree(
     """
     refuse_fork()
     if is_tree_folder(model):
-        told: dict[str, Any] = {"public": public, "private": private, "k": k, "target": target, "diversity": diversity}
-        told |= {"max_confidence": max_confidence, "entity": entity, "count": count, "times": times}
-        return _of_folder(Path(model), data, {name: one for name, one in told.items() if one}, retell, missing=missing)
+        asked: dict[str, Any] = {"public": public, "private": private, "k": k, "target": target, "diversity": diversity}
+        asked |= {"max_confidence": max_confidence, "entity": entity, "count": count, "times": times}
+        return _of_folder(
+            Path(model), data, {name: value for name, value in asked.items() if value}, retell, missing=missing
+        )
     if data is None:
         raise DataError("An audit of a model needs the rows that it was taught with.")
     named = [*(public or ()), *(private or ())]
@@ -153,7 +155,7 @@ def audit_tree(
     if not len(frame):
         raise DataError("The data has no rows, so there is nobody to protect.")
     persons = persons_of(frame, entity=entity, count=columns.numbers)
-    found = spans_of(
+    spans = spans_of(
         opened,
         data,
         frame,
@@ -165,7 +167,7 @@ def audit_tree(
         times=None if times is None else persons.numbers,
     )
     demands = {"k": k, "diversity": diversity, "max_confidence": max_confidence}
-    return _measured(columns, frame, persons, found, demands, tuple(confidences))
+    return _measured(columns, frame, persons, spans, demands, tuple(confidences))
 
 
 def _of_folder(
@@ -180,12 +182,12 @@ def _of_folder(
     rows, words = training_rows(folder, data), {**folder.words, "missing": ()}
     height = open_table(data, missing=folder.promise.missing).height()
     own = audit_tree(path / MODEL, rows, **words)
-    found = claimed(own, folder, check_tree_folder(folder, own, height, retell))
+    audited = claimed(own, folder, check_tree_folder(folder, own, height, retell))
     if not asked:
-        return found
+        return audited
     of_caller = audit_tree(path / MODEL, rows, **{**words, "k": None, "diversity": (), "max_confidence": None, **asked})
-    of_spans = [one for one in of_caller.findings if one.name != "populations"]
-    return claimed(found, folder, (), of_spans)
+    of_spans = [finding for finding in of_caller.findings if finding.name != "populations"]
+    return claimed(audited, folder, (), of_spans)
 
 
 def _columns(
@@ -227,12 +229,12 @@ def _measured(
     columns: _Columns,
     frame: pl.DataFrame,
     persons: RowPersons,
-    found: ModelSpans,
+    model: ModelSpans,
     demands: Mapping[str, Any],
     confidences: tuple[float, ...],
 ) -> TreeAudit:
     """The figures of spans, which are told apart by a class that is public."""
-    of_row, hidden, k = found.of_row, columns.target, demands["k"]
+    of_row, hidden, k = model.of_row, columns.target, demands["k"]
     if columns.class_is_public:
         classes = group_rows(frame.select(columns.target), len(frame)).of_row
         of_row, hidden = joined_spans([of_row, classes], len(frame)), None
@@ -240,31 +242,31 @@ def _measured(
     sizes = persons_in_groups(persons, of_row, int(of_row.max()) + 1)
     spans = _audit(columns, frame, of_row, **demands)
     return TreeAudit(
-        kind=found.kind,
+        kind=model.kind,
         public=columns.public,
         private=columns.private,
         target=columns.target,
         class_is_public=columns.class_is_public,
-        outcomes=found.outcomes,
-        spans=replace(spans, findings=(*found.findings, *spans.findings), notes=(*spans.notes, *found.notes)),
+        outcomes=model.outcomes,
+        spans=replace(spans, findings=(*model.findings, *spans.findings), notes=(*spans.notes, *model.notes)),
         exposed=() if values is None else _exposed(persons, of_row, values, confidences),
-        trees=tuple(_one_tree(tree, one, persons, values, k) for tree, one in found.trees),
-        of_spans=_of_spans(columns, frame, found, of_row, sizes),
+        trees=tuple(_one_tree(tree, of_tree, persons, values, k) for tree, of_tree in model.trees),
+        of_spans=_of_spans(columns, frame, model, of_row, sizes),
     )
 
 
 def _of_spans(
-    columns: _Columns, frame: pl.DataFrame, found: ModelSpans, of_row: IntArray, sizes: IntArray
+    columns: _Columns, frame: pl.DataFrame, model: ModelSpans, of_row: IntArray, sizes: IntArray
 ) -> tuple[Span, ...]:
     """The spans of a single tree; of_row: those that a public class tells apart."""
-    if not found.leaves:
+    if not model.leaves:
         return ()
     _, first = np.unique(of_row, return_index=True)
     classes: list[str | None] = [None] * len(first)
     if columns.class_is_public and columns.target is not None:
-        classes = [class_name(one) for one in frame[columns.target].gather(first).to_list()]
-    leaves = [found.leaves[number] for number in found.of_row[first].tolist()]
-    spans = [Span(*one) for one in zip(sizes.tolist(), leaves, classes, strict=True)]
+        classes = [class_name(value) for value in frame[columns.target].gather(first).to_list()]
+    leaves = [model.leaves[number] for number in model.of_row[first].tolist()]
+    spans = [Span(*value) for value in zip(sizes.tolist(), leaves, classes, strict=True)]
     # Not as they come: whose row is the first tells something of its person.
     return tuple(sorted(spans, key=lambda span: (span.leaves, span.of_class or "")))
 
@@ -287,13 +289,13 @@ def _audit(
     if strange := [one.column for one in demands if one.column not in private]:
         raise DataError(f"Diversity is asked of {listed(strange)}, which is no private column.")
     # Other private columns are not told of anybody, so nothing is said of them.
-    told = [columns.target if columns.target in private else None, *(one.column for one in demands)]
-    held = dict.fromkeys(one for one in (*told, columns.entity, columns.numbers) if one is not None)
+    needed = [columns.target if columns.target in private else None, *(one.column for one in demands)]
+    held = dict.fromkeys(one for one in (*needed, columns.entity, columns.numbers) if one is not None)
     table = pl.DataFrame([pl.Series(name, of_row), *(frame[one] for one in held)])
     if max_confidence is not None and (columns.target is None or columns.target not in private):
         raise DataError("'max_confidence' is of a private class, and there is none.")
     capped = [{"column": columns.target, "type": "nominal"}]
-    found = audit_request(
+    audited = audit_request(
         Request(
             data=table,
             quasi_identifiers=(name,),
@@ -306,19 +308,19 @@ def _audit(
             missing=(),
         )
     )
-    return found if columns.times is None else _of_all_rows(found, columns.times)
+    return audited if columns.times is None else _of_all_rows(audited, columns.times)
 
 
-def _of_all_rows(found: Audit, times: str) -> Audit:
+def _of_all_rows(audited: Audit, times: str) -> Audit:
     """What an audit of different rows says of all rows, of which each is an individual."""
-    rows = found.persons
+    rows = audited.persons
     columns = tuple(
-        replace(one, distinct=CountedFigure(round(one.distinct.value * found.rows) / rows, rows))
-        for one in found.raw_columns
-        if one.name != times
+        replace(column, distinct=CountedFigure(round(column.distinct.value * audited.rows) / rows, rows))
+        for column in audited.raw_columns
+        if column.name != times
     )
     suppressed = Share(0, rows)
-    return replace(found, rows=rows, counted=RowPersons().counted, raw_columns=columns, suppressed_rows=suppressed)
+    return replace(audited, rows=rows, counted=RowPersons().counted, raw_columns=columns, suppressed_rows=suppressed)
 
 
 def _exposed(
@@ -330,11 +332,12 @@ def _exposed(
     sizes = persons_in_groups(persons, of_row, groups)
     grouping = RowGroups(of_row, groups, of_row[:0])
     most = most_frequent(count_values(persons, grouping, column, sizes=sizes))
-    if any(not _is_share(one) for one in confidences):
+    if any(not _is_share(confidence) for confidence in confidences):
         raise DataError("A confidence is above 0 and at most 1.")
     # 85 % of 20 persons are 17, though 0.85 * 20 may come out a little larger.
     return tuple(
-        ClassExposure(one, share_of(sizes, most >= one * sizes * (1 - 1e-12))) for one in sorted({*confidences, 1.0})
+        ClassExposure(confidence, share_of(sizes, most >= confidence * sizes * (1 - 1e-12)))
+        for confidence in sorted({*confidences, 1.0})
     )
 
 

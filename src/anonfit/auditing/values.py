@@ -184,13 +184,13 @@ def _ordered(series: pl.Series, reading: Reading) -> pl.Series:
         raise DataError(f"The values of column '{series.name}' have no order that is known: state it, lowest first.")
     if series.dtype == pl.Time:
         series = series.to_physical()
-    found, _ = on_line(series, _meaning(series, kind, reading))
-    if kind == "date" and reading.date_format is not None and found.null_count() > series.null_count():
-        found, _ = on_line(series, LabelMeaning(series.name, kind))  # a date may be written in the ISO form after all
-    if found.null_count() > series.null_count():
+    places, _ = on_line(series, _meaning(series, kind, reading))
+    if kind == "date" and reading.date_format is not None and places.null_count() > series.null_count():
+        places, _ = on_line(series, LabelMeaning(series.name, kind))  # a date may be written in the ISO form after all
+    if places.null_count() > series.null_count():
         lacks = {"ordinal": "words of its order", "date": "dates"}.get(kind, "numbers")
         raise DataError(f"Some values of column '{series.name}' are no {lacks}, so the audit cannot order them.")
-    return found
+    return places
 
 
 def _meaning(series: pl.Series, kind: LabelType, reading: Reading) -> LabelMeaning:
@@ -213,24 +213,24 @@ def _numbers(raw: RawValues, reading: Reading) -> tuple[Coded, ReadValues]:
     return column, ReadValues(numbers)
 
 
-def _from_smallest(found: pl.Series) -> pl.Series:
+def _from_smallest(numbers: pl.Series) -> pl.Series:
     """Numbers less the smallest of them; of whole ones, exactly, even if they are too long for floats."""
-    least, most = _ends(found)
-    if not found.dtype.is_integer() or most - least >= 2**62:
-        return found.cast(pl.Float64) - float(least)
-    wide = found if found.dtype in (pl.UInt64, pl.Int128) else found.cast(pl.Int64)
+    least, most = _ends(numbers)
+    if not numbers.dtype.is_integer() or most - least >= 2**62:
+        return numbers.cast(pl.Float64) - float(least)
+    wide = numbers if numbers.dtype in (pl.UInt64, pl.Int128) else numbers.cast(pl.Int64)
     return (wide - pl.Series([least], dtype=wide.dtype)).cast(pl.Float64)
 
 
-def _ends(found: pl.Series) -> tuple[Any, Any]:
+def _ends(numbers: pl.Series) -> tuple[Any, Any]:
     """The smallest and the largest of a column of numbers; zeros if it has none."""
-    least, most = found.min(), found.max()
+    least, most = numbers.min(), numbers.max()
     return (0, 0) if least is None else (least, most)
 
 
-def _in_order(raw: RawValues, found: pl.Series) -> Coded:
+def _in_order(raw: RawValues, numbers: pl.Series) -> Coded:
     """The codes of a column in the order of its numbers; those that it has are so already if it has such a type."""
-    return raw.column if isinstance(raw.series.dtype, _IN_ORDER) else coded_in_order(found)
+    return raw.column if isinstance(raw.series.dtype, _IN_ORDER) else coded_in_order(numbers)
 
 
 def _with_distance(raw: RawValues, reading: Reading) -> tuple[Coded, ReadValues]:
@@ -239,8 +239,8 @@ def _with_distance(raw: RawValues, reading: Reading) -> tuple[Coded, ReadValues]
     if distance == "equal":
         return read_values(raw, reading, reads="values")
     if distance == "ordered":
-        found = _ordered(series, reading)
-        return coded_in_order(found) if reading.order else _in_order(raw, found), ReadValues(distance=distance)
+        places = _ordered(series, reading)
+        return coded_in_order(places) if reading.order else _in_order(raw, places), ReadValues(distance=distance)
     if reading.taxonomy is None:
         raise DataError(f"The hierarchical distance over column '{series.name}' needs its taxonomy.")
     leaves = _leaves(series, reading.taxonomy, reading)
@@ -283,7 +283,7 @@ def _classes(series: pl.Series, reading: Reading) -> Coded:
 
 def _even(series: pl.Series, number: int) -> list[Decimal]:
     """Thresholds between classes of equal width from the smallest to the largest value: exact, then rounded once."""
-    found, scale = on_line(series, LabelMeaning(series.name, "continuous"))
-    least, most = (Fraction(end) / scale for end in _ends(found))
+    places, scale = on_line(series, LabelMeaning(series.name, "continuous"))
+    least, most = (Fraction(end) / scale for end in _ends(places))
     width = (most - least) / number
     return sorted({Decimal(float(least + width * step)) for step in range(1, number)})

@@ -14,6 +14,8 @@ from typing import Annotated
 
 import typer
 
+from anonfit.tables.formats import endings
+
 __all__ = ["app", "main"]
 
 app = typer.Typer(
@@ -61,7 +63,7 @@ def demo(
 
 @app.command(epilog="Example: anonfit init patients.csv --out spec.toml")
 def init(
-    data: Annotated[Path, typer.Argument(help="The table: .csv(.gz|.zst), .parquet or .arrow.")],
+    data: Annotated[Path, typer.Argument(help=f"The table: {endings(packed=True)}.")],
     out: Annotated[Path | None, typer.Option(help="The spec to write; spec.toml beside the data if not given.")] = None,
     k: Annotated[int, typer.Option(help="The k to count rows against and to propose.", min=1)] = 10,
     accept: Annotated[

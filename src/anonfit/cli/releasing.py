@@ -295,12 +295,13 @@ def _predict(tree: ReleasedTree, data: Path, out: Path, *, replace: bool) -> int
 
     from anonfit.engines.sinking import write_table
     from anonfit.runtime.files import whole_file
+    from anonfit.tables.formats import FORMATS, endings
     from anonfit.tables.reading import ReadOptions, read_table
     from anonfit.tables.schema import ColumnType
 
     kind = out.suffix.removeprefix(".")
-    if kind not in ("csv", "parquet", "arrow"):
-        raise RequestError(f"{out}: predictions are written as .csv, .parquet or .arrow.")
+    if kind not in FORMATS:
+        raise RequestError(f"{out}: predictions are written as {endings()}.")
     names = [column.name for column in tree.tiling.columns if column.type in (ColumnType.NOMINAL, ColumnType.ORDINAL)]
     frame = read_table(data, ReadOptions(texts=frozenset(names)))
     name = f"predicted_{tree.target}"

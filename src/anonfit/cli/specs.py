@@ -15,7 +15,7 @@ from anonfit.runtime.files import write_file
 if TYPE_CHECKING:
     from anonfit.spec.model import ProposedSpec, Spec
     from anonfit.tables.profile import Proposal
-    from anonfit.workload.logs.learning import Learned
+    from anonfit.workload.logs.learning import LearnedWorkload
     from anonfit.workload.logs.tallies import Unread
 
 __all__ = ["learn_workload", "propose_spec"]
@@ -154,7 +154,7 @@ def learn_workload(
         _show_learned(learned, target, spec, log.dialect)
 
 
-def _as_json(learned: Learned, target: Path) -> dict[str, Any]:
+def _as_json(learned: LearnedWorkload, target: Path) -> dict[str, Any]:
     tally = learned.tally
     return {
         "spec": str(target),
@@ -185,7 +185,7 @@ def _unread(statement: Unread) -> dict[str, Any]:
     }
 
 
-def _show_learned(learned: Learned, target: Path, spec: Spec, dialect: str | None) -> None:
+def _show_learned(learned: LearnedWorkload, target: Path, spec: Spec, dialect: str | None) -> None:
     from rich.text import Text
 
     from anonfit.spec.learning import as_clause, queries

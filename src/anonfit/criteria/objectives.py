@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,13 @@ from numpy.typing import NDArray
 from anonfit.criteria.refinement import score
 from anonfit.criteria.targets import Impurity, NumberTarget, Target
 
-__all__ = ["ALGORITHMS", "AUTO", "OBJECTIVES", "Algorithm", "Objective", "TargetKind"]
+__all__ = ["ALGORITHMS", "AUTO", "OBJECTIVES", "Algorithm", "AlgorithmName", "CriterionName", "Objective", "TargetKind"]
+
+AlgorithmName: TypeAlias = Literal["mondrian", "tdr", "tree"]
+CriterionName: TypeAlias = Literal[
+    "auto", "score", "median", "infogain", "lsd", "selection", "weighted", "clustering", "explore"
+]
+"""The names of ALGORITHMS and OBJECTIVES, for those who check types."""
 
 
 class TargetKind(StrEnum):
@@ -39,8 +46,8 @@ class Objective:
     and `words` are its row in docs/supported.md.
     """
 
-    name: str
-    algorithms: tuple[str, ...] = ("mondrian",)
+    name: CriterionName
+    algorithms: tuple[AlgorithmName, ...] = ("mondrian",)
     title: str = ""
     asked: str = ""
     words: str = ""
@@ -84,7 +91,7 @@ class Objective:
 AUTO = Objective(
     "auto", ("mondrian", "tdr", "tree"), uses_targets=True, uses_selections=True, uses_weights=True, against_loss=True
 )
-OBJECTIVES = {
+OBJECTIVES: dict[str, Objective] = {
     objective.name: objective
     for objective in (
         AUTO,
@@ -157,7 +164,7 @@ class Algorithm:
     may be sensitive.
     """
 
-    name: str
+    name: AlgorithmName
     splits: bool = False
     refines: bool = False
     grows_tree: bool = False
@@ -168,7 +175,7 @@ class Algorithm:
         return tuple(objective.name for objective in OBJECTIVES.values() if self.name in objective.algorithms)
 
 
-ALGORITHMS = {
+ALGORITHMS: dict[str, Algorithm] = {
     algorithm.name: algorithm
     for algorithm in (
         Algorithm("mondrian", splits=True),

@@ -16,8 +16,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.criteria.targets import CodedSelections, Target, factors
-from anonfit.tables.measures import Sums
+from anonfit.criteria.targets import CodedSelections, Sums, Target, factors
 
 __all__ = ["MEDIAN", "TIE", "SplitObjective", "WeightRule", "child_key", "exponential", "median_distance", "root_key"]
 

@@ -12,12 +12,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.tables.measures import ClassCounts, FixedPoint, Measure, Moments, Shares, Sums
+from anonfit.tables.scales import FixedPoint
 
 __all__ = [
     "SHARE_BITS",
@@ -27,6 +27,7 @@ __all__ = [
     "NumberTarget",
     "ShareTarget",
     "Signatures",
+    "Sums",
     "Target",
     "by_entropy",
     "factors",
@@ -82,6 +83,10 @@ def signatures_of(
     return Signatures(tuple(sizes), tuple(known)), found
 
 
+Sums: TypeAlias = NDArray[np.int64]
+"""What is summed of a target over a group, in the last dimension: additive integers, so that adding gives the sums of
+any union of groups, and subtracting a part's from the whole the rest's.
+"""
 SHARE_BITS = 15
 """Shares of classes are whole multiples of 2**-15; those of a row add up to one."""
 
@@ -101,9 +106,8 @@ class Target(Protocol):
     def column(self) -> int:
         """The quasi-identifier it is itself, by number; -1 if it is none. It is not split to predict itself."""
 
-    @property
-    def measure(self) -> Measure:
-        """What is summed over a group."""
+    def additions(self, masses: NDArray[np.int64]) -> Sums:
+        """What each row, of so much mass, adds to the sums of a group. (row, sum)"""
 
     def impurity(self, sums: Sums, unit: float) -> float:
         """How mixed a group is: 0 if all its rows are alike. `unit` is what a row's mass of 1 stands for."""
@@ -151,10 +155,11 @@ class ClassTarget:
     column: int = -1
     measured_by: Impurity = Impurity.ENTROPY
 
-    @property
-    def measure(self) -> Measure:
-        """Persons of each class."""
-        return ClassCounts(self.name, self.classes, self.width)
+    def additions(self, masses: NDArray[np.int64]) -> Sums:
+        """A row's mass, in the place of its class."""
+        sums = np.zeros((len(masses), self.width), np.int64)
+        sums[np.arange(len(masses)), self.classes] = masses
+        return sums
 
     def impurity(self, sums: Sums, unit: float) -> float:
         """Persons times the impurity of their classes."""
@@ -171,10 +176,10 @@ class ShareTarget:
     column: int = -1
     measured_by: Impurity = Impurity.ENTROPY
 
-    @property
-    def measure(self) -> Measure:
-        """Shares of each class."""
-        return Shares(self.name, self.shares)
+    def additions(self, masses: NDArray[np.int64]) -> Sums:
+        """A row's mass times its shares."""
+        sums: Sums = masses[:, None] * self.shares
+        return sums
 
     def impurity(self, sums: Sums, unit: float) -> float:
         """Persons times the impurity of their mean shares."""
@@ -192,10 +197,9 @@ class NumberTarget:
     column: int = -1
     scaled: bool = True
 
-    @property
-    def measure(self) -> Measure:
-        """Number, sum and sum of squares."""
-        return Moments(self.name, self.multiples, self.scale)
+    def additions(self, masses: NDArray[np.int64]) -> Sums:
+        """A row's mass, and it times the row's number and the number's square."""
+        return np.stack([masses, masses * self.multiples, masses * self.multiples**2], axis=1)
 
     def impurity(self, sums: Sums, unit: float) -> float:
         """The sum of squared deviations from the mean."""

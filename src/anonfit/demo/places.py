@@ -28,7 +28,7 @@ class District:
     border: str
 
 
-class Place(NamedTuple):
+class PostalCode(NamedTuple):
     """One postal code, the kind of place it is, the border it lies at and its share of the people."""
 
     code: str
@@ -58,12 +58,12 @@ DISTRICTS = (
 _CITY_CODES = 14  # a district with so many town codes has one big city
 
 
-def places() -> tuple[Place, ...]:
+def places() -> tuple[PostalCode, ...]:
     """All postal codes of the country, in code order."""
     return tuple(place for district in DISTRICTS for place in _district_places(district))
 
 
-def _district_places(district: District) -> Iterator[Place]:
+def _district_places(district: District) -> Iterator[PostalCode]:
     """Zipf-like sizes: quarters of the main town first, then ever smaller villages."""
     sizes = [1 / (rank + 4) for rank in range(district.town_codes)]
     sizes += [0.5 / (rank + 5) for rank in range(district.village_codes)]
@@ -74,7 +74,7 @@ def _district_places(district: District) -> Iterator[Place]:
     for number, (tail, size) in enumerate(zip(tails, sizes, strict=True)):
         place_kind = kind if number < district.town_codes else "village"
         weight = district.people * size / sum(sizes)
-        yield Place(f"{district.prefix}{tail:03d}", place_kind, district.border, weight)
+        yield PostalCode(f"{district.prefix}{tail:03d}", place_kind, district.border, weight)
 
 
 # continent -> region -> country -> how many of a thousand foreigners come from there

@@ -15,17 +15,15 @@ from functools import cache
 from itertools import product
 from math import exp
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.demo.diagnoses import AGE_ANCHORS, CHAPTERS, DIAGNOSES, SEASONS, Diagnosis
 from anonfit.demo.places import BORDERS, COUNTRIES, HOME, KINDS, nationality_weights, places
 from anonfit.errors import RequestError
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = ["FIRST_DAY", "HOSPITAL_ROLES", "LAST_DAY", "OUTCOMES", "hospital", "hospital_taxonomies"]
 
@@ -62,8 +60,6 @@ def hospital(rows: int, seed: int = 0) -> pl.DataFrame:
     >>> hospital(3).columns[:3]
     ['patient_id', 'age', 'sex']
     """
-    import polars as pl
-
     if rows < 1:
         raise RequestError(f"The population needs at least 1 row, but {rows} were asked for: give a larger number.")
     bits = np.random.PCG64(seed)
@@ -174,7 +170,6 @@ def _cents(diagnosis: Codes, age: Codes, *, stay: Codes, kind: Codes, noise: Cod
 
 def _frame(codes: Mapping[str, Codes], cents: Codes, *, start: int) -> pl.DataFrame:
     """Codes become values; the code after the last name is a missing value."""
-    import polars as pl
 
     def named(column: str, names: Iterable[str]) -> pl.Series:
         return pl.Series([*names, None], dtype=pl.String).gather(codes[column])

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast, runtime_checkab
 import numpy as np
 from numpy.typing import NDArray
 
+from anonfit.tables.formats import FORMATS
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -191,12 +193,11 @@ class Written:
         """The table; text files have forgotten the types of their columns."""
         import polars as pl
 
-        if self.kind == "parquet":
-            return pl.scan_parquet(self.path, glob=False)
-        if self.kind == "csv":
+        scan = FORMATS[self.kind].scan
+        if scan is None:
             # Names are given, not read: polars leaves quotes in a header doubled.
             return pl.scan_csv(self.path, schema_overrides=self.schema, new_columns=list(self.schema), glob=False)
-        return pl.scan_ipc(self.path, glob=False)
+        return scan(self.path)
 
 
 class Counting(Protocol):

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from anonfit.tables.databases import DatabaseSource
-from anonfit.tables.reading import files_of, table_format
+from anonfit.tables.formats import format_of
+from anonfit.tables.reading import files_of, scan_of_types
 
 __all__ = ["needed_memory"]
 
@@ -16,8 +17,8 @@ TIMES = 4
 """The table itself, its coded rows twice, and what the audit keeps of both."""
 COMFORTABLE = 0.6
 """The share of the available memory that a table may need."""
-UNPACKED = {"csv": 1.5, "packed": 8.0, "arrow": 1.5, "parquet": 6.0}
-"""How many bytes a byte of a file becomes, if nothing better is known."""
+UNPACKED = 8.0
+"""How many bytes a byte of a packed file becomes."""
 NUMBER, TEXT = 8, 24
 """Bytes of a value."""
 
@@ -26,17 +27,17 @@ def _file(path: Path, names: Collection[str]) -> float:
     """Bytes that the wanted columns of a file become."""
     import polars as pl
 
-    kind, size = table_format(path), path.stat().st_size
-    if kind == "parquet":
+    kind, size = format_of(path), path.stat().st_size
+    if kind.knows_rows:
         try:
-            scan = pl.scan_parquet(path, glob=False)
+            scan = scan_of_types(path)
             widths = [NUMBER if dtype.is_numeric() or dtype.is_temporal() else TEXT
                       for name, dtype in scan.collect_schema().items() if name in names]  # fmt: skip
             return float(scan.select(pl.len()).collect().item()) * sum(widths)
         except (pl.exceptions.PolarsError, OSError):
-            return UNPACKED[kind] * size
+            return kind.grows * size
     is_packed = path.suffix in (".gz", ".zst")
-    return UNPACKED["packed" if is_packed else kind] * size
+    return (UNPACKED if is_packed else kind.grows) * size
 
 
 def needed_memory(source: Any, names: Collection[str]) -> int | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonfit.errors import DataError, ReleaseError
+from anonfit.tables.formats import FORMATS
 from anonfit.tables.frames import rebuilt
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def check_writable(types: Mapping[str, pl.DataType], kind: str) -> None:
     """Refuse columns of types that a format cannot hold."""
     import polars as pl
 
-    for name, dtype in types.items() if kind == "csv" else ():
+    for name, dtype in types.items() if FORMATS[kind].is_text else ():
         if dtype in (pl.Duration, pl.Binary):
             raise DataError(
                 f"column '{name}' is of type {dtype}, which a CSV file cannot hold; use the format parquet or "
@@ -56,19 +57,12 @@ def check_writable(types: Mapping[str, pl.DataType], kind: str) -> None:
 
 
 def write_table(table: pl.DataFrame | pl.LazyFrame, path: Path, kind: str) -> None:
-    """Write a table as a file of a format. Arrow's older form of texts has no room for other texts than those of the
-    rows, so that the audit can tell from lengths alone that there are none.
-    """
+    """Write a table as a file of a format."""
     import polars as pl
 
     rows = table.lazy()
     check_writable(rows.collect_schema(), kind)
     try:
-        if kind == "csv":
-            rows.sink_csv(path)
-        elif kind == "parquet":
-            rows.sink_parquet(path)
-        else:
-            rows.sink_ipc(path, compression="zstd", compat_level=pl.CompatLevel.oldest())
+        FORMATS[kind].sink(rows, path)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise ReleaseError(f"the data file could not be written ({type(error).__name__}): is the disk full?") from None

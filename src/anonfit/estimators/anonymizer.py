@@ -27,9 +27,8 @@ from anonfit.estimators.inputs import (
     targets_of,
 )
 from anonfit.estimators.reading import RawReader
-from anonfit.recoding.applying import recoded_columns
 from anonfit.recoding.recoding import Recoding, Unseen
-from anonfit.recoding.values import Values, region_values
+from anonfit.recoding.values import Values, recoded_columns, region_values
 from anonfit.spec.keywords import check_keywords, keyword_defaults, takes_settings
 from anonfit.spec.kinds import is_whole
 from anonfit.spec.model import ColumnSettings, RecodingSettings

@@ -14,6 +14,10 @@ from anonfit.report.markup import HEAD, escaped
 
 __all__ = ["PAIR_HEAD", "comparison_page", "pair_line", "sections"]
 
+Releases = Sequence[Mapping[str, Any]]
+"""The releases of a comparison, as plain data."""
+Line = tuple[str, tuple[str, ...]]
+"""A label, and a text for each release."""
 COLOURS = 6
 """Colours of releases (--series-1 … of the page); a shape goes with each, and both begin again after the last."""
 SHAPES = (
@@ -44,7 +48,7 @@ def mark(which: int, x: float, y: float, title: str = "") -> str:
     return f'<path class="{kind}" transform="translate({x:.1f} {y:.1f}) scale(.8)" d="{path}">{inner}</path>'
 
 
-def detail_lines(releases: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[float | None]]]:
+def detail_lines(releases: Releases) -> list[tuple[str, list[float | None]]]:
     """What each release kept of every column, the average of those that all have first."""
     kept = [release["utility"]["detail_kept"] for release in releases]
     names = list(dict.fromkeys(name for found in kept for name in found))
@@ -56,7 +60,7 @@ def detail_lines(releases: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[
     return lines
 
 
-def detail_chart(releases: Sequence[Mapping[str, Any]]) -> str:
+def detail_chart(releases: Releases) -> str:
     """A line per column, the average of all first, with a mark per release; empty where nothing was measured."""
     lines = detail_lines(releases)
     if not lines:
@@ -78,9 +82,7 @@ def _scale(base: float) -> str:
     )
 
 
-def _row(
-    top: float, height: float, name: str, values: Sequence[float | None], releases: Sequence[Mapping[str, Any]]
-) -> str:
+def _row(top: float, height: float, name: str, values: Sequence[float | None], releases: Releases) -> str:
     """A column's line: its name, a mark in the lane of each release, and a border below."""
     middle = top + height / 2
     marks = "".join(
@@ -105,14 +107,15 @@ PAIR_HEAD = ("k", "Cells", "Cells below k", "Persons in them")
 
 NOTHING = "–"
 NOT_TOLD = "not told"
+NO_ANSWERS: Mapping[str, Any] = {"answers": ()}
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class ComparedTable:
     """A table: a label and one text per release in each line, and what should be known to read it."""
 
     title: str
-    lines: tuple[tuple[str, tuple[str, ...]], ...]
+    lines: tuple[Line, ...]
     note: str = ""
 
 
@@ -132,22 +135,22 @@ def number(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def sections(found: Mapping[str, Any]) -> list[Section]:
+def sections(found: Mapping[str, Any]) -> list[ComparedTable]:
     """The tables of a comparison."""
     releases = found["releases"]
     made = [
-        Section("What was asked", tuple(_asked(releases))),
-        Section(DETAIL_KEPT, tuple(_detail(releases)), DETAIL),
-        Section("Rows", tuple(_each(releases, {word.capitalize(): ("rows", word) for word in _ROWS}, number))),
-        Section("Risk of finding a person's record", tuple(_risk(releases)), RISK),
-        Section("What groups and guesses reveal", tuple(_revealed(releases)), REVEALED),
-        Section("Utility whatever the purpose", tuple(_utility(releases)), _noted(UTILITY, "release")),
+        ComparedTable("What was asked", tuple(_asked(releases))),
+        ComparedTable(DETAIL_KEPT, tuple(_detail(releases)), DETAIL),
+        ComparedTable("Rows", tuple(_each(releases, {word.capitalize(): ("rows", word) for word in _ROWS}, number))),
+        ComparedTable("Risk of finding a person's record", tuple(_risk(releases)), RISK),
+        ComparedTable("What groups and guesses reveal", tuple(_revealed(releases)), REVEALED),
+        ComparedTable("Utility whatever the purpose", tuple(_utility(releases)), _noted(UTILITY, "release")),
         *(
-            Section(metric.title, tuple(_of_columns(releases, metric)), metric.note)
+            ComparedTable(metric.title, tuple(_of_columns(releases, metric)), metric.note)
             for metric in _shown_metrics("column")
         ),
-        Section("Targets", tuple(_targets(releases)), _noted(TARGETS, "target")),
-        Section("Selections", tuple(_selections(releases)), SELECTIONS),
+        ComparedTable("Targets", tuple(_targets(releases)), _noted(TARGETS, "target")),
+        ComparedTable("Selections", tuple(_selections(releases)), SELECTIONS),
     ]
     return [section for section in made if section.lines]
 
@@ -177,29 +180,29 @@ SELECTIONS = (
 )
 
 
-def _line(
-    label: str, releases: Sequence[Mapping[str, Any]], tell: Callable[[Mapping[str, Any]], str]
-) -> tuple[str, tuple[str, ...]]:
+def _line(label: str, releases: Releases, tell: Callable[[Mapping[str, Any]], str]) -> Line:
     return label, tuple(tell(release) for release in releases)
 
 
-def _each(
-    releases: Sequence[Mapping[str, Any]], wanted: Mapping[str, tuple[str, str]], tell: Callable[[Any], str]
-) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _each(releases: Releases, wanted: Mapping[str, tuple[str, str]], tell: Callable[[Any], str]) -> Iterator[Line]:
     """A line for each of some figures, given by their places."""
     for label, (part, key) in wanted.items():
         yield label, tuple(tell(release[part][key]) for release in releases)
 
 
-def _asked(releases: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _asked(releases: Releases) -> Iterator[Line]:
     yield _line("k", releases, lambda one: number(one["asked"]["k"]))
     yield _line("Quasi-identifiers", releases, lambda one: ", ".join(one["asked"]["quasi_identifiers"]))
     if any(one["asked"]["diversity"] for one in releases):
         yield _line("Diversity", releases, lambda one: "; ".join(map(_demand, one["asked"]["diversity"])) or NOTHING)
     if any(one["asked"]["max_confidence"] < 1 for one in releases):
         yield _line("Cap on a target's classes", releases, lambda one: share(one["asked"]["max_confidence"]))
-    yield _line("Made by", releases, _method)
-    yield _line("Targets", releases, _aims)
+    denoised = {True: ", denoised", False: ""}
+    yield _line("Made by", releases, lambda one: f"{one['asked']['algorithm']}{denoised[one['asked']['denoise']]}")
+    aims = [
+        [aim["column"] + ("" if aim["used"] else " (not used)") for aim in one["asked"]["targets"]] for one in releases
+    ]
+    yield "Targets", tuple(", ".join(names) or NOTHING for names in aims)
     yield _line("Written as", releases, lambda one: f"{one['asked']['values']}, {one['asked']['regions']} regions")
 
 
@@ -208,57 +211,35 @@ def _demand(demand: Mapping[str, Any]) -> str:
     return f"{demand['column']}: {demand['model']} ({', '.join(settings)})"
 
 
-def _method(release: Mapping[str, Any]) -> str:
-    return str(release["asked"]["algorithm"]) + (", denoised" if release["asked"]["denoise"] else "")
-
-
-def _aims(release: Mapping[str, Any]) -> str:
-    aims = (
-        target["column"] if target["used"] else f"{target['column']} (not used)"
-        for target in release["asked"]["targets"]
-    )
-    return ", ".join(aims) or NOTHING
-
-
-def _risk(releases: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _risk(releases: Releases) -> Iterator[Line]:
     counted = {"Groups": ("risk", "groups"), "Smallest group": ("risk", "smallest_group")}
     yield from _each(releases, counted | {"Median group": ("risk", "median_group")}, number)
     yield from _each(releases, {"Highest": ("risk", "highest"), "Average": ("risk", "average")}, share)
     for index, above in enumerate(releases[0]["risk"]["above"]):
-        yield _line(
-            f"Persons above {above['threshold']:g} ({above['name']})",
-            releases,
-            lambda one, index=index: share(one["risk"]["above"][index]["share"]),  # type: ignore[misc]
-        )
+        told = tuple(share(one["risk"]["above"][index]["share"]) for one in releases)
+        yield f"Persons above {above['threshold']:g} ({above['name']})", told
     yield _line("Sought persons, average", releases, lambda one: share(one["risk"]["attack_chance"]))
 
 
-def _revealed(releases: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    for column in _union(releases, lambda one: [line["column"] for line in one["revealed"]]):
-        yield _of_column(f"{column}: certain for", releases, "revealed", column, lambda line: share(line["certain"]))
-    for column in _union(releases, lambda one: [line["column"] for line in one["inference"]]):
-        yield _of_column(f"{column}: gain of guessing", releases, "inference", column, _gain)
+def _by_name(
+    releases: Releases, read: Callable[[Mapping[str, Any]], Mapping[Any, Any]], tell: Callable[[Any], str], what: str
+) -> Iterator[Line]:
+    """A line for each name that a release has a figure of; nothing for a release that has none."""
+    found = [read(release) for release in releases]
+    for name in dict.fromkeys(name for figures in found for name in figures):
+        yield f"{name}{what}", tuple(tell(figures[name]) if name in figures else NOTHING for figures in found)
 
 
-def _gain(line: Mapping[str, Any]) -> str:
-    return share(line["error_saved_by_others"] if line["kind"] == "number" else line["gain_by_others"])
+def _revealed(releases: Releases) -> Iterator[Line]:
+    def certain(one: Mapping[str, Any]) -> dict[str, Any]:
+        return {line["column"]: line["certain"] for line in one["revealed"]}
 
+    def gains(one: Mapping[str, Any]) -> dict[str, Any]:
+        keys = {"number": "error_saved_by_others", "classes": "gain_by_others"}
+        return {line["column"]: line[keys[line["kind"]]] for line in one["inference"]}
 
-def _union(releases: Sequence[Mapping[str, Any]], names: Callable[[Mapping[str, Any]], Sequence[str]]) -> list[str]:
-    """Names of any release, in the order in which they come."""
-    return list(dict.fromkeys(name for release in releases for name in names(release)))
-
-
-def _of_column(
-    label: str,
-    releases: Sequence[Mapping[str, Any]],
-    part: str,
-    column: str,
-    tell: Callable[[Mapping[str, Any]], str],
-) -> tuple[str, tuple[str, ...]]:
-    """A line about one column; nothing for a release that has no such figure of it."""
-    found = [next((line for line in release[part] if line["column"] == column), None) for release in releases]
-    return label, tuple(NOTHING if line is None else tell(line) for line in found)
+    yield from _by_name(releases, certain, share, ": certain for")
+    yield from _by_name(releases, gains, share, ": gain of guessing")
 
 
 def _shown_metrics(subject: str) -> list[Metric]:
@@ -270,7 +251,7 @@ def _noted(words: str, subject: str) -> str:
     return " ".join([words, *(metric.note for metric in _shown_metrics(subject) if metric.note)])
 
 
-def _utility(releases: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _utility(releases: Releases) -> Iterator[Line]:
     wanted = {
         "Average group": ("utility", "average_group"),
         "Average group in multiples of k (C_avg)": ("utility", "c_avg"),
@@ -288,24 +269,25 @@ def _value(metric: Metric, value: float | None) -> str:
     return share(value) if metric.is_share and value is not None else number(value)
 
 
-def _detail(releases: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _detail(releases: Releases) -> Iterator[Line]:
     for name, values in detail_lines(releases):
         yield name, tuple(NOTHING if value is None else share(value) for value in values)
 
 
-def _of_columns(releases: Sequence[Mapping[str, Any]], metric: Metric) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _of_columns(releases: Releases, metric: Metric) -> Iterator[Line]:
     """A metric of every column."""
-    of_release = [
-        {line["name"]: line[metric.name] for line in (one["utility"]["losses"] or {"columns": ()})["columns"]}
-        for one in releases
-    ]
-    for name in dict.fromkeys(name for lines in of_release for name in lines):
-        yield name, tuple(_value(metric, lines.get(name)) for lines in of_release)
+
+    def columns(one: Mapping[str, Any]) -> dict[str, Any]:
+        return {line["name"]: line[metric.name] for line in (one["utility"]["losses"] or {"columns": ()})["columns"]}
+
+    return _by_name(releases, columns, lambda value: _value(metric, value), "")
 
 
-def _targets(releases: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    for column in _union(releases, lambda one: [line["column"] for line in one["predictions"]]):
-        yield _of_column(f"{column}: predicted", releases, "predictions", column, lambda line: share(line["regions"]))
+def _targets(releases: Releases) -> Iterator[Line]:
+    def predicted(one: Mapping[str, Any]) -> dict[str, Any]:
+        return {line["column"]: line["regions"] for line in one["predictions"]}
+
+    yield from _by_name(releases, predicted, share, ": predicted")
     lines = [{line["column"]: line for line in one["utility"]["targets"]} for one in releases]
     for column in dict.fromkeys(name for found in lines for name in found):
         for metric in _shown_metrics("target"):
@@ -313,19 +295,16 @@ def _targets(releases: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, tuple
             yield f"{column}: {metric.title}", tuple(_value(metric, value) for value in values)
 
 
-def _selections(releases: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    answers = [
-        {line["number"]: line["precision"] for line in (one["selections"] or {"answers": ()})["answers"]}
-        for one in releases
+def _selections(releases: Releases) -> Iterator[Line]:
+    found = [
+        {line["number"]: line["precision"] for line in (one["selections"] or NO_ANSWERS)["answers"]} for one in releases
     ]
-    for which in sorted({which for found in answers for which in found}):
-        yield (
-            f"Precision of selection {which}",
-            tuple(share(found[which]) if which in found else NOTHING for found in answers),
-        )
+    for which in sorted({which for answers in found for which in answers}):
+        told = (share(answers[which]) if which in answers else NOTHING for answers in found)
+        yield f"Precision of selection {which}", tuple(told)
 
 
-def pair_line(pair: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
+def pair_line(pair: Mapping[str, Any]) -> Line:
     """What two releases tell together, under `PAIR_HEAD`."""
     label, joint = " with ".join(pair["releases"]), pair["joint"]
     if joint is None:
@@ -417,12 +396,12 @@ def _legend(names: Sequence[str]) -> str:
     return f'<ul class="legend">{"".join(marks)}</ul>'
 
 
-def _chart(releases: Sequence[Mapping[str, Any]]) -> str:
+def _chart(releases: Releases) -> str:
     drawn = detail_chart(releases)
     return f'{_legend([release["name"] for release in releases])}<div class="chart">{drawn}</div>' if drawn else ""
 
 
-def _together(pairs: Sequence[Mapping[str, Any]]) -> str:
+def _together(pairs: Releases) -> str:
     faults = [f"{' with '.join(pair['releases'])}: {fault}" for pair in pairs for fault in pair["faults"]]
     told = "".join(f'<p class="bad">{escaped(fault)}</p>' for fault in faults)
     return _section(
@@ -434,7 +413,7 @@ def _differences(sentences: Sequence[str]) -> str:
     return _section("What differs", f"<ul>{''.join(f'<li>{escaped(text)}</li>' for text in sentences)}</ul>")
 
 
-def _shown(section: Section, releases: Sequence[Mapping[str, Any]]) -> str:
+def _shown(section: ComparedTable, releases: Releases) -> str:
     chart = _chart(releases) if section.title == DETAIL_KEPT else ""
     names = [release["name"] for release in releases]
     return _section(section.title, _note(section.note), chart, _table(names, section.lines))

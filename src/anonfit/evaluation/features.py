@@ -17,7 +17,7 @@ from anonfit.recoding.recoding import Recoding, Unseen
 from anonfit.tables.codebook import typed
 from anonfit.tables.schema import Column, ColumnType
 
-__all__ = ["ENCODINGS", "Features", "nodes_of", "one_value_features", "plain_features", "recoded_features"]
+__all__ = ["ENCODINGS", "FeatureColumns", "nodes_of", "one_value_features", "plain_features", "recoded_features"]
 
 ENCODINGS = tuple(str(one) for one in Encoding)
 NOTHING = "nothing"
@@ -25,7 +25,7 @@ NOTHING = "nothing"
 
 
 @dataclass(frozen=True, slots=True)
-class Features:
+class FeatureColumns:
     """The features of some rows, by the column they come from."""
 
     rows: int
@@ -37,13 +37,13 @@ class Features:
         found = [series for name in names for series in self.columns[name]]
         return pl.DataFrame(found or [pl.Series(NOTHING, np.zeros(self.rows))])
 
-    def beside(self, other: Features) -> Features:
+    def beside(self, other: FeatureColumns) -> FeatureColumns:
         """These features and others of the same rows."""
-        return Features(self.rows, {**self.columns, **other.columns})
+        return FeatureColumns(self.rows, {**self.columns, **other.columns})
 
-    def taken(self, rows: NDArray[np.integer]) -> Features:
+    def taken(self, rows: NDArray[np.integer]) -> FeatureColumns:
         """The features of some of the rows."""
-        return Features(
+        return FeatureColumns(
             len(rows), {name: tuple(one.gather(rows) for one in found) for name, found in self.columns.items()}
         )
 
@@ -70,7 +70,7 @@ def region_features(recoding: Recoding, released: pl.DataFrame, encoding: str = 
     return pl.DataFrame([*found, *(released[name].cast(pl.String) for name in texts)])
 
 
-def recoded_features(recoding: Recoding, nodes: NDArray[np.int32], encoding: str) -> Features:
+def recoded_features(recoding: Recoding, nodes: NDArray[np.int32], encoding: str) -> FeatureColumns:
     """The features of every quasi-identifier of rows that end in these nodes (row,), without the detour over labels."""
     used, places = np.unique(nodes, return_inverse=True)
     found = {}
@@ -78,10 +78,10 @@ def recoded_features(recoding: Recoding, nodes: NDArray[np.int32], encoding: str
         parts, which = parts_of_nodes(recoding, used.astype(np.int32), index)
         numbers = feature_column(column).numbers(parts, Encoding(encoding))[which]
         found[column.name] = _series(column, numbers.take(places, axis=0), encoding)
-    return Features(len(nodes), found)
+    return FeatureColumns(len(nodes), found)
 
 
-def one_value_features(recoding: Recoding, frame: pl.DataFrame, encoding: str) -> Features:
+def one_value_features(recoding: Recoding, frame: pl.DataFrame, encoding: str) -> FeatureColumns:
     """The features of raw rows beside those of regions: a value is the region that holds nothing else, and a name that
     the recoding does not know may be any.
     """
@@ -89,12 +89,12 @@ def one_value_features(recoding: Recoding, frame: pl.DataFrame, encoding: str) -
     for column in recoding.columns:
         numbers = _one_value_numbers(column, recoding.typed(frame, column.name), Encoding(encoding))
         found[column.name] = _series(column, numbers, encoding)
-    return Features(len(frame), found)
+    return FeatureColumns(len(frame), found)
 
 
-def plain_features(columns: Iterable[Column], frame: pl.DataFrame) -> Features:
+def plain_features(columns: Iterable[Column], frame: pl.DataFrame) -> FeatureColumns:
     """The features of raw values: numbers and dates as numbers, ranks of ordinal words, names as texts."""
-    return Features(len(frame), {column.name: (_plain(column, frame[column.name]),) for column in columns})
+    return FeatureColumns(len(frame), {column.name: (_plain(column, frame[column.name]),) for column in columns})
 
 
 def _series(column: RecodedColumn, numbers: Numbers, encoding: str) -> tuple[pl.Series, ...]:

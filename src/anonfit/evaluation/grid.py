@@ -13,9 +13,9 @@ import polars as pl
 from anonfit.errors import DataError, RequestError, did_you_mean
 from anonfit.evaluation.features import ENCODINGS
 from anonfit.evaluation.jobs import (
+    EvaluationSetting,
     Keys,
     Progress,
-    Setting,
     Store,
     collected,
     fold_of_rows,
@@ -129,7 +129,7 @@ def _setting(
     folds: int,
     seed: int,
     encoding: str,
-) -> Setting:
+) -> EvaluationSetting:
     """What all jobs share; whatever is wrong with it is found here."""
     require_protocol(protocol)
     if encoding not in ENCODINGS:
@@ -146,7 +146,7 @@ def _setting(
     for task in tasks:
         _require_honest(task, protocol)
         _require_rows(task, schema, frame)
-    return Setting(
+    return EvaluationSetting(
         spec=_settled(spec, schema),
         schema=schema,
         frame=frame,

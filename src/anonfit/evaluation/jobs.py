@@ -32,9 +32,9 @@ from numpy.typing import NDArray
 from anonfit.errors import AnonfitError, DemandError, MissingPackage, RequestError
 from anonfit.evaluation.judging import (
     COMBINED,
-    Division,
     Figure,
-    Measured,
+    LearnerResult,
+    TrainingAndTest,
     learned,
     measured,
     release_figures,
@@ -42,7 +42,7 @@ from anonfit.evaluation.judging import (
 )
 from anonfit.evaluation.learners import Learner
 from anonfit.evaluation.methods import BASELINES, ORIGINAL, REMOVED, Method
-from anonfit.evaluation.models import Learned, Task
+from anonfit.evaluation.models import LearnedRecoding, Task
 from anonfit.evaluation.result import Unmet
 from anonfit.spec.learning import Asked
 from anonfit.spec.model import Spec
@@ -50,9 +50,9 @@ from anonfit.spec.write import spec_tables
 from anonfit.tables.schema import Role, Schema
 
 __all__ = [
+    "EvaluationSetting",
     "Keys",
     "Progress",
-    "Setting",
     "Store",
     "collected",
     "fold_of_rows",
@@ -64,7 +64,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Setting:
+class EvaluationSetting:
     """What all jobs of an evaluation share."""
 
     spec: Spec
@@ -78,12 +78,12 @@ class Setting:
     seed: int
     asked: tuple[Asked, ...] = field(default=(), repr=False)
     """The questions of a query log, by which releases are judged."""
-    latest: dict[tuple[str, int | None], Learned | None] = field(default_factory=dict, repr=False)
+    latest: dict[tuple[str, int | None], LearnedRecoding | None] = field(default_factory=dict, repr=False)
 
-    def division(self, fold: int) -> Division:
+    def division(self, fold: int) -> TrainingAndTest:
         """The rows of a fold are tested on, the others learned from."""
         is_test = self.fold_of == fold
-        return Division(self.schema, self.frame[np.flatnonzero(~is_test)], self.frame[np.flatnonzero(is_test)])
+        return TrainingAndTest(self.schema, self.frame[np.flatnonzero(~is_test)], self.frame[np.flatnonzero(is_test)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Outcome:
     """What a job found, or why it could not be done."""
 
     job: Job
-    measured: tuple[Measured, ...] = ()
+    measured: tuple[LearnerResult, ...] = ()
     figures: tuple[Figure, ...] = ()
     fault: str = ""
     is_unmet: bool = False
@@ -143,7 +143,7 @@ def fold_of_rows(schema: Schema, frame: pl.DataFrame, folds: int, seed: int) -> 
     return found
 
 
-def run(setting: Setting, job: Job) -> Outcome:
+def run(setting: EvaluationSetting, job: Job) -> Outcome:
     """Do a job."""
     try:
         return _done(setting, job)
@@ -152,7 +152,7 @@ def run(setting: Setting, job: Job) -> Outcome:
         return Outcome(job, fault=str(error), is_unmet=isinstance(error, DemandError))
 
 
-def _done(setting: Setting, job: Job) -> Outcome:
+def _done(setting: EvaluationSetting, job: Job) -> Outcome:
     division = setting.division(job.fold)
     seed = setting.seed + job.fold
     if setting.protocol == COMBINED and job.way not in (ORIGINAL, REMOVED):
@@ -168,7 +168,7 @@ def _done(setting: Setting, job: Job) -> Outcome:
     return Outcome(job, tuple(results), tuple(figures))
 
 
-def _combined(setting: Setting, job: Job) -> Learned | None:
+def _combined(setting: EvaluationSetting, job: Job) -> LearnedRecoding | None:
     """The recoding of all rows; the folds of one method and k follow each other, so the last one is kept."""
     key = (name_of(job.way), job.k)
     if key not in setting.latest:
@@ -203,7 +203,7 @@ def _rows(frame: pl.DataFrame) -> bytes:
 class Keys:
     """The keys of an evaluation's entries."""
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: EvaluationSetting) -> None:
         spec = spec_tables(setting.spec)
         spec.get("data", {}).pop("source", None)
         spec["privacy"].pop("k")
@@ -279,10 +279,10 @@ ONE_THREAD = {f"{name}_THREADS": "1" for name in LIBRARIES}
 LOOK = 0.3
 """Seconds after which a look is taken whether Ctrl-C was pressed."""
 
-_setting: Setting | None = None
+_setting: EvaluationSetting | None = None
 
 
-def outcomes(setting: Setting, jobs: Sequence[Job], workers: int) -> Iterator[Outcome]:
+def outcomes(setting: EvaluationSetting, jobs: Sequence[Job], workers: int) -> Iterator[Outcome]:
     """What jobs find, as soon as each is done, in so many processes; 1: in this one."""
     if workers == 1 or len(jobs) < 2:
         for job in jobs:
@@ -340,7 +340,7 @@ def _loky() -> Any:
         raise MissingPackage("scikit-learn", "learn", "Evaluating on several processes") from None
 
 
-def _begin(setting: Setting) -> None:
+def _begin(setting: EvaluationSetting) -> None:
     """Keep what all jobs share; Ctrl-C is for the process that waits."""
     global _setting
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -364,7 +364,7 @@ Progress: TypeAlias = Callable[[int, int, str], None]
 """Told how many jobs are done, of how many, and which was the last."""
 
 
-def pairs_of(setting: Setting) -> Iterator[tuple[str, str]]:
+def pairs_of(setting: EvaluationSetting) -> Iterator[tuple[str, str]]:
     """The models and learners that fit together."""
     for task in setting.tasks:
         for one in setting.learners:
@@ -373,7 +373,7 @@ def pairs_of(setting: Setting) -> Iterator[tuple[str, str]]:
 
 
 def work(
-    setting: Setting, jobs: Sequence[Job], kept: Store, keys: Keys, *, workers: int, progress: Progress
+    setting: EvaluationSetting, jobs: Sequence[Job], kept: Store, keys: Keys, *, workers: int, progress: Progress
 ) -> list[Unmet]:
     """Do what is not kept yet; which demands cannot be met."""
     by_title = {task.model.title: task for task in setting.tasks}
@@ -395,7 +395,7 @@ def work(
     return sorted(unmet, key=lambda one: (one.method, one.k or 0, one.fold))
 
 
-def _prepare(setting: Setting) -> None:
+def _prepare(setting: EvaluationSetting) -> None:
     """Compile once, so that no process has to."""
     from anonfit.engines.memory.warming import is_compiled, warm_refining, warm_up
 
@@ -423,7 +423,7 @@ def _found_entries(outcome: Outcome, keys: Keys, tasks: Mapping[str, Task]) -> I
 
 
 def collected(
-    setting: Setting, jobs: Sequence[Job], kept: Store, keys: Keys
+    setting: EvaluationSetting, jobs: Sequence[Job], kept: Store, keys: Keys
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[Unmet]]:
     """The measures and figures that are kept, in the order of what was asked, and models that could not be measured."""
     rows: list[dict[str, Any]] = []

@@ -13,10 +13,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.errors import RequestError, did_you_mean
-from anonfit.evaluation.features import Features, nodes_of, one_value_features, plain_features, recoded_features
+from anonfit.evaluation.features import FeatureColumns, nodes_of, one_value_features, plain_features, recoded_features
 from anonfit.evaluation.learners import Learner
 from anonfit.evaluation.methods import ORIGINAL, REMOVED, Method, method
-from anonfit.evaluation.models import Learned, Task, answered, imprecision, satisfied
+from anonfit.evaluation.models import LearnedRecoding, Task, answered, imprecision, satisfied
 from anonfit.metrics.clusters import workload_clusters
 from anonfit.metrics.estimates import observed_ends
 from anonfit.metrics.queries import JUDGED, QueryAnswer, judge_queries, query_table
@@ -30,9 +30,9 @@ from anonfit.tables.schema import Role, Schema
 __all__ = [
     "COMBINED",
     "RAW_TEST",
-    "Division",
     "Figure",
-    "Measured",
+    "LearnerResult",
+    "TrainingAndTest",
     "learned",
     "measured",
     "release_figures",
@@ -55,7 +55,7 @@ def require_protocol(name: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Division:
+class TrainingAndTest:
     """Raw rows to learn from and raw rows to test on."""
 
     schema: Schema
@@ -64,12 +64,12 @@ class Division:
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class ReleasedFeatures:
     """What models see of the rows of a division: the features of its parts, and the regions of the training rows."""
 
-    training: Features
-    test: Features
-    learned: Learned | None = None
+    training: FeatureColumns
+    test: FeatureColumns
+    learned: LearnedRecoding | None = None
     nodes: NDArray[np.int32] | None = None  # (training row,)
 
     @property
@@ -79,7 +79,7 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class LearnerResult:
     """How well one learner did for one model; nothing where there were no rows to learn from or to test on."""
 
     model: str
@@ -89,7 +89,7 @@ class Measured:
 
 def learned(
     way: Method | str, spec: Spec, schema: Schema, frame: pl.DataFrame, *, k: int | None, seed: int
-) -> Learned | None:
+) -> LearnedRecoding | None:
     """The recoding that a method, or a baseline, makes of rows; None where they stay raw."""
     if way == ORIGINAL:
         return None
@@ -99,30 +99,32 @@ def learned(
         way, k = method("median"), persons.total()
         spec = replace(spec, privacy=replace(spec.privacy, diversity=(), max_confidence=1.0, quasi_identifiers=()))
     assert k is not None
-    return Learned(way.recode(frame, spec, k, seed), schema, frame, persons, k)
+    return LearnedRecoding(way.recode(frame, spec, k, seed), schema, frame, persons, k)
 
 
-def released(way: Method | str, division: Division, found: Learned | None, *, protocol: str, encoding: str) -> Release:
+def released(
+    way: Method | str, division: TrainingAndTest, found: LearnedRecoding | None, *, protocol: str, encoding: str
+) -> ReleasedFeatures:
     """What models see of both parts of a division by a method, or a baseline; without a recoding, raw rows."""
     roles = (Role.ENTITY, Role.IDENTIFIER, *([Role.QUASI_IDENTIFIER] if way != ORIGINAL else []))
     columns = [one for one in division.schema.columns if one.role not in roles]
     training, test = (plain_features(columns, frame) for frame in (division.training, division.test))
     if found is None:
-        return Release(training, test)
+        return ReleasedFeatures(training, test)
     nodes = nodes_of(found.recoding, division.training)
     if way == REMOVED:
-        return Release(training, test, found, nodes)
+        return ReleasedFeatures(training, test, found, nodes)
     training = recoded_features(found.recoding, nodes, encoding).beside(training)
     if protocol == RAW_TEST:
         recoded = one_value_features(found.recoding, division.test, encoding)
     else:
         recoded = recoded_features(found.recoding, nodes_of(found.recoding, division.test), encoding)
-    return Release(training, recoded.beside(test), found, nodes)
+    return ReleasedFeatures(training, recoded.beside(test), found, nodes)
 
 
 def measured(
-    release: Release, division: Division, task: Task, learners: Sequence[Learner], seed: int
-) -> list[Measured]:
+    release: ReleasedFeatures, division: TrainingAndTest, task: Task, learners: Sequence[Learner], seed: int
+) -> list[LearnerResult]:
     """Teach and test each learner for one model; learners of another kind are left out."""
     rows = _training_rows(release, division, task)
     truth = task.labels.raw(division.test)
@@ -143,17 +145,17 @@ def measured(
         if len(rows) and len(places):
             model = learner.make(seed).fit(*parts["train"])
             values = {part: _measures(truth, model.predict(seen)) for part, (seen, truth) in parts.items()}
-        found.append(Measured(task.model.title, learner.name, values))
+        found.append(LearnerResult(task.model.title, learner.name, values))
     return found
 
 
-def _labels(release: Release, division: Division, task: Task) -> pl.Series:
+def _labels(release: ReleasedFeatures, division: TrainingAndTest, task: Task) -> pl.Series:
     if release.recoding is None or release.nodes is None:
         return task.labels.raw(division.training)
     return task.labels.released(division.training, release.recoding, release.nodes)
 
 
-def _training_rows(release: Release, division: Division, task: Task) -> NDArray[np.int64]:
+def _training_rows(release: ReleasedFeatures, division: TrainingAndTest, task: Task) -> NDArray[np.int64]:
     """The training rows of a model: those that a recipient takes to be such, and whose label is known."""
     found = _labels(release, division, task).is_not_null().to_numpy()
     if task.model.where:
@@ -180,7 +182,9 @@ class Figure:
     target: str = ""
 
 
-def release_figures(learned: Learned, spec: Spec, tasks: Sequence[Task], asked: Sequence[Asked] = ()) -> list[Figure]:
+def release_figures(
+    learned: LearnedRecoding, spec: Spec, tasks: Sequence[Task], asked: Sequence[Asked] = ()
+) -> list[Figure]:
     """The metrics of the release of the rows that a recoding was learned from. Ordered columns are measured by the
     range of the rows, so that all methods are measured alike: these figures are not for the public.
     """
@@ -209,7 +213,7 @@ def release_figures(learned: Learned, spec: Spec, tasks: Sequence[Task], asked: 
     ]
 
 
-def _answered(learned: Learned, nodes: NDArray[np.int32], asked: Sequence[Asked]) -> list[QueryAnswer]:
+def _answered(learned: LearnedRecoding, nodes: NDArray[np.int32], asked: Sequence[Asked]) -> list[QueryAnswer]:
     """How the queries of a log are answered."""
     table = query_table(learned.recoding, learned.schema.columns, learned.frame, nodes, learned.persons, k=learned.k)
     return judge_queries([(one.ask, one.times) for one in asked[:JUDGED]], table, ends=observed_ends(table.domains))

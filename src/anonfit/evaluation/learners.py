@@ -27,7 +27,7 @@ MOST_BINS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class WeightedRows:
     """Different rows: their features, the code of their label, and how many rows each stands for."""
 
     features: pl.DataFrame
@@ -41,14 +41,14 @@ def _numbered(features: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     return features.rename(dict(zip(features.columns, names, strict=True))), names
 
 
-def together(features: pl.DataFrame, codes: NDArray[np.int64]) -> Rows:
+def together(features: pl.DataFrame, codes: NDArray[np.int64]) -> WeightedRows:
     """Rows of equal features and labels as one: in a release there are few different ones."""
     table, names = _numbered(features)
     table = table.with_columns(pl.Series("label", codes))
     found = table.group_by([*names, "label"], maintain_order=True).agg(pl.len().alias("rows"))
     different = found.select(names)
     different.columns = features.columns
-    return Rows(different, found["label"].to_numpy(), found["rows"].cast(pl.Float64).to_numpy())
+    return WeightedRows(different, found["label"].to_numpy(), found["rows"].cast(pl.Float64).to_numpy())
 
 
 def once_for_each(
@@ -266,7 +266,11 @@ class _MatrixModel:
 
     def _teach(self, features: pl.DataFrame, answers: NDArray[Any]) -> None:
         way, estimator = self.way, self.way.make(self.seed, len(answers))
-        rows = together(features, answers) if way.alike_together else Rows(features, answers, np.ones(len(answers)))
+        rows = (
+            together(features, answers)
+            if way.alike_together
+            else WeightedRows(features, answers, np.ones(len(answers)))
+        )
         weights = {"sample_weight": rows.counts} if way.alike_together else {}
         self.matrix: Matrix
         if way.categories:

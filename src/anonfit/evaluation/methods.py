@@ -12,10 +12,11 @@ from typing import Protocol
 
 import polars as pl
 
+from anonfit.criteria.objectives import OBJECTIVES
 from anonfit.errors import RequestError, did_you_mean
 from anonfit.recoding.recoding import Recoding
 from anonfit.release.run import make
-from anonfit.spec.model import ColumnSpec, Criterion, MethodSpec, Spec, WeightRule, WorkloadSpec
+from anonfit.spec.model import ColumnSpec, CriterionName, MethodSpec, Spec, WeightRule, WorkloadSpec
 from anonfit.tables.schema import ColumnType, Role, Split
 
 __all__ = ["BASELINES", "DEFAULT_METHODS", "ORIGINAL", "REMOVED", "Method", "SpecMethod", "method"]
@@ -26,7 +27,6 @@ REMOVED = "removed"
 """Models learn from rows without their quasi-identifiers."""
 BASELINES = (ORIGINAL, REMOVED)
 DEFAULT_METHODS = ("spec", "median")
-MONDRIAN = "mondrian"
 
 
 class Method(Protocol):
@@ -86,7 +86,7 @@ def method(name: str) -> SpecMethod:
     return METHODS[name]
 
 
-def _with(spec: Spec, criterion: Criterion, *, denoise: bool = False) -> Spec:
+def _with(spec: Spec, criterion: CriterionName, *, denoise: bool = False) -> Spec:
     """The spec with another criterion of Mondrian, in the way of the papers."""
     if spec.privacy.quasi_identifiers:
         raise RequestError(
@@ -102,24 +102,15 @@ def _with(spec: Spec, criterion: Criterion, *, denoise: bool = False) -> Spec:
     )
 
 
-def _same(spec: Spec) -> Spec:
-    return spec
+def _named(name: CriterionName) -> SpecMethod:
+    """The spec's workload by a criterion, if it has what the criterion needs."""
+    objective = OBJECTIVES[name]
 
+    def variant(spec: Spec) -> Spec | None:
+        given = {"targets": spec.targets, "selections": spec.workload.selections}
+        return _with(spec, name) if objective.needs is None or given[objective.needs] else None
 
-def _median(spec: Spec) -> Spec:
-    return _with(spec, "median")
-
-
-def _infogain(spec: Spec) -> Spec | None:
-    return _with(spec, "infogain") if spec.targets else None
-
-
-def _lsd(spec: Spec) -> Spec | None:
-    return _with(spec, "lsd") if spec.targets else None
-
-
-def _selection(spec: Spec) -> Spec | None:
-    return _with(spec, "selection") if spec.workload.selections else None
+    return SpecMethod(name, variant, objective.asked) if objective.needs else SpecMethod(name, variant)
 
 
 def _weighted(rule: WeightRule) -> Callable[[Spec], Spec | None]:
@@ -140,7 +131,7 @@ def _combined(spec: Spec) -> Spec | None:
     return replace(found, method=replace(found.method, weight_rule="combined"))
 
 
-def _unguided(criterion: Criterion) -> Callable[[Spec], Spec]:
+def _unguided(criterion: CriterionName) -> Callable[[Spec], Spec]:
     """The spec's columns by a criterion that uses no targets."""
 
     def variant(spec: Spec) -> Spec:
@@ -182,12 +173,12 @@ def _in_two_sets(column: ColumnSpec) -> ColumnSpec:
 METHODS = {
     one.name: one
     for one in (
-        SpecMethod("spec", _same),
-        SpecMethod("median", _median),
-        SpecMethod("infogain", _infogain, "a target with classes"),
+        SpecMethod("spec", lambda spec: spec),
+        _named("median"),
+        _named("infogain"),
         SpecMethod("infogain-subset-denoised", _subset_denoised, "a target with classes"),
-        SpecMethod("lsd", _lsd, "a numeric target"),
-        SpecMethod("selection", _selection, "selections"),
+        _named("lsd"),
+        _named("selection"),
         SpecMethod("tree", _tree, "one target with classes, rows that are persons, and no demand on sensitive columns"),
         SpecMethod("weighted", _weighted("first"), "weights"),
         SpecMethod("naive", _weighted("naive"), "weights"),
@@ -195,5 +186,6 @@ METHODS = {
         SpecMethod("combined", _combined, "weights and a target"),
         SpecMethod("clustering", _unguided("clustering")),
         SpecMethod("explore", _unguided("explore")),
+        *(_named(one.name) for one in OBJECTIVES.values() if one.serves and one.name not in ("infogain", "lsd")),
     )
 }

@@ -18,20 +18,25 @@ from anonfit.errors import RequestError, SpecError, did_you_mean, listed
 from anonfit.estimators.features import Encoding
 from anonfit.estimators.reading import RawReader, is_raw
 from anonfit.evaluation.learners import Predicts
+from anonfit.metrics.queries import bounded_domains, domains_of
 from anonfit.recoding.building import cells_of_codes
 from anonfit.recoding.imprecision import answer, overlapping
 from anonfit.recoding.recoding import Recoding
 from anonfit.release.run import workload_of
 from anonfit.spec.model import SelectionSpec, Spec
-from anonfit.tables.codebook import code_column, typed
-from anonfit.tables.schema import Column, Domain, OrderedDomain, Role, Schema
+from anonfit.tables.codebook import typed
+from anonfit.tables.schema import Column, Role, Schema
+from anonfit.workload.parsing import parse_predicate
+from anonfit.workload.predicates import kinds_of
+from anonfit.workload.selections import Selections, code_selections, predicates_of
 from anonfit.workload.targets import TargetRequest, is_numeric
+from anonfit.workload.truth import RawTable, holds
 
 if TYPE_CHECKING:
     from anonfit.tables.persons import Persons
 
 __all__ = [
-    "Learned",
+    "LearnedRecoding",
     "ModelSpec",
     "Task",
     "answered",
@@ -71,7 +76,7 @@ class Task:
     """A model held against a table: what it predicts, and the columns it sees."""
 
     model: ModelSpec
-    labels: Labels
+    labels: TargetLabels
     using: tuple[str, ...]
 
 
@@ -144,7 +149,7 @@ def _used(model: ModelSpec, columns: Mapping[str, Column], targets: Iterable[str
 
 
 @dataclass(frozen=True, slots=True)
-class Labels:
+class TargetLabels:
     """How the values of a column become what is predicted."""
 
     column: Column
@@ -181,13 +186,13 @@ class Labels:
         return pl.select(pl.when(found.is_not_null()).then(pl.Series(classes).cast(pl.String))).to_series()
 
 
-def labels_of(request: TargetRequest, column: Column, frame: pl.DataFrame) -> Labels:
+def labels_of(request: TargetRequest, column: Column, frame: pl.DataFrame) -> TargetLabels:
     """What is predicted of a target; classes of equal width divide the range of all raw rows."""
     values = frame[column.name]
     if is_numeric(request, column, values):
-        found = Labels(column, "numbers")
+        found = TargetLabels(column, "numbers")
     else:
-        found = Labels(column, "classes", _edges(request, column, values))
+        found = TargetLabels(column, "classes", _edges(request, column, values))
     if found.is_generalized and found.predicts == "classes" and not found.edges:
         raise RequestError(
             f"the target '{column.name}' is a quasi-identifier with classes, and a release tells groups of them only; "
@@ -212,7 +217,7 @@ def _numbers(column: Column, values: pl.Series) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class LearnedRecoding:
     """A recoding and the rows it was learned from."""
 
     recoding: Recoding
@@ -221,56 +226,37 @@ class Learned:
     persons: Persons
     k: int
 
-    def domains(self, selections: Sequence[SelectionSpec]) -> list[Domain]:
-        """What the quasi-identifiers of these rows can be, with the values at which selections begin and end."""
-        from anonfit.workload.coding import selection_boundaries, with_boundaries
-        from anonfit.workload.selections import predicates_of
-
+    def asked(
+        self, selections: Sequence[SelectionSpec], frame: pl.DataFrame
+    ) -> tuple[Selections, list[NDArray[np.int32]]]:
+        """Selections of rows over codes, which have the boundaries of the selections, and the cell of each code."""
         predicates = predicates_of(selections, self.schema.columns, self.frame)
-        found: list[Domain] = []
-        for column in self.schema.quasi_identifiers:
-            coded = code_column(column, self.frame[column.name], persons=self.persons.of_groups, k=self.k)
-            domain = coded.domain
-            if isinstance(domain, OrderedDomain):
-                domain, _ = with_boundaries(domain, selection_boundaries(predicates, domain))
-            found.append(domain)
-        return found
+        own = domains_of(self.schema.columns, self.frame, self.persons, self.k)
+        domains = bounded_domains(own, predicates)
+        coded = code_selections(selections, self.schema.columns, domains, frame)
+        return coded, cells_of_codes(self.recoding, domains)
 
 
-def answered(learned: Learned, where: str, frame: pl.DataFrame, nodes: NDArray[np.int32]) -> NDArray[np.bool_]:
+def answered(learned: LearnedRecoding, where: str, frame: pl.DataFrame, nodes: NDArray[np.int32]) -> NDArray[np.bool_]:
     """Which released rows, each in a node (row,), may satisfy a predicate; only columns that are released as they are
     tell rows of a node apart.
     """
-    from anonfit.workload.selections import code_selections
-
-    request = [SelectionSpec(where=where)]
-    domains = learned.domains(request)
-    coded = code_selections(request, learned.schema.columns, domains, frame).coded
-    cells = cells_of_codes(learned.recoding, domains)
-    return overlapping(coded, learned.recoding.boxes, nodes, cells=cells)[:, 0]
+    found, cells = learned.asked([SelectionSpec(where=where)], frame)
+    return overlapping(found.coded, learned.recoding.boxes, nodes, cells=cells)[:, 0]
 
 
 def satisfied(where: str, schema: Schema, frame: pl.DataFrame) -> NDArray[np.bool_]:
     """Which raw rows satisfy a predicate."""
-    from anonfit.workload.parsing import parse_predicate
-    from anonfit.workload.predicates import kinds_of
-    from anonfit.workload.truth import holds
-
     try:
         return holds(parse_predicate(where, kinds_of(schema.columns, frame)), frame)
     except SpecError as error:
         raise SpecError([f"where = '{where}': {fault}" for fault in error.faults]) from None
 
 
-def imprecision(learned: Learned, selections: Sequence[SelectionSpec], nodes: NDArray[np.int32]) -> float:
+def imprecision(learned: LearnedRecoding, selections: Sequence[SelectionSpec], nodes: NDArray[np.int32]) -> float:
     """How many of the rows that a recoding was learned from are in the answers to selections though they do not
     satisfy them, each by its selection's weight. nodes: (row,) of these rows.
     """
-    from anonfit.workload.selections import code_selections
-    from anonfit.workload.truth import Rows
-
-    domains = learned.domains(selections)
-    found = code_selections(selections, learned.schema.columns, domains, learned.frame)
-    cells = cells_of_codes(learned.recoding, domains)
-    true = Rows(learned.frame).count(found.predicates)
+    found, cells = learned.asked(selections, learned.frame)
+    true = RawTable(learned.frame).count(found.predicates)
     return answer(found.coded, learned.recoding.boxes, nodes, cells=cells, true=true).total

@@ -21,21 +21,21 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from anonfit.metrics.inference import SURE, Guesses, Learned, Records, Secret, guess, learn
+from anonfit.metrics.inference import SURE, Guesses, LearnedClasses, ReleasedRecords, Secret, guess, learn
 from anonfit.privacy.disclosure import Disclosure
 from anonfit.recoding.recoding import Recoding, Unseen
 from anonfit.tables.persons import Persons
 from anonfit.tables.schema import Column, Role, Schema
 from anonfit.workload.targets import TargetRequest, classes_of, is_numeric
 
-__all__ = ["Attack", "Sample", "attack", "attack_content", "attack_release", "draw_persons", "link"]
+__all__ = ["Attack", "SoughtPersons", "attack", "attack_content", "attack_release", "draw_persons", "link"]
 
 PERSONS = 1000
 """Persons that are sought, if there are more."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class SoughtPersons:
     """Persons that are sought: the node of each, -1 where a value of theirs is in no region, whether they are among
     the released records, and who they are where persons have several rows; for learning, the recoding and the cells.
     """
@@ -69,18 +69,18 @@ class Attack:
     guesses: tuple[Guesses, ...]
     shared: NDArray[np.int64] | None = field(default=None, compare=False, repr=False)
     """(person,) the persons who share the region of each who was sought."""
-    learned: Mapping[str, Learned] = field(default_factory=dict)
+    learned: Mapping[str, LearnedClasses] = field(default_factory=dict)
     """What a model learned from the release is sure of, of columns that have classes."""
 
 
-def link(recoding: Recoding, persons: pl.DataFrame, entities: NDArray[Any] | None = None) -> Sample:
+def link(recoding: Recoding, persons: pl.DataFrame, entities: NDArray[Any] | None = None) -> SoughtPersons:
     """Released persons by their raw rows: the region that holds the quasi-identifiers of each; -1 where the recoding
     does not know one of them.
     """
     cells = recoding.cells(persons, unseen=Unseen.SUPPRESS)
     unknown = np.any(np.stack([found < 0 for found in cells]), axis=0)
     nodes = np.where(unknown, -1, recoding.nodes(cells)).astype(np.int32)
-    return Sample(nodes, np.ones(len(nodes), np.bool_), entities, recoding, cells)
+    return SoughtPersons(nodes, np.ones(len(nodes), np.bool_), entities, recoding, cells)
 
 
 def draw_persons(
@@ -119,7 +119,7 @@ def _one_row_each(entities: NDArray[Any], rng: np.random.Generator) -> NDArray[n
     return found
 
 
-def attack(records: Records, sample: Sample, secrets: Sequence[Secret], *, k: int) -> Attack:
+def attack(records: ReleasedRecords, sample: SoughtPersons, secrets: Sequence[Secret], *, k: int) -> Attack:
     """Seek persons in a release: how surely they are found, and what is learned of their secrets.."""
     used, sizes = records.sizes()
     released = records.persons()
@@ -147,8 +147,8 @@ def attack(records: Records, sample: Sample, secrets: Sequence[Secret], *, k: in
 
 
 def _learned(
-    sample: Sample, records: Records, secrets: Sequence[Secret], place: NDArray[np.int64]
-) -> dict[str, Learned]:
+    sample: SoughtPersons, records: ReleasedRecords, secrets: Sequence[Secret], place: NDArray[np.int64]
+) -> dict[str, LearnedClasses]:
     assert sample.recoding is not None
     assert sample.cells is not None
     return {
@@ -179,7 +179,7 @@ def attack_release(
     released = np.flatnonzero(nodes >= 0)
     counts = None if persons.counts is None else persons.counts[released]
     entities = None if persons.entities is None else persons.entities[released]
-    records = Records(nodes[released], counts, entities)
+    records = ReleasedRecords(nodes[released], counts, entities)
     chosen = draw_persons(len(released), k=least, seed=seed, counts=counts, entities=entities)
     drawn = released[chosen]
     # Only who is in the release is sought: how many are withheld may be too few to be told.
@@ -247,14 +247,14 @@ def _guesses(one: Guesses, rule: Disclosure, role: Role | None) -> dict[str, Any
 
 def _chances(found: Attack, rule: Disclosure) -> tuple[float, float, float]:
     """The chances of taking the right record: on average, at most, and among all."""
-    if found.shared is None or rule.rows_are_persons or not rule.least:
+    if found.shared is None or rule.rows_are_persons or not rule.min_persons:
         return found.chance, found.highest, found.blind_chance
     chances = 1 / np.maximum(rule.rounded(found.shared), 1)
     blind = 1 / max(rule.rounded(found.released), 1)
     return float(chances.mean()) if len(chances) else 0.0, float(chances.max(initial=0.0)), blind
 
 
-def _learned_content(one: Learned | None, rule: Disclosure) -> dict[str, Any]:
+def _learned_content(one: LearnedClasses | None, rule: Disclosure) -> dict[str, Any]:
     """What a model is sure of, of how many persons, and of which share of these it is right; None where these are few,
     or all but few.
     """
@@ -277,10 +277,10 @@ def _saved(error: float, baseline: float) -> float:
 
 def _share(hits: float, persons: int, rule: Disclosure) -> float | None:
     """A share of right guesses; None where few are right, or wrong."""
-    if not persons or rule.few(ceil(hits)) or rule.few(ceil(persons - hits)):
+    if not persons or rule.below_threshold(ceil(hits)) or rule.below_threshold(ceil(persons - hits)):
         return None
     # With more digits, shares would tell of how many persons they are.
-    return round(hits / persons, DIGITS if rule.rows_are_persons or not rule.least else 2)
+    return round(hits / persons, DIGITS if rule.rows_are_persons or not rule.min_persons else 2)
 
 
 def _difference(share: float | None, other: float | None) -> float | None:

@@ -14,7 +14,7 @@ import numpy as np
 from anonfit.algorithms.result import Anonymized, SelectionAnswers
 from anonfit.errors import RequestError
 from anonfit.metrics.detail import details
-from anonfit.metrics.holdout import Gain, Judged, Trial, paired_gain
+from anonfit.metrics.holdout import Gain, Holdout, Judged, paired_gain
 from anonfit.metrics.losses import common_extents, disagreements, unnamed_values
 from anonfit.metrics.registry import RecodedTable, content
 from anonfit.metrics.workload import told_together
@@ -22,7 +22,16 @@ from anonfit.privacy.disclosure import Disclosure
 from anonfit.workload.objectives import feature_weights
 from anonfit.workload.targets import Workload
 
-__all__ = ["Comparison", "Curve", "compare", "comparison_content", "curve", "curve_content", "has_purpose", "read_ks"]
+__all__ = [
+    "Curve",
+    "PurposeComparison",
+    "compare",
+    "comparison_content",
+    "curve",
+    "curve_content",
+    "has_purpose",
+    "read_ks",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +46,7 @@ class Contest:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class PurposeComparison:
     """What was compared. Selections are answered from the known rows."""
 
     known: int
@@ -65,30 +74,30 @@ def _some_matter(workload: Workload) -> bool:
     return bool(workload.weights or workload.weights_from) or workload.objective.clusters
 
 
-def compare(trial: Trial | None) -> Comparison | None:
+def compare(holdout: Holdout | None) -> PurposeComparison | None:
     """Make regions blind and for the purpose and hold both against the rows put aside; None where that is not
     possible, or where there is no purpose.
     """
-    if trial is None or not has_purpose(trial.setting.workload):
+    if holdout is None or not has_purpose(holdout.setting.workload):
         return None
-    workload = trial.setting.workload
-    if not (trial.targets or workload.selections or _some_matter(workload)):
+    workload = holdout.setting.workload
+    if not (holdout.targets or workload.selections or _some_matter(workload)):
         return None
-    blind, purpose = trial.regions(replace(workload, criterion="median")), trial.regions(workload)
+    blind, purpose = holdout.regions(replace(workload, criterion="median")), holdout.regions(workload)
     if blind is None or purpose is None:
         return None
     contests = tuple(
         Contest(target.column, target.has_classes, *judged)
         for target, *judged in zip(
-            trial.targets, trial.judge(None), trial.judge(blind), trial.judge(purpose), strict=True
+            holdout.targets, holdout.judge(None), holdout.judge(blind), holdout.judge(purpose), strict=True
         )
     )
-    answers = tuple(trial.answers(made) for made in (blind, purpose))
-    return Comparison(
-        known=len(trial.known),
-        known_persons=trial.setting.persons(trial.known).total(),
-        held_out=len(trial.others),
-        of=len(trial.setting.frame),
+    answers = tuple(holdout.answers(made) for made in (blind, purpose))
+    return PurposeComparison(
+        known=len(holdout.known),
+        known_persons=holdout.setting.persons(holdout.known).total(),
+        held_out=len(holdout.others),
+        of=len(holdout.setting.frame),
         groups=(_groups(blind), _groups(purpose)),
         contests=contests,
         asked=len(workload.selections),
@@ -123,7 +132,7 @@ def _columns_compared(
     return first, second
 
 
-def comparison_content(found: Comparison, rule: Disclosure) -> dict[str, Any]:
+def comparison_content(found: PurposeComparison, rule: Disclosure) -> dict[str, Any]:
     """The comparison as it may be told."""
     return {
         "known_rows": found.known,
@@ -164,7 +173,8 @@ def _contest(contest: Contest, rule: Disclosure) -> dict[str, Any]:
     judged = {"whole": contest.whole, "blind": contest.blind, "purpose": contest.purpose}
     told = {name: judged_content(one, contest.whole, rule) for name, one in judged.items()}
     different = _different(contest)
-    if different is not None and rule.few(different):  # who are right one way only must not be found by subtraction
+    # Who are right one way only must not be found by subtraction.
+    if different is not None and rule.below_threshold(different):
         told["blind"] = None
     gain = None if None in told.values() else _gain(contest)
     return {
@@ -183,12 +193,12 @@ def judged_content(judged: Judged, whole: Judged, rule: Disclosure) -> float | N
         right, wrong = judged.persons(judged.right), judged.persons(~judged.right)
         return (
             None
-            if not len(judged.right) or rule.few(right) or rule.few(wrong)
+            if not len(judged.right) or rule.below_threshold(right) or rule.below_threshold(wrong)
             else round(float(judged.right.mean()), 3)
         )
     assert judged.errors is not None
     assert whole.errors is not None
-    if not len(judged.errors) or rule.few(judged.persons()):
+    if not len(judged.errors) or rule.below_threshold(judged.persons()):
         return None
     before = float(whole.errors.mean())
     return round(1 - float(judged.errors.mean()) / before, 3) if before > 0 else 0.0
@@ -215,9 +225,9 @@ def _gain(contest: Contest) -> Gain:
     return Gain(float(less.mean()), 2 * float(less.std(ddof=1)) / rows**0.5)
 
 
-def _selections(found: Comparison, rule: Disclosure) -> dict[str, Any] | None:
+def _selections(found: PurposeComparison, rule: Disclosure) -> dict[str, Any] | None:
     """All selections together: how precisely they are answered from blind regions and from those for the purpose."""
-    if found.selections is None or (rule.least and not rule.rows_are_persons):
+    if found.selections is None or (rule.min_persons and not rule.rows_are_persons):
         return None
     blind, purpose = (told_together(one, rule, total=found.known_persons) for one in found.selections)
     return {"asked": found.asked, "blind": blind, "purpose": purpose}
@@ -260,28 +270,28 @@ def read_ks(ks: Iterable[int]) -> tuple[int, ...]:
     return tuple(found)
 
 
-def curve(trial: Trial, ks: Sequence[int]) -> Curve:
+def curve(holdout: Holdout, ks: Sequence[int]) -> Curve:
     """Make regions for each k and judge them."""
     return Curve(
-        known=len(trial.known),
-        known_persons=trial.setting.persons(trial.known).total(),
-        held_out=len(trial.others),
-        columns=tuple((target.column, target.has_classes) for target in trial.targets),
-        whole=trial.judge(None),
-        points=tuple(_point(trial, k) for k in ks),
+        known=len(holdout.known),
+        known_persons=holdout.setting.persons(holdout.known).total(),
+        held_out=len(holdout.others),
+        columns=tuple((target.column, target.has_classes) for target in holdout.targets),
+        whole=holdout.judge(None),
+        points=tuple(_point(holdout, k) for k in ks),
     )
 
 
-def _point(trial: Trial, k: int) -> Point:
-    made = trial.regions(trial.setting.workload, k)
+def _point(holdout: Holdout, k: int) -> Point:
+    made = holdout.regions(holdout.setting.workload, k)
     if made is None:
         return Point(k)
-    persons = trial.setting.persons(trial.known[made.numbers])
+    persons = holdout.setting.persons(holdout.known[made.numbers])
     nodes, groups = np.unique(made.nodes, return_inverse=True)
     members = int(persons.of_groups(groups.astype(np.int64), len(nodes)).sum())
     sizes = np.bincount(groups, weights=persons.counts).astype(np.int64)
     kept = [detail.kept for detail in details(made.recoding, nodes, sizes)]
-    return Point(k, len(nodes), members, trial.judge(made), float(np.mean(kept)), trial.answers(made, k))
+    return Point(k, len(nodes), members, holdout.judge(made), float(np.mean(kept)), holdout.answers(made, k))
 
 
 def curve_content(found: Curve, rule: Disclosure) -> dict[str, Any]:
@@ -297,7 +307,7 @@ def curve_content(found: Curve, rule: Disclosure) -> dict[str, Any]:
 
 def _told(found: Curve, point: Point, rule: Disclosure) -> dict[str, Any]:
     line: dict[str, Any] = {"k": point.k, "highest_risk": 1 / point.k}
-    if not point.groups or rule.few(found.known_persons):
+    if not point.groups or rule.below_threshold(found.known_persons):
         return line | {"average_risk": None, "kept": None, "targets": [], "precision": None}
     targets = [
         {"column": column, "measure": "accuracy" if classes else "explained variance", "value": told}

@@ -72,7 +72,7 @@ def details(recoding: Recoding, nodes: NDArray[np.integer], persons: NDArray[np.
 
 
 @dataclass(frozen=True, slots=True)
-class Labels:
+class ColumnLabels:
     """The different parts of a column that regions hold, runs before sets, and how many persons have each."""
 
     first: NDArray[np.int64]  # (run,)
@@ -88,7 +88,9 @@ class Labels:
         return [int(cell) for cell in np.flatnonzero(unpacked(bits[None, :], size)[0])]
 
 
-def labels_of(boxes: Boxes, nodes: NDArray[np.integer], column: int, size: int, persons: NDArray[np.int64]) -> Labels:
+def labels_of(
+    boxes: Boxes, nodes: NDArray[np.integer], column: int, size: int, persons: NDArray[np.int64]
+) -> ColumnLabels:
     """The labels of a column. Keys are counted, not sorted, where there are few possible ones."""
     keys = boxes.first[nodes, column].astype(np.int64) * size + boxes.last[nodes, column]
     found = boxes.sets_of.get(column)
@@ -97,7 +99,7 @@ def labels_of(boxes: Boxes, nodes: NDArray[np.integer], column: int, size: int, 
     keys, held = _counted(keys[runs], persons[runs], size * size)
     sets, held_by_set = _counted(number[by_set].astype(np.int64), persons[by_set], DENSE)
     bits = np.zeros((0, 1), np.uint8) if found is None else found.bits[sets]
-    return Labels(keys // size, keys % size, bits, np.concatenate([held, held_by_set]))
+    return ColumnLabels(keys // size, keys % size, bits, np.concatenate([held, held_by_set]))
 
 
 def _counted(
@@ -112,7 +114,7 @@ def _counted(
     return found, np.bincount(which, weights=persons, minlength=len(found)).astype(np.int64)
 
 
-def _detail(column: RecodedColumn, labels: Labels) -> Detail:
+def _detail(column: RecodedColumn, labels: ColumnLabels) -> Detail:
     held = labels.persons
     shares = cell_shares(labels, column.size)
     fitting = np.minimum(_Fit(labels, column.size).sums(shares), 1.0)
@@ -130,7 +132,7 @@ def _detail(column: RecodedColumn, labels: Labels) -> Detail:
     )
 
 
-def cell_shares(labels: Labels, size: int) -> NDArray[np.float64]:
+def cell_shares(labels: ColumnLabels, size: int) -> NDArray[np.float64]:
     """The likeliest share of all persons in each cell of a column. (cell,)"""
     shares = np.full(size, 1 / size)
     total = float(labels.persons.sum())
@@ -146,7 +148,7 @@ def cell_shares(labels: Labels, size: int) -> NDArray[np.float64]:
 class _Fit:
     """Which cells each label of a column holds: runs by their ends, sets cell by cell."""
 
-    def __init__(self, labels: Labels, size: int) -> None:
+    def __init__(self, labels: ColumnLabels, size: int) -> None:
         self.labels, self.size = labels, size
         pairs = len(labels.sets) * size
         self.rounds = ROUNDS if pairs <= MANY else FEW_ROUNDS

@@ -28,9 +28,9 @@ from anonfit.workload.coding import cut_places_of, size_of
 from anonfit.workload.literals import has_steps
 from anonfit.workload.predicates import ColumnKind, Holding, Predicate
 from anonfit.workload.selections import code_predicates
-from anonfit.workload.truth import Rows
+from anonfit.workload.truth import RawTable
 
-__all__ = ["Ends", "Estimator", "Spread", "Table", "observed_ends", "spread_of"]
+__all__ = ["Ends", "Estimator", "QueryTable", "Spread", "observed_ends", "uniform_spread"]
 
 Ends = Mapping[str, tuple[float, float]]
 """From where to where ordered columns reach, on the axes of their types; the upper end is not included."""
@@ -105,7 +105,7 @@ class Spread:
         return shares[parts.of_node]
 
 
-def spread_of(
+def uniform_spread(
     recoding: Recoding, domains: Sequence[Domain], predicates: Sequence[Predicate], ends: Ends | None = None
 ) -> Spread:
     """Divide columns into atoms, within which no predicate makes a difference; of domains only types are used.
@@ -215,7 +215,7 @@ RECTANGLES = 128
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class QueryTable:
     """Raw rows, and the regions in which they were released.
 
     `kinds` are of all columns, `domains` of the quasi-identifiers; `nodes` is -1 for rows that are withheld; `counts`
@@ -233,9 +233,9 @@ class Table:
 class Estimator:
     """Estimates what predicates are met by, from regions and from columns that are released as they are."""
 
-    def __init__(self, table: Table, rows: Rows, predicates: Sequence[Predicate], ends: Ends | None) -> None:
+    def __init__(self, table: QueryTable, rows: RawTable, predicates: Sequence[Predicate], ends: Ends | None) -> None:
         self.table = table
-        self.spread: Spread = spread_of(table.recoding, table.domains, predicates, ends)
+        self.spread: Spread = uniform_spread(table.recoding, table.domains, predicates, ends)
         self.coded: CodedSelections = code_predicates(predicates, self.spread.domains, rows)
         self.released = table.nodes >= 0
         self.nodes, place = np.unique(table.nodes[self.released], return_inverse=True)

@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 from anonfit.privacy.disclosure import Disclosure
 
 __all__ = [
+    "ClassEntropy",
     "CombinationCounter",
     "GroupFigures",
     "InitialRisk",
-    "Mixture",
+    "class_entropy",
     "group_bins",
     "group_figures",
     "initial_content",
     "initial_risk",
-    "mixture",
     "sizes_of",
 ]
 
@@ -111,7 +111,7 @@ def _starts(smallest: int, largest: int) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Mixture:
+class ClassEntropy:
     """What groups leave open of one target's classes; entropies are in bits (base 2)."""
 
     column: str
@@ -128,14 +128,14 @@ class Mixture:
         return 1 - self.conditional_entropy / self.entropy if self.entropy > 0 else 0.0
 
 
-def mixture(
+def class_entropy(
     column: str,
     groups: NDArray[np.integer[Any]],
     classes: NDArray[np.integer[Any]],
     *,
     counts: NDArray[Any] | None = None,
     withheld: int = 0,
-) -> Mixture:
+) -> ClassEntropy:
     """How mixed the classes (row,), 0 and up, of a target are in groups (row,), -1 for a row that is withheld; missing
     is a class like any other. Rows stand for counts of persons (row,); more may be withheld that are not among them.
     """
@@ -153,7 +153,7 @@ def mixture(
     np.maximum.at(most, pairs // width, held)
     inside = float(_n_log_n(sizes).sum() - _n_log_n(held).sum())
     overall = float(_n_log_n(np.array([total])).sum() - _n_log_n(np.bincount(pairs % width, weights=held)).sum())
-    return Mixture(
+    return ClassEntropy(
         column,
         entropy=max(overall / total, 0.0) if total else 0.0,
         conditional_entropy=max(inside / total, 0.0) if total else 0.0,
@@ -263,8 +263,8 @@ def initial_content(risk: InitialRisk, rule: Disclosure) -> dict[str, Any]:
     than multiples of k do.
     """
     told = rule.may_tell(risk.alone, risk.persons) and rule.may_tell(risk.below_k, risk.persons)
-    apart = not rule.few(risk.below_k - risk.alone)
-    exact = rule.rows_are_persons or not rule.least
+    apart = not rule.below_threshold(risk.below_k - risk.alone)
+    exact = rule.rows_are_persons or not rule.min_persons
     hidden = {"persons": "not told", "share": "not told"}
     return {
         "smallest": rule.number(risk.smallest),

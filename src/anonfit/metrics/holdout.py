@@ -31,7 +31,7 @@ from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import Role, Schema
 from anonfit.workload.targets import Workload
 
-__all__ = ["Gain", "Judged", "RegionLearner", "Setting", "Trial", "depths", "paired_gain", "trial_of"]
+__all__ = ["Gain", "Holdout", "HoldoutRequest", "Judged", "RegionLearner", "depths", "draw_holdout", "paired_gain"]
 
 LEAN = 100
 """A region's classes are counted together with so many rows of the region it was cut from: small regions say little by
@@ -146,7 +146,7 @@ FEWEST = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class HoldoutRequest:
     """A table and all that was asked of it."""
 
     schema: Schema
@@ -185,10 +185,10 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class Holdout:
     """Some rows to make regions of, and others to judge them by."""
 
-    setting: Setting
+    setting: HoldoutRequest
     known: pl.DataFrame
     others: pl.DataFrame
     targets: tuple[CodedTarget, ...]
@@ -271,7 +271,7 @@ def _judged(
     return Judged(None, np.square(errors[known]), None if owners is None else owners[known])
 
 
-def trial_of(setting: Setting) -> Trial | None:
+def draw_holdout(setting: HoldoutRequest) -> Holdout | None:
     """Draw the rows: two thirds to make regions of and a third to judge by; a person's rows stay together. None where
     there are too few.
     """
@@ -286,10 +286,10 @@ def trial_of(setting: Setting) -> Trial | None:
         return None
     chosen = frame[order]
     targets = tuple(one for one in coded_targets(workload, setting.schema, chosen) if not one.is_generalized)
-    return Trial(setting, chosen[:cut], chosen[cut:], targets)
+    return Holdout(setting, chosen[:cut], chosen[cut:], targets)
 
 
-def _drawn(setting: Setting, most: int) -> tuple[NDArray[np.int64], NDArray[np.uint32] | None]:
+def _drawn(setting: HoldoutRequest, most: int) -> tuple[NDArray[np.int64], NDArray[np.uint32] | None]:
     """Some rows in an order drawn at random, a person's rows together, and whose all rows are."""
     rng = np.random.default_rng(setting.seed)
     rows = len(setting.frame)

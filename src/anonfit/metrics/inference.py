@@ -26,11 +26,11 @@ from anonfit.metrics.detail import cell_shares, labels_of
 from anonfit.recoding.boxes import Parts
 from anonfit.recoding.recoding import Recoding
 
-__all__ = ["SURE", "Guesses", "Learned", "Records", "Secret", "guess", "learn"]
+__all__ = ["SURE", "Guesses", "LearnedClasses", "ReleasedRecords", "Secret", "guess", "learn"]
 
 
 @dataclass(frozen=True, slots=True)
-class Records:
+class ReleasedRecords:
     """Released rows: the node of each, how many persons it stands for, or whose it is."""
 
     nodes: NDArray[np.integer[Any]]  # (row,)
@@ -93,7 +93,7 @@ class Guesses:
 
 def guess(
     secret: Secret,
-    records: Records,
+    records: ReleasedRecords,
     place: NDArray[np.int64],
     *,
     is_released: NDArray[np.bool_],
@@ -133,7 +133,7 @@ class _Summary:
     starts: NDArray[np.int64]  # (group + 1,)
 
     @classmethod
-    def of(cls, secret: Secret, group: NDArray[np.int64], records: Records) -> _Summary:
+    def of(cls, secret: Secret, group: NDArray[np.int64], records: ReleasedRecords) -> _Summary:
         """Summarize the rows of each group."""
         size = int(group.max(initial=0)) + 1
         masses = np.ones(len(group)) if records.counts is None else records.counts.astype(np.float64)
@@ -205,7 +205,7 @@ SMALLEST = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class LearnedClasses:
     """Of how many persons the model is sure, for how many of these it is right, and how many the groups alone, without
     a model, make as sure of.
     """
@@ -218,11 +218,11 @@ class Learned:
 
 def learn(
     recoding: Recoding,
-    records: Records,
+    records: ReleasedRecords,
     secret: Secret,
     place: NDArray[np.int64],
     cells: Sequence[NDArray[Any]],
-) -> Learned:
+) -> LearnedClasses:
     """Learn classes from a release and ask for those of persons. Each person is in a group (person,), its place among
     the records' nodes, -1 for none; cells are the persons' exact quasi-identifiers, column by column.
     """
@@ -246,7 +246,7 @@ def learn(
     likely = np.exp(scores - scores.max(axis=1, keepdims=True))
     is_sure = likely[:, :named].max(axis=1, initial=0.0) >= SURE * likely.sum(axis=1)
     true = _places(secret)[secret.true[asked].astype(np.int64)]
-    return Learned(
+    return LearnedClasses(
         persons=len(place),
         sure=int(is_sure.sum()),
         right=int((is_sure & (likely.argmax(axis=1) == true)).sum()),
@@ -263,7 +263,7 @@ def _places(secret: Secret) -> NDArray[np.int64]:
     return np.minimum(found, MOST_CLASSES)
 
 
-def _held(secret: Secret, records: Records, group: NDArray[np.int64], groups: int) -> NDArray[np.float64]:
+def _held(secret: Secret, records: ReleasedRecords, group: NDArray[np.int64], groups: int) -> NDArray[np.float64]:
     """How many persons of each group have each class. (group, class)"""
     places = _places(secret)
     width = int(places.max(initial=0)) + 1

@@ -23,7 +23,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from anonfit.metrics.estimates import Ends, Estimator, Table
+from anonfit.metrics.estimates import Ends, Estimator, QueryTable
 from anonfit.privacy.disclosure import Disclosure
 from anonfit.recoding.building import cells_of_codes
 from anonfit.recoding.imprecision import Answers, answer
@@ -46,11 +46,13 @@ from anonfit.workload.predicates import (
     kinds_of,
 )
 from anonfit.workload.selections import code_predicates
-from anonfit.workload.truth import ColumnValues, Rows
+from anonfit.workload.truth import ColumnValues, RawTable
 
 __all__ = [
     "JUDGED",
     "QueryAnswer",
+    "bounded_domains",
+    "domains_of",
     "internal_queries",
     "judge_queries",
     "public_queries",
@@ -64,6 +66,25 @@ TOGETHER = 1_000
 """Predicates that are coded together."""
 
 
+def domains_of(columns: Sequence[Column], frame: pl.DataFrame, persons: Persons, k: int) -> list[Domain]:
+    """What the quasi-identifiers of raw rows can be; names that fewer than k persons have are one."""
+    return [
+        code_column(column, frame[column.name], persons=persons.of_groups, k=k).domain
+        for column in columns
+        if column.role == Role.QUASI_IDENTIFIER
+    ]
+
+
+def bounded_domains(domains: Sequence[Domain], predicates: Sequence[Predicate]) -> list[Domain]:
+    """Domains that have the boundaries of predicates."""
+    return [
+        with_boundaries(domain, selection_boundaries(predicates, domain))[0]
+        if isinstance(domain, OrderedDomain)
+        else domain
+        for domain in domains
+    ]
+
+
 def query_table(
     recoding: Recoding,
     columns: Sequence[Column],
@@ -73,23 +94,18 @@ def query_table(
     *,
     k: int,
     domains: Sequence[Domain] | None = None,
-) -> Table:
+) -> QueryTable:
     """The raw rows that a recoding was made of, as queries are run over them, each in a node (row,), -1 if it is
     withheld. Names that fewer than k persons have are one. The domains of quasi-identifiers are given where these rows
     are only some of those that the recoding was made of.
     """
-    if domains is None:
-        domains = [
-            code_column(column, frame[column.name], persons=persons.of_groups, k=k).domain
-            for column in columns
-            if column.role == Role.QUASI_IDENTIFIER
-        ]
+    domains = domains_of(columns, frame, persons, k) if domains is None else domains
     whole = None if persons.counts is None else persons.counts.astype(np.int64)
-    return Table(recoding, kinds_of(columns, frame), domains, frame, nodes, whole)
+    return QueryTable(recoding, kinds_of(columns, frame), domains, frame, nodes, whole)
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class QueryError:
     """A count, sum or mean of a query: its column, None for rows, and how far its values, one for each group, are from
     the true ones, together and as a share of these.
     """
@@ -116,11 +132,11 @@ class QueryAnswer:
     answered: int
     expected: float
     """How many rows are expected to be meant."""
-    measures: tuple[Measure, ...]
+    measures: tuple[QueryError, ...]
 
     @property
     def imprecision(self) -> int:
-        """Rows of the answer that are not meant."""
+        """RawTable of the answer that are not meant."""
         return self.answered - self.kept
 
     @property
@@ -134,11 +150,11 @@ class QueryAnswer:
         return self.kept / self.true if self.true else 1.0
 
 
-def judge_queries(asks: Sequence[tuple[Ask, int]], table: Table, *, ends: Ends | None = None) -> list[QueryAnswer]:
+def judge_queries(asks: Sequence[tuple[Ask, int]], table: QueryTable, *, ends: Ends | None = None) -> list[QueryAnswer]:
     """Run queries, each with how often it was asked, over raw rows and over their regions; where ordered columns end is
-    as in `spread_of`.
+    as in `uniform_spread`.
     """
-    rows = Rows(table.frame)
+    rows = RawTable(table.frame)
     every = _answers([_predicate(ask) for ask, _ in asks], table, rows)
     found: list[QueryAnswer] = []
     for chunk in _chunks(asks, table, rows):
@@ -167,13 +183,9 @@ def _predicate(ask: Ask) -> Predicate:
     return And(()) if ask.predicate is None else ask.predicate
 
 
-def _answers(predicates: Sequence[Predicate], table: Table, rows: Rows) -> Answers:
+def _answers(predicates: Sequence[Predicate], table: QueryTable, rows: RawTable) -> Answers:
     """What each predicate asks for and gets."""
-    domains = []
-    for domain in table.domains:
-        if isinstance(domain, OrderedDomain):
-            domain, _ = with_boundaries(domain, selection_boundaries(predicates, domain))
-        domains.append(domain)
+    domains = bounded_domains(table.domains, predicates)
     coded = code_predicates(predicates, domains, rows)
     released = table.nodes >= 0
     true = rows.count(predicates, counts=table.counts)
@@ -187,12 +199,12 @@ class _Query:
     """A query divided by its groups: a predicate for each, and the group of each raw row that it means."""
 
     ask: Ask
-    table: Table
-    grouping: Grouping
+    table: QueryTable
+    grouping: QueryGroups
     predicates: tuple[Predicate, ...]
     meant: NDArray[np.bool_]  # (row,)
 
-    def measures(self, estimator: Estimator, place: slice) -> Iterator[Measure]:
+    def measures(self, estimator: Estimator, place: slice) -> Iterator[QueryError]:
         """Its counts, sums and means against the true ones; a count of rows is always one of them."""
         asked = dict.fromkeys((("count", None), *self.ask.aggregates))
         for name, column in asked:
@@ -201,7 +213,7 @@ class _Query:
                 continue  # nothing that could be added
             yield self._measure(name, column, estimator, place)
 
-    def _measure(self, name: str, column: str | None, estimator: Estimator, place: slice) -> Measure:
+    def _measure(self, name: str, column: str | None, estimator: Estimator, place: slice) -> QueryError:
         counts, sums = estimator.sums(place, column, with_values=name != "count")
         true_counts, true_sums = self.grouping.sums(
             self.meant, estimator.known(column), estimator.values(column) if name != "count" else None
@@ -214,10 +226,12 @@ class _Query:
             true, guess = true_sums, sums
         else:
             true, guess = true_counts, counts
-        return Measure(name, column, len(self.predicates), float(np.abs(guess - true).sum()), float(np.abs(true).sum()))
+        return QueryError(
+            name, column, len(self.predicates), float(np.abs(guess - true).sum()), float(np.abs(true).sum())
+        )
 
 
-def _chunks(asks: Sequence[tuple[Ask, int]], table: Table, rows: Rows) -> Iterator[list[_Query]]:
+def _chunks(asks: Sequence[tuple[Ask, int]], table: QueryTable, rows: RawTable) -> Iterator[list[_Query]]:
     """Queries, as many together as are coded at once."""
     chunk: list[_Query] = []
     for ask, _ in asks:
@@ -238,7 +252,7 @@ MOST = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Grouping:
+class QueryGroups:
     """Groups of rows: without predicates, all rows are one."""
 
     predicates: tuple[Predicate, ...]
@@ -256,9 +270,9 @@ class Grouping:
         return counts, sums
 
 
-def grouping_of(names: Sequence[str], kinds: Mapping[str, ColumnKind], rows: Rows) -> Grouping:
+def grouping_of(names: Sequence[str], kinds: Mapping[str, ColumnKind], rows: RawTable) -> QueryGroups:
     """The groups of rows by columns; all rows together where these have too many values, or none that can be named."""
-    whole = Grouping((), np.zeros(len(rows.frame), np.int64))
+    whole = QueryGroups((), np.zeros(len(rows.frame), np.int64))
     columns = [rows.column(kinds[name]) for name in dict.fromkeys(names)]
     if not columns or not all(_can_be_named(column) for column in columns):
         return whole
@@ -275,7 +289,7 @@ def grouping_of(names: Sequence[str], kinds: Mapping[str, ColumnKind], rows: Row
             key, place = divmod(key, len(column.distinct) + 1)
             parts.append(_equal(column, place))
         predicates.append(all_of(reversed(parts)))
-    return Grouping(tuple(predicates), group_of.astype(np.int64))
+    return QueryGroups(tuple(predicates), group_of.astype(np.int64))
 
 
 def _can_be_named(column: ColumnValues) -> bool:
@@ -331,7 +345,7 @@ def internal_queries(asks: Sequence[Ask], answers: Sequence[QueryAnswer], *, lef
     }
 
 
-def _measure(measure: Measure) -> dict[str, Any]:
+def _measure(measure: QueryError) -> dict[str, Any]:
     of = measure.name if measure.column is None else f"{measure.name} of {measure.column}"
     return {"of": of, "groups": measure.groups, "error": measure.error}
 
@@ -365,7 +379,7 @@ def public_queries(answers: Sequence[QueryAnswer], rule: Disclosure, *, asked: i
     """What everybody may know of how queries are answered: nothing where answers count rows of which a person may have
     several. asked: how many different queries there are; total: all rows, or persons where rows stand for several.
     """
-    least = rule.least
+    least = rule.min_persons
     told = [one for one in answers if rule.rows_are_persons and _may_tell(one, total, least)]
     content: dict[str, Any] = {"asked": asked, "told": len(told), "multiples_of": least}
     if not told:

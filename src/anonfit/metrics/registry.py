@@ -18,7 +18,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.metrics.clusters import ClusterFigures
-from anonfit.metrics.groups import GroupFigures, Mixture, group_figures, mixture, sizes_of
+from anonfit.metrics.groups import ClassEntropy, GroupFigures, class_entropy, group_figures, sizes_of
 from anonfit.metrics.losses import Discernibility, Extents, Losses, losses, observed_extents, weighted_discernibility
 from anonfit.metrics.queries import QueryAnswer, query_figures
 from anonfit.recoding.recoding import Recoding
@@ -127,11 +127,11 @@ class RecodedTable:
         )
 
     @cached_property
-    def targets(self) -> tuple[Mixture, ...]:
+    def targets(self) -> tuple[ClassEntropy, ...]:
         """How mixed the classes of targets are in its groups."""
         rows = self._groups_of_rows
         return tuple(
-            mixture(name, rows, codes, counts=self.counts, withheld=self.withheld)
+            class_entropy(name, rows, codes, counts=self.counts, withheld=self.withheld)
             for name, codes in self.classes.items()
         )
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-__all__ = ["Rule", "find_rules", "items_of", "rules_content"]
+__all__ = ["AssociationRule", "find_rules", "items_of", "rules_content"]
 
 PARTS = 4
 """Parts of an ordered column, of about as many rows each."""
@@ -130,7 +130,7 @@ ITEMS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class AssociationRule:
     """If a row has all of the first, it has the second: how many rows have the first, and how many both, in the release
     and among the raw rows.
     """
@@ -157,7 +157,7 @@ def require_mining() -> None:
         raise MissingPackage("mlxtend", "rules", "workload.rules") from None
 
 
-def find_rules(items: Sequence[Item]) -> list[Rule]:
+def find_rules(items: Sequence[Item]) -> list[AssociationRule]:
     """The rules that released rows tell between different columns with one thing that follows: at most thirty, those
     first that say most.
     """
@@ -214,14 +214,14 @@ def _mined(released: NDArray[np.bool_]) -> Iterator[_Mined]:
 
 def _rule(
     items: Sequence[Item], released: NDArray[np.bool_], raw: NDArray[np.bool_], given: tuple[int, ...], then: int
-) -> Rule:
+) -> AssociationRule:
     counts = []
     for rows in (released, raw):
         has = rows[:, list(given)].all(axis=1)
         counts.append((int(has.sum()), int((has & rows[:, then]).sum())))
     given_rows, both = counts[0]
     everywhere = int(released[:, then].sum()) / len(released)
-    return Rule(
+    return AssociationRule(
         tuple(items[at].text for at in given),
         items[then].text,
         both / given_rows / everywhere,
@@ -244,12 +244,13 @@ def _without_special_cases(rules: Sequence[_Mined]) -> list[_Mined]:
     return found
 
 
-def rules_content(rules: Sequence[Rule], told: Disclosure) -> dict[str, Any]:
-    """The rules, as `told` says; whether one holds in the raw rows only if persons have one row each."""
+def rules_content(rules: Sequence[AssociationRule], disclosure: Disclosure) -> dict[str, Any]:
+    """The rules, as far as they may be told; whether one holds in the raw rows only if persons have one row each."""
     lines = []
     for rule in rules:
         given, both = rule.raw
-        is_told = not told.least or (told.rows_are_persons and both >= told.least and told.may_tell(both, given))
+        may_tell = disclosure.rows_are_persons and both >= disclosure.min_persons and disclosure.may_tell(both, given)
+        is_told = not disclosure.min_persons or may_tell
         line: dict[str, Any] = {
             "given": list(rule.given),
             "then": rule.then,
@@ -258,7 +259,7 @@ def rules_content(rules: Sequence[Rule], told: Disclosure) -> dict[str, Any]:
             "lift": round(rule.lift, 2),
             "holds": rule.holds if is_told else None,
         }
-        if not told.least:
+        if not disclosure.min_persons:
             line |= {"raw_support": both / rule.rows, "raw_confidence": both / given if given else None}
         lines.append(line)
     return {

@@ -192,7 +192,7 @@ def predictions_content(figures: Sequence[TargetFigures], rule: Disclosure) -> l
     """The figures as they may be told."""
     # Rows of a target that is released as it is are counted in the released file, where anybody can; of one that is
     # not, k rows may be one person's.
-    shown = rule.rows_are_persons or not rule.least
+    shown = rule.rows_are_persons or not rule.min_persons
     return [_content(one, rule) for one in figures if shown or not one.is_generalized]
 
 
@@ -205,7 +205,7 @@ def _content(one: TargetFigures, rule: Disclosure) -> dict[str, Any]:
         return line | {"measure": "accuracy", "table": shares[0], "regions": shares[1]}
     explained = 1 - found.by_region / found.by_table if found.by_table > 0 else 0.0
     line |= {"measure": "explained variance", "table": 0.0, "regions": round(explained, 3)}
-    if not one.is_generalized or not rule.least:
+    if not one.is_generalized or not rule.min_persons:
         # An error in the column's unit tells of the largest value: only where that is released.
         errors = {"table": found.by_table, "regions": found.by_region}
         line["typical_error"] = {name: squares**0.5 * one.unit for name, squares in errors.items()}
@@ -251,7 +251,7 @@ def public_selections(
     """
     if not requests:
         return None
-    least, found = rule.least, found if rule.rows_are_persons else None
+    least, found = rule.min_persons, found if rule.rows_are_persons else None
     places: list[NDArray[np.int64]] | None = None if found is None else _places(found, requests, total)
     if found is None or places is None:
         return {"asked": len(requests), "multiples_of": least, "answers": []}
@@ -309,7 +309,7 @@ def _figures(found: SelectionAnswers, place: NDArray[np.int64], least: int) -> d
 
 def told_together(found: SelectionAnswers, rule: Disclosure, *, total: int) -> dict[str, Any]:
     """The figures of all selections that may be told, as one."""
-    least = rule.least
+    least = rule.min_persons
     if not least:
         answered, kept = int(found.answers.answered.sum()), int(found.answers.kept.sum())
         return {"imprecision": answered - kept, "precision": kept / answered if answered else 1.0, "recall": 1.0}

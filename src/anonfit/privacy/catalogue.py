@@ -3,99 +3,23 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from anonfit.errors import SpecError, did_you_mean
-from anonfit.privacy.diversity import DistinctL, EntropyL, RecursiveCL, SquaredError, Variance
+from anonfit.privacy.diversity import DIVERSITY
 from anonfit.privacy.likeness import (
-    AlphaK,
-    BetaLikeness,
-    DeltaDisclosure,
+    DISTANCES,
+    LIKENESS,
     Distance,
     TCloseness,
-    equal_distance,
-    hierarchical_distance,
-    ordered_distance,
 )
-from anonfit.privacy.models import TIE, DiversityModel, SensitiveColumn, plain
-from anonfit.tables.schema import ColumnType
+from anonfit.privacy.models import ANY, NUMBERS, DiversityModel, Kind, Parameter, SensitiveColumn, Value
 
 __all__ = ["MODELS", "Kind", "make_model", "model_table", "parameter_faults"]
 
-Value: TypeAlias = float | str | bool
-
 NOTHING_ASKED = ': ask for more diversity than that, or write diversity = "none" and a reason = "…" for the column.'
-
-
-class Kind(StrEnum):
-    """What a parameter is, in the words of a message."""
-
-    NUMBER = "a number"
-    WHOLE = "a whole number"
-    FLAG = "true or false"
-    CHOICE = "one of"
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """A setting of a model. Without a default it must be given, unless it is `free`: then the column decides. `empty`
-    is the end of its range at which the demand asks nothing, since every group of any table meets it; that end is
-    refused.
-    """
-
-    name: str
-    words: str
-    kind: Kind = Kind.NUMBER
-    lowest: float = 0.0
-    highest: float = math.inf
-    above_lowest: bool = False
-    choices: tuple[str, ...] = ()
-    default: Value | None = None
-    free: bool = False
-    empty: Literal["lowest", "highest"] | None = None
-
-    @property
-    def is_needed(self) -> bool:
-        """Whether it must be given."""
-        return self.default is None and not self.free
-
-    def demand(self) -> str:
-        """What its value must be."""
-        if self.kind == Kind.FLAG:
-            return str(self.kind)
-        if self.kind == Kind.CHOICE:
-            return f"{self.kind} {', '.join(self.choices)}"
-        low = f"{'above' if self.above_lowest else 'of at least'} {plain(self.lowest)}"
-        if self.empty == "lowest":
-            low = f"of at least {plain(self.lowest + 1)}" if self.kind == Kind.WHOLE else f"above {plain(self.lowest)}"
-        high = f" and {'below' if self.empty == 'highest' else 'at most'} {plain(self.highest)}"
-        return f"{self.kind} {low}" + (high if math.isfinite(self.highest) else "")
-
-    def accepts(self, value: object) -> bool:
-        """Whether a value is one it may have."""
-        if self.kind == Kind.FLAG:
-            return isinstance(value, bool)
-        if self.kind == Kind.CHOICE:
-            return value in self.choices
-        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < math.inf:
-            return False
-        if self.asks_nothing(value) or (self.kind == Kind.WHOLE and value != int(value)):
-            return False
-        above = value > self.lowest if self.above_lowest else value >= self.lowest
-        return above and value <= self.highest
-
-    def asks_nothing(self, value: object) -> bool:
-        """Whether every group of any table meets a demand with this value; so near to the end, models see a tie."""
-        if self.empty is None or isinstance(value, bool) or not isinstance(value, int | float):
-            return False
-        if self.empty == "lowest":
-            return value <= self.lowest * (1 + 2 * TIE)
-        return value >= self.highest * (1 - 2 * TIE)
 
 
 def faults_of(parameters: Sequence[Parameter], given: Mapping[str, object], *, model: str, where: str) -> list[str]:
@@ -126,104 +50,8 @@ def with_defaults(parameters: Sequence[Parameter], given: Mapping[str, Value]) -
     return found
 
 
-ANY = tuple(ColumnType)
-
-DISTANCES: Mapping[str, Callable[[SensitiveColumn], Distance]] = MappingProxyType(
-    {"equal": equal_distance, "ordered": ordered_distance, "hierarchical": hierarchical_distance}
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """What is known of a model before there is a column: its class, its parameters, and the columns it suits."""
-
-    model: type[Any]
-    parameters: tuple[Parameter, ...]
-    suits: tuple[ColumnType, ...]
-    words: str
-
-    @property
-    def is_monotone(self) -> bool:
-        """Whether the model is monotone."""
-        return bool(self.model.is_monotone)
-
-
-MODELS: Mapping[str, Entry] = MappingProxyType(
-    {
-        "distinct-l": Entry(
-            DistinctL,
-            (Parameter("l", "different values in every group", Kind.WHOLE, lowest=1, empty="lowest"),),
-            ANY,
-            "every group has at least l different values",
-        ),
-        "entropy-l": Entry(
-            EntropyL,
-            (Parameter("l", "equally frequent values of the same entropy", lowest=1, empty="lowest"),),
-            ANY,
-            "the entropy of every group is at least that of l equally frequent values",
-        ),
-        "recursive-cl": Entry(
-            RecursiveCL,
-            (
-                Parameter("c", "how many times the rest the most frequent value may be", above_lowest=True),
-                Parameter(
-                    "l", "the rest begins with the l-th most frequent value", Kind.WHOLE, lowest=1, empty="lowest"
-                ),
-            ),
-            ANY,
-            "the most frequent value has fewer than c times the persons of the l-th most frequent and all rarer ones",
-        ),
-        "t-closeness": Entry(
-            TCloseness,
-            (
-                Parameter("t", "the largest distance from the whole table", highest=1, empty="highest"),
-                Parameter("distance", "how far two values are apart", Kind.CHOICE, choices=tuple(DISTANCES), free=True),
-            ),
-            ANY,
-            "the values of every group are distributed nearly as in the whole table",
-        ),
-        "alpha-k": Entry(
-            AlphaK,
-            (
-                Parameter(
-                    "alpha", "the largest share of a value in a group", highest=1, above_lowest=True, empty="highest"
-                ),
-            ),
-            ANY,
-            "no value has a larger share than alpha in a group",
-        ),
-        "beta-likeness": Entry(
-            BetaLikeness,
-            (
-                Parameter("beta", "how much a value's share may grow, as a part of its share in the whole table"),
-                Parameter("enhanced", "bind frequent values more tightly", Kind.FLAG, default=False),
-            ),
-            ANY,
-            "no value's share is much larger in a group than in the whole table",
-        ),
-        "delta-disclosure": Entry(
-            DeltaDisclosure,
-            (Parameter("delta", "the largest logarithm of the ratio of two shares"),),
-            ANY,
-            "no value's share is much larger or smaller in a group than in the whole table",
-        ),
-        "squared-error": Entry(
-            SquaredError,
-            (
-                Parameter(
-                    "error", "the smallest sum of squared deviations, in the column's unit squared", empty="lowest"
-                ),
-            ),
-            (ColumnType.CONTINUOUS,),
-            "the numbers of every group deviate enough from their mean, added up",
-        ),
-        "variance": Entry(
-            Variance,
-            (Parameter("variance", "the smallest variance, in the column's unit squared", empty="lowest"),),
-            (ColumnType.CONTINUOUS,),
-            "the numbers of every group deviate enough from their mean, on average",
-        ),
-    }
+MODELS: Mapping[str, type[DiversityModel]] = MappingProxyType(
+    {model.name: model for model in sorted((*DIVERSITY, *LIKENESS), key=lambda model: model.kernel)}
 )
 
 
@@ -260,11 +88,12 @@ def make_model(column: SensitiveColumn, model: str, parameters: Mapping[str, Val
         raise SpecError(faults)
     entry = MODELS[model]
     settings: dict[str, Any] = dict(with_defaults(entry.parameters, parameters))
-    if entry.suits == (ColumnType.CONTINUOUS,) and column.numbers is None:
+    if entry.suits == NUMBERS and column.numbers is None:
         raise SpecError([f"{where}: {model} is for numbers, and the column has none; use entropy-l or another model."])
-    if entry.model is TCloseness:
+    if entry is TCloseness:
         settings["distance"] = _distance(column, settings.get("distance"), where)
-    made: DiversityModel = entry.model(column, **settings)
+    make: Any = entry
+    made: DiversityModel = make(column, **settings)
     return made
 
 

@@ -6,21 +6,18 @@ groups of a table at once, block by block, so that memory stays bounded whatever
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.errors import DataError, TaxonomyError
 from anonfit.privacy.models import DiversityModel, SensitiveColumn
 from anonfit.tables.codebook import code_column, column_type, typed
-from anonfit.tables.measures import LARGEST_NUMBER, FixedPoint, fixed_point
+from anonfit.tables.scales import LARGEST_NUMBER, FixedPoint, fixed_point
 from anonfit.tables.schema import Codes, Column, ColumnType, Domain, OrderedDomain, Role, name_positions
 from anonfit.tables.taxonomy import Taxonomy
 from anonfit.tables.taxonomy_leaves import leaf_positions
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = ["groups_allowed", "persons_by_code", "sensitive_column"]
 
@@ -107,8 +104,6 @@ def persons_by_code(
 
 def _refuse_complex(values: pl.Series) -> None:
     """Refuse a column whose values cannot be compared."""
-    import polars as pl
-
     dtype = values.dtype
     if dtype.is_nested() or dtype in (pl.Binary, pl.Object, pl.Duration):
         raise DataError(f"column '{values.name}' is of type {dtype}; a diversity model needs plain values.")

@@ -21,48 +21,51 @@ Number = TypeVar("Number", int, NDArray[np.int64])
 class Disclosure:
     """What may be told to whom.
 
-    `least` is k for what everybody may read, and 0 for the owner of the data, from whom nothing is hidden. Where a
-    person may have several rows, numbers of rows say nothing of how many persons they cover, and the recipients, who
+    `min_persons` is k for what everybody may read, and 0 for the owner of the data, from whom nothing is hidden. Where
+    a person may have several rows, numbers of rows say nothing of how many persons they cover, and the recipients, who
     can count the released rows, could subtract from them any exact number of persons.
     """
 
-    least: int
+    min_persons: int
     rows_are_persons: bool = True
 
-    def few(self, persons: int) -> bool:
+    def below_threshold(self, persons: int) -> bool:
         """Whether a number of persons is some, but too few to be told."""
-        return 0 < persons < self.least
+        return 0 < persons < self.min_persons
 
     def may_tell(self, persons: int, of: int) -> bool:
         """Whether a figure may be told that sets some of all persons apart from the others."""
-        return not self.few(persons) and not self.few(of - persons)
+        return not self.below_threshold(persons) and not self.below_threshold(of - persons)
 
     def may_tell_rows(self, rows: int, of: int) -> bool:
         """The same of a figure that sets some of all rows apart: k of them may be one person's."""
-        if self.least and not self.rows_are_persons:
+        if self.min_persons and not self.rows_are_persons:
             return rows in (0, of)
         return self.may_tell(rows, of)
 
     def rounded(self, persons: Number) -> Number:
-        """Numbers of persons that are enough to be told: in multiples of `least`, rounded down, where persons may have
-        several rows.
+        """Numbers of persons that are enough to be told: in multiples of `min_persons`, rounded down, where persons may
+        have several rows.
         """
-        return persons if self.rows_are_persons or not self.least else persons // self.least * self.least
+        if self.rows_are_persons or not self.min_persons:
+            return persons
+        return persons // self.min_persons * self.min_persons
 
     def number(self, persons: int) -> Disclosed:
         """A number of persons."""
-        return f"fewer than {self.least}" if self.few(persons) else self.rounded(persons)
+        return f"fewer than {self.min_persons}" if self.below_threshold(persons) else self.rounded(persons)
 
     def rows(self, rows: int, persons: int) -> Disclosed:
         """A number of rows of the input: not exactly where they are of few persons."""
-        return f"fewer than {self.least}" if self.few(min(rows, persons)) else rows
+        return f"fewer than {self.min_persons}" if self.below_threshold(min(rows, persons)) else rows
 
     def share(self, persons: int, of: int) -> dict[str, Any]:
         """Some of all persons, in the words in which the audit tells such figures."""
-        if self.few(persons):
-            return {"persons": f"fewer than {self.least}", "share": f"fewer than {self.least} persons"}
-        if self.few(of - persons):
-            return {"persons": f"all but fewer than {self.least}", "share": f"all but fewer than {self.least} persons"}
+        if self.below_threshold(persons):
+            return {"persons": f"fewer than {self.min_persons}", "share": f"fewer than {self.min_persons} persons"}
+        if self.below_threshold(of - persons):
+            told = f"all but fewer than {self.min_persons}"
+            return {"persons": told, "share": f"{told} persons"}
         persons, of = self.rounded(persons), self.rounded(of)
         return {"persons": persons, "share": persons / of if of else 0.0}
 

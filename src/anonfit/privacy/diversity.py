@@ -11,24 +11,40 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.privacy.models import TIE, SensitiveColumn, at_most, more_than, plain
+from anonfit.privacy.models import (
+    NUMBERS,
+    TIE,
+    DiversityModel,
+    Kind,
+    Parameter,
+    SensitiveColumn,
+    at_most,
+    more_than,
+    plain,
+)
 
-__all__ = ["DistinctL", "EntropyL", "RecursiveCL", "SquaredError", "Variance", "least_variance", "squared_deviations"]
+__all__ = ["DIVERSITY", "DistinctL", "EntropyL", "RecursiveCL", "SquaredError", "Variance", "squared_deviations"]
 
 
 @dataclass(frozen=True, slots=True)
-class DistinctL:
+class DistinctL(DiversityModel):
     """At least l different values in every group."""
 
-    name: ClassVar[str] = "distinct-l"
-    is_monotone: ClassVar[bool] = True
+    name = "distinct-l"
+    words = "every group has at least l different values"
+    sentence = "every group has at least {} different values"
+    parameters = (Parameter("l", "different values in every group", Kind.WHOLE, lowest=1, empty="lowest"),)
+    kernel = 0
     column: SensitiveColumn
     l: int  # noqa: E741 - the parameter's name in the field
+
+    def limits(self) -> tuple[int, float]:
+        """l."""
+        return self.l, 0.0
 
     def allows(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether there are l values."""
@@ -50,13 +66,20 @@ class DistinctL:
 
 
 @dataclass(frozen=True, slots=True)
-class EntropyL:
+class EntropyL(DiversityModel):
     """The entropy of the values in every group is at least that of l equally frequent ones."""
 
-    name: ClassVar[str] = "entropy-l"
-    is_monotone: ClassVar[bool] = True
+    name = "entropy-l"
+    words = "the entropy of every group is at least that of l equally frequent values"
+    sentence = "every group is at least as mixed as {} equally frequent values"
+    parameters = (Parameter("l", "equally frequent values of the same entropy", lowest=1, empty="lowest"),)
+    kernel = 1
     column: SensitiveColumn
     l: float  # noqa: E741 - the parameter's name in the field
+
+    def limits(self) -> tuple[int, float]:
+        """The entropy."""
+        return 0, math.log(self.l) - TIE
 
     def allows(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether the entropy is at least ln l."""
@@ -77,14 +100,28 @@ class EntropyL:
 
 
 @dataclass(frozen=True, slots=True)
-class RecursiveCL:
+class RecursiveCL(DiversityModel):
     """The most frequent value has fewer than c times the persons of all values from the l-th most frequent on."""
 
-    name: ClassVar[str] = "recursive-cl"
-    is_monotone: ClassVar[bool] = True
+    name = "recursive-cl"
+    words = "the most frequent value has fewer than c times the persons of the l-th most frequent and all rarer ones"
+    sentence = (
+        "in every group the most frequent value has at most {} times the persons of all values from frequency rank {l} "
+        "on"
+    )
+    bound = "less than"
+    parameters = (
+        Parameter("c", "how many times the rest the most frequent value may be", above_lowest=True),
+        Parameter("l", "the rest begins with the l-th most frequent value", Kind.WHOLE, lowest=1, empty="lowest"),
+    )
+    kernel = 2
     column: SensitiveColumn
     c: float
     l: int  # noqa: E741 - the parameter's name in the field
+
+    def limits(self) -> tuple[int, float]:
+        """l and c."""
+        return self.l, self.c
 
     def allows(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether the most frequent value stays below c times the rest; without l values the rest is nobody."""
@@ -140,13 +177,23 @@ def _rest(counts: NDArray[np.int64], l: int) -> NDArray[np.int64]:  # noqa: E741
 
 
 @dataclass(frozen=True, slots=True)
-class SquaredError:
+class SquaredError(DiversityModel):
     """The squared deviations from the group's mean add up to at least `error`."""
 
-    name: ClassVar[str] = "squared-error"
-    is_monotone: ClassVar[bool] = True
+    name = "squared-error"
+    words = "the numbers of every group deviate enough from their mean, added up"
+    sentence = "in every group the squared deviations from the mean add up to at least {}"
+    parameters = (
+        Parameter("error", "the smallest sum of squared deviations, in the column's unit squared", empty="lowest"),
+    )
+    suits = NUMBERS
+    kernel = 7
     column: SensitiveColumn
     error: float
+
+    def limits(self) -> tuple[int, float]:
+        """The root of the sum."""
+        return 0, math.sqrt(self.error)
 
     def allows(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether the sum is large enough."""
@@ -169,13 +216,21 @@ class SquaredError:
 
 
 @dataclass(frozen=True, slots=True)
-class Variance:
+class Variance(DiversityModel):
     """The variance of the known values of every group is at least `variance`."""
 
-    name: ClassVar[str] = "variance"
-    is_monotone: ClassVar[bool] = True
+    name = "variance"
+    words = "the numbers of every group deviate enough from their mean, on average"
+    sentence = "in every group the variance is at least {}"
+    parameters = (Parameter("variance", "the smallest variance, in the column's unit squared", empty="lowest"),)
+    suits = NUMBERS
+    kernel = 8
     column: SensitiveColumn
     variance: float
+
+    def limits(self) -> tuple[int, float]:
+        """The variance."""
+        return 0, least_variance(self) * (1 - TIE)
 
     def allows(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether the variance is large enough."""
@@ -239,3 +294,7 @@ def _errors(column: SensitiveColumn, counts: NDArray[np.int64]) -> tuple[NDArray
     persons = known.sum(axis=-1)
     errors = squared_deviations(persons, known @ numbers, known @ (numbers * numbers))
     return persons, errors * column.scale.step**2
+
+
+DIVERSITY: tuple[type[DiversityModel], ...] = (DistinctL, EntropyL, RecursiveCL, SquaredError, Variance)
+"""The models of this module."""

@@ -14,22 +14,36 @@ a Robust Privacy Guarantee, PVLDB 5(11), 2012. δ-disclosure: Brickell, Shmatiko
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.privacy.models import TIE, SensitiveColumn, at_least, more_than, plain, shares_of
+from anonfit.privacy.models import (
+    TIE,
+    DiversityModel,
+    Kind,
+    Parameter,
+    SensitiveColumn,
+    at_least,
+    more_than,
+    plain,
+    shares_of,
+)
 from anonfit.tables.taxonomy import Taxonomy
 
 __all__ = [
+    "DISTANCES",
+    "LIKENESS",
     "AlphaK",
     "BetaLikeness",
     "DeltaDisclosure",
     "Distance",
+    "MaxConfidence",
     "TCloseness",
-    "confidence_limit",
     "equal_distance",
     "hierarchical_distance",
     "ordered_distance",
@@ -102,15 +116,36 @@ def _heights(taxonomy: Taxonomy) -> NDArray[np.int64]:
     return np.array(heights)
 
 
+DISTANCES: Mapping[str, Callable[[SensitiveColumn], Distance]] = MappingProxyType(
+    {"equal": equal_distance, "ordered": ordered_distance, "hierarchical": hierarchical_distance}
+)
+
+
 @dataclass(frozen=True, slots=True)
-class TCloseness:
+class TCloseness(DiversityModel):
     """Every group's distribution is at most t away from the whole table's."""
 
-    name: ClassVar[str] = "t-closeness"
-    is_monotone: ClassVar[bool] = True
+    name = "t-closeness"
+    words = "the values of every group are distributed nearly as in the whole table"
+    sentence = "no group is farther than {} from the whole table, by the {distance} distance"
+    bound = "at most"
+    parameters = (
+        Parameter("t", "the largest distance from the whole table", highest=1, empty="highest"),
+        Parameter("distance", "how far two values are apart", Kind.CHOICE, choices=tuple(DISTANCES), free=True),
+    )
+    kernel = 3
     column: SensitiveColumn
     t: float
     distance: Distance
+
+    @classmethod
+    def sentence_of(cls, settings: Mapping[str, Any]) -> str:
+        """It names the distance."""
+        return cls.sentence.format("{}", distance=settings.get("distance", "equal"))
+
+    def limits(self) -> tuple[int, float]:
+        """The distance."""
+        return 0, self.t + TIE
 
     def allows(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether the distance is at most t."""
@@ -132,14 +167,24 @@ class TCloseness:
 
 
 @dataclass(frozen=True, slots=True)
-class AlphaK:
-    """No value has more than the share α in any group. `name` and `parameter` are the words the spec asked with."""
+class AlphaK(DiversityModel):
+    """No value has more than the share α in any group. `parameter` is the word that the spec asked with."""
 
-    is_monotone: ClassVar[bool] = True
+    name = "alpha-k"
+    words = "no value has a larger share than alpha in a group"
+    sentence = "no value has a larger share of a group than {}"
+    bound = "at most"
+    parameter = "alpha"
+    parameters = (
+        Parameter("alpha", "the largest share of a value in a group", highest=1, above_lowest=True, empty="highest"),
+    )
+    kernel = 4
     column: SensitiveColumn
     alpha: float
-    name: str = "alpha-k"
-    parameter: str = "alpha"
+
+    def limits(self) -> tuple[int, float]:
+        """The share."""
+        return 0, self.alpha + TIE
 
     def allows(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether the most frequent value's share is at most α."""
@@ -161,28 +206,48 @@ class AlphaK:
         )
 
 
-def confidence_limit(column: SensitiveColumn, confidence: float) -> AlphaK:
-    """The model that holds a target to privacy.max_confidence."""
-    return AlphaK(column, confidence, name="max_confidence", parameter="max_confidence")
+class MaxConfidence(AlphaK):
+    """What holds a target to privacy.max_confidence."""
+
+    __slots__ = ()
+    name = "max_confidence"
+    sentence = "no class has a larger share of a group than {}"
+    parameter = "max_confidence"
 
 
 @dataclass(frozen=True, slots=True)
-class BetaLikeness:
+class BetaLikeness(DiversityModel):
     """No value's share grows by more than β times its share in the whole table; enhanced, also by no more than −ln of
     that share, which binds frequent values.
     """
 
-    name: ClassVar[str] = "beta-likeness"
-    is_monotone: ClassVar[bool] = True
+    name = "beta-likeness"
+    words = "no value's share is much larger in a group than in the whole table"
+    sentence = "no value's share grows in a group by more than {} times its share in the whole table{enhanced}"
+    bound = "at most"
+    parameters = (
+        Parameter("beta", "how much a value's share may grow, as a part of its share in the whole table"),
+        Parameter("enhanced", "bind frequent values more tightly", Kind.FLAG, default=False),
+    )
+    kernel = 5
     column: SensitiveColumn
     beta: float
     enhanced: bool = False
+
+    @classmethod
+    def sentence_of(cls, settings: Mapping[str, Any]) -> str:
+        """It says whether the bound is the enhanced one."""
+        return cls.sentence.format("{}", enhanced=" and within the enhanced bound" if settings.get("enhanced") else "")
 
     @property
     def bounds(self) -> NDArray[np.float64]:
         """How far each value's share may grow. (size,)"""
         found: NDArray[np.float64] = np.minimum(self.beta, self._caps())
         return found
+
+    def limits(self) -> tuple[int, float]:
+        """Nothing: every value has a bound of its own."""
+        return 0, 0.0
 
     def allows(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether every value's growth stays within its bound."""
@@ -215,15 +280,23 @@ class BetaLikeness:
 
 
 @dataclass(frozen=True, slots=True)
-class DeltaDisclosure:
+class DeltaDisclosure(DiversityModel):
     """The logarithm of the ratio of every value's share in a group and in the whole table is nearer to 0 than δ; so
     every value of the table is in every group.
     """
 
-    name: ClassVar[str] = "delta-disclosure"
-    is_monotone: ClassVar[bool] = True
+    name = "delta-disclosure"
+    words = "no value's share is much larger or smaller in a group than in the whole table"
+    sentence = "the logarithm of a share in a group by its share in the whole table is at most {}"
+    bound = "below"
+    parameters = (Parameter("delta", "the largest logarithm of the ratio of two shares"),)
+    kernel = 6
     column: SensitiveColumn
     delta: float
+
+    def limits(self) -> tuple[int, float]:
+        """The logarithm."""
+        return 0, self.delta + TIE
 
     def allows(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether every value's ratio stays within δ."""
@@ -250,3 +323,7 @@ class DeltaDisclosure:
             f"smaller than in the whole table, so delta must be at least {more_than(max(found - TIE, 0.0))}; "
             f"delta-disclosure asks for delta = {plain(self.delta)}."
         )
+
+
+LIKENESS: tuple[type[DiversityModel], ...] = (TCloseness, AlphaK, BetaLikeness, DeltaDisclosure)
+"""The models of this module."""

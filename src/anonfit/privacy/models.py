@@ -5,21 +5,30 @@ as k-anonymity does, the other the values of a sensitive column.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from typing import Protocol
+from enum import StrEnum
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.tables.measures import FixedPoint, Measure, Persons, Sums
+from anonfit.tables.scales import FixedPoint
+from anonfit.tables.schema import ColumnType
 from anonfit.tables.taxonomy import Taxonomy
 
 __all__ = [
+    "ANY",
+    "NUMBERS",
     "TIE",
     "DiversityModel",
     "KAnonymity",
+    "Kind",
+    "Parameter",
     "SensitiveColumn",
+    "Value",
     "at_least",
     "at_most",
     "more_than",
@@ -66,6 +75,9 @@ def _shortened(number: float, rounding: str) -> Decimal:
 
 TIE = 1e-9
 """How far a figure may miss what is asked and still count as equal to it."""
+Value: TypeAlias = float | str | bool
+ANY = tuple(ColumnType)
+NUMBERS = (ColumnType.CONTINUOUS,)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,53 +114,119 @@ def shares_of(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     return shares
 
 
-class PrivacyModel(Protocol):
-    """May a group exist?"""
+class Kind(StrEnum):
+    """What a parameter is, in the words of a message."""
+
+    NUMBER = "a number"
+    WHOLE = "a whole number"
+    FLAG = "true or false"
+    CHOICE = "one of"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A setting of a model. Without a default it must be given, unless it is `free`: then the column decides. `empty`
+    is the end of its range at which the demand asks nothing, since every group of any table meets it; that end is
+    refused.
+    """
+
+    name: str
+    words: str
+    kind: Kind = Kind.NUMBER
+    lowest: float = 0.0
+    highest: float = math.inf
+    above_lowest: bool = False
+    choices: tuple[str, ...] = ()
+    default: Value | None = None
+    free: bool = False
+    empty: Literal["lowest", "highest"] | None = None
 
     @property
-    def measures(self) -> tuple[Measure, ...]:
-        """What must be summed over a group; the first is its persons."""
+    def is_needed(self) -> bool:
+        """Whether it must be given."""
+        return self.default is None and not self.free
 
-    @property
-    def is_monotone(self) -> bool:
-        """Whether a group may exist whenever one of its parts may: then a group that may not need not be divided."""
+    def demand(self) -> str:
+        """What its value must be."""
+        if self.kind == Kind.FLAG:
+            return str(self.kind)
+        if self.kind == Kind.CHOICE:
+            return f"{self.kind} {', '.join(self.choices)}"
+        low = f"{'above' if self.above_lowest else 'of at least'} {plain(self.lowest)}"
+        if self.empty == "lowest":
+            low = f"of at least {plain(self.lowest + 1)}" if self.kind == Kind.WHOLE else f"above {plain(self.lowest)}"
+        high = f" and {'below' if self.empty == 'highest' else 'at most'} {plain(self.highest)}"
+        return f"{self.kind} {low}" + (high if math.isfinite(self.highest) else "")
 
-    def allows(self, sums: Sums) -> NDArray[np.bool_]:
-        """Whether groups with these sums (…, sum) may exist; groups of nobody are not asked about."""
+    def accepts(self, value: object) -> bool:
+        """Whether a value is one it may have."""
+        if self.kind == Kind.FLAG:
+            return isinstance(value, bool)
+        if self.kind == Kind.CHOICE:
+            return value in self.choices
+        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < math.inf:
+            return False
+        if self.asks_nothing(value) or (self.kind == Kind.WHOLE and value != int(value)):
+            return False
+        above = value > self.lowest if self.above_lowest else value >= self.lowest
+        return above and value <= self.highest
 
-    def why_not(self, sums: Sums) -> str:
-        """For a whole table that may not exist: the sentence that says why, with the table's own figures."""
+    def asks_nothing(self, value: object) -> bool:
+        """Whether every group of any table meets a demand with this value; so near to the end, models see a tie."""
+        if self.empty is None or isinstance(value, bool) or not isinstance(value, int | float):
+            return False
+        if self.empty == "lowest":
+            return value <= self.lowest * (1 + 2 * TIE)
+        return value >= self.highest * (1 - 2 * TIE)
 
 
-class DiversityModel(Protocol):
-    """May a group with these values of a sensitive column exist?"""
+class DiversityModel:
+    """May a group with these values of a sensitive column exist? To add a model, write its class, list it at the end of
+    its module, give it a branch in the kernel (`engines.memory.allowing`), and have the audit recount it
+    (`auditing.models`).
 
-    @property
-    def name(self) -> str:
-        """The word for the model in a spec."""
+    `words` say what is demanded, `sentence` tells the figure of the worst group, which is `bound` to be what was asked.
+    A model that is monotone allows a group that is divided into parts which may exist, where the persons of the parts
+    add up to its own. (With an entity column they need not: a person may have rows in two parts.)
+    """
 
-    @property
-    def column(self) -> SensitiveColumn:
-        """The column whose values it guards."""
+    __slots__ = ()
+    name: str
+    words: str
+    sentence: str
+    bound = "at least"
+    parameters: tuple[Parameter, ...]
+    suits = ANY
+    is_monotone = True
+    kernel: int
+    """The number of its kernel."""
+    column: SensitiveColumn
+    """The column whose values it guards."""
 
-    @property
-    def is_monotone(self) -> bool:
-        """Whether a group that is divided into parts which may exist may exist itself, where the persons of the parts
-        add up to its own. (With an entity column they need not: a person may have rows in two parts.)
-        """
+    @classmethod
+    def sentence_of(cls, settings: Mapping[str, Any]) -> str:
+        """The sentence on the worst group's figure, which stands in place of `{}`, for a demand with these settings."""
+        return cls.sentence.format("{}", **settings)
+
+    def limits(self) -> tuple[int, float]:
+        """What the kernel compares with: a whole number and a limit."""
+        raise NotImplementedError
 
     def allows(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether groups with so many persons of each value (…, size) may exist; groups of nobody are not asked
         about.
         """
+        raise NotImplementedError
 
     def figure(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """The model's own measure of groups: what `allows` compares with the model's parameter."""
+        raise NotImplementedError
 
     def why_not(self, counts: NDArray[np.int64]) -> str:
         """For a whole table that may not exist: why, with the table's own figures and the nearest possible
         parameter.
         """
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,21 +234,14 @@ class KAnonymity:
     """At least k persons in every group."""
 
     k: int
-    is_monotone: bool = True
 
-    @property
-    def measures(self) -> tuple[Measure, ...]:
-        """Persons."""
-        return (Persons(),)
+    def allows(self, persons: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether groups of so many persons may exist."""
+        return np.asarray(persons >= self.k)
 
-    def allows(self, sums: Sums) -> NDArray[np.bool_]:
-        """Whether there are k persons."""
-        found: NDArray[np.bool_] = sums[..., 0] >= self.k
-        return found
-
-    def why_not(self, sums: Sums) -> str:
+    def why_not(self, persons: int) -> str:
         """Too few persons in the whole table."""
         return (
-            f"the table is about {int(sums[0])} person(s), fewer than k = {self.k}: no release can give each of them "
+            f"the table is about {persons} person(s), fewer than k = {self.k}: no release can give each of them "
             f"{self.k - 1} others like them."
         )

@@ -14,9 +14,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.engines.bits import Bits, bits_of_pairs, blocks_of, unpacked
@@ -25,9 +26,6 @@ from anonfit.tables.scales import Axis, Cut, Scale, cut_text, on_axis, parse_cut
 from anonfit.tables.schema import ColumnType, name_positions, texts_of
 from anonfit.tables.taxonomy import Taxonomy
 from anonfit.tables.taxonomy_leaves import leaf_positions
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = [
     "EVERYTHING",
@@ -294,8 +292,6 @@ class NominalCells:
 
     def cells_of(self, values: pl.Series) -> Cells:
         """The leaf of each value."""
-        import polars as pl
-
         if self.type == ColumnType.NOMINAL and values.dtype != pl.Boolean:
             distinct, places = categorized(texts_of(values))
         else:
@@ -348,8 +344,6 @@ class NominalCells:
 
 def _places(values: pl.Series, distinct: pl.Series) -> NDArray[Any]:
     """The place of each value among the distinct ones."""
-    import polars as pl
-
     lookup = pl.DataFrame({"value": distinct, "place": np.arange(len(distinct), dtype=np.int64)})
     joined = pl.DataFrame({"value": values}).join(
         lookup, on="value", how="left", maintain_order="left", nulls_equal=True

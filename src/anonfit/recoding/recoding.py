@@ -7,36 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.engines.tree import Tree
 from anonfit.errors import DataError, RecodingError, listed
 from anonfit.recoding.boxes import Boxes, Grid, boxes_of
 from anonfit.recoding.columns import NominalCells, RecodedColumn
+from anonfit.recoding.sql import recoding_query
+from anonfit.recoding.values import Unseen, Values, recode_frame
 from anonfit.tables.codebook import typed
 from anonfit.tables.schema import CodedColumn, CodedTable, Column, Role, SplitMode, code_dtype
 
-if TYPE_CHECKING:
-    import polars as pl
-
 __all__ = ["Recoding", "Unseen"]
-
-
-class Unseen(StrEnum):
-    """What becomes of a record with a category that the recoding does not know."""
-
-    ERROR = "error"
-    ANCESTOR = "ancestor"
-    SUPPRESS = "suppress"
-
-
-SUPPRESSED = -1
-"""The node of a record that is not recoded."""
 
 
 @dataclass(frozen=True)
@@ -134,15 +121,12 @@ class Recoding:
         Args:
             frame: A polars, pandas or Arrow frame with all quasi-identifiers.
             unseen: What becomes of a category that the recoding does not know: `error`, `ancestor` (the row is
-            generalized as far as
-                its value does not matter) or `suppress` (every quasi-identifier becomes `*`).
+                generalized as far as its value does not matter) or `suppress` (every quasi-identifier becomes `*`).
             values: `labels`, `bounds` or `representative`.
 
         Returns:
             The frame with its quasi-identifiers recoded.
         """
-        from anonfit.recoding.applying import recode_frame
-
         return recode_frame(self, frame, unseen=unseen, values=values)
 
     def to_json(self) -> str:
@@ -168,9 +152,6 @@ class Recoding:
         Returns:
             The query; rows with a value that the recoding does not know are not in its result.
         """
-        from anonfit.recoding.sql import recoding_query
-        from anonfit.recoding.values import Values
-
         return recoding_query(self, table, keep=keep, values=Values(values))
 
     @classmethod

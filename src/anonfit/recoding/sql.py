@@ -6,6 +6,7 @@ PostgreSQL and SQLite.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,10 +14,12 @@ from anonfit.engines.tree import LEAF, Tree
 from anonfit.errors import RecodingError
 from anonfit.recoding.boxes import Grid, GridColumn
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
-from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Values, region_values
 from anonfit.tables.scales import Cut, Scale
 from anonfit.tables.schema import ColumnType
+
+if TYPE_CHECKING:
+    from anonfit.recoding.recoding import Recoding
 
 __all__ = ["recoding_query"]
 

@@ -18,7 +18,7 @@ from anonfit.errors import AnonfitError, RecodingError, RequestError
 from anonfit.recoding.boxes import Grid, GridColumn, grid_column
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
 from anonfit.recoding.recoding import Recoding
-from anonfit.runtime.strict_json import Damaged, Part, parse_json, read_text
+from anonfit.runtime.strict_json import Damaged, JsonPart, parse_json, read_text
 from anonfit.tables.scales import Cut, Scale, parse_cut
 from anonfit.tables.schema import ColumnType
 from anonfit.tables.taxonomy import Taxonomy
@@ -89,8 +89,8 @@ def _tree_lists(recoding: Recoding) -> dict[str, Any]:
     }
 
 
-def _column(entry: Part) -> RecodedColumn:
-    kind = entry.named().get("type", Part(None, f"{entry.place}.type")).word(ColumnType)
+def _column(entry: JsonPart) -> RecodedColumn:
+    kind = entry.named().get("type", JsonPart(None, f"{entry.place}.type")).word(ColumnType)
     dated = ("date_format",) if kind == ColumnType.DATE else ()
     if kind == ColumnType.ORDINAL:
         found = entry.table(("name", "type", "missing", "order"))
@@ -109,12 +109,12 @@ def _column(entry: Part) -> RecodedColumn:
     return NominalCells(name, taxonomy, found["missing"].flag(), other, ColumnType(kind), _date_format(found))
 
 
-def _date_format(found: dict[str, Part]) -> str | None:
+def _date_format(found: dict[str, JsonPart]) -> str | None:
     given = found.get("date_format")
     return None if given is None or given.value is None else given.text()
 
 
-def _ordered(found: dict[str, Part], kind: ColumnType) -> OrderedCells:
+def _ordered(found: dict[str, JsonPart], kind: ColumnType) -> OrderedCells:
     name, scale = found["name"].text(), Scale(found["scale"].word(Scale))
     if (kind == ColumnType.CONTINUOUS) != (scale == Scale.NUMBER) or kind == ColumnType.NOMINAL:
         raise found["type"].refused(f"is '{kind}', which its scale is not")
@@ -130,30 +130,30 @@ def _ordered(found: dict[str, Part], kind: ColumnType) -> OrderedCells:
     return OrderedCells(name, kind, scale, cuts, found["missing"].flag(), domain, _date_format(found))
 
 
-def _cut(part: Part, scale: Scale) -> Cut:
+def _cut(part: JsonPart, scale: Scale) -> Cut:
     try:
         return parse_cut(part.value, scale)
     except (ValueError, OverflowError):
         raise part.refused(f"is no {scale}") from None
 
 
-def _array(part: Part, length: int, least: int, most: int) -> NDArray[np.int32]:
+def _array(part: JsonPart, length: int, least: int, most: int) -> NDArray[np.int32]:
     return np.array(part.wholes(length, least, most), dtype=np.int32)
 
 
-def _sets(part: Part) -> tuple[NDArray[np.int32], ...]:
+def _sets(part: JsonPart) -> tuple[NDArray[np.int32], ...]:
     """The cells of each set; all are read as one list, since there may be many."""
     entries = part.items()
     if any(type(entry.value) is not list for entry in entries):
         raise part.refused("holds other things than lists")
     lengths = [len(entry.value) for entry in entries]
-    every = Part(list(chain.from_iterable(entry.value for entry in entries)), part.place)
+    every = JsonPart(list(chain.from_iterable(entry.value for entry in entries)), part.place)
     cells = _array(every, sum(lengths), 0, MOST)
     ends = np.cumsum(lengths, dtype=np.int64).tolist()
     return tuple(cells[end - length : end] for end, length in zip(ends, lengths, strict=True))
 
 
-def _tree(part: Part, columns: tuple[RecodedColumn, ...]) -> Tree:
+def _tree(part: JsonPart, columns: tuple[RecodedColumn, ...]) -> Tree:
     entry = part.table(("column", "children", "start", "set", "sets"))
     length = len(entry["column"].items())
     column = _array(entry["column"], length, LEAF, len(columns) - 1)
@@ -178,14 +178,14 @@ def _tree(part: Part, columns: tuple[RecodedColumn, ...]) -> Tree:
     return tree
 
 
-def _grid(part: Part, columns: tuple[RecodedColumn, ...]) -> Grid:
+def _grid(part: JsonPart, columns: tuple[RecodedColumn, ...]) -> Grid:
     entry = part.table([column.name for column in columns])
     if list(entry) != [column.name for column in columns]:
         raise part.refused("are not those of its columns, in their order")
     return Grid(tuple(_grid_column(entry[column.name], column) for column in columns))
 
 
-def _grid_column(part: Part, column: RecodedColumn) -> GridColumn:
+def _grid_column(part: JsonPart, column: RecodedColumn) -> GridColumn:
     """The parts of a column, under any numbers: who edits the file need not number them anew."""
     found = grid_column(_array(part, column.size, NOT_DISCLOSED, MOST), NOT_DISCLOSED)
     if not isinstance(column, NominalCells):
@@ -249,13 +249,13 @@ def from_json(text: str) -> Recoding:
     try:
         is_grid = version == GRID_VERSION
         shape = "parts" if is_grid else "nodes"
-        entries = Part(found).table(("format", "version", "columns", shape))
+        entries = JsonPart(found).table(("format", "version", "columns", shape))
         return recoding_of(entries["columns"], entries[shape], is_grid=is_grid)
     except (Damaged, AnonfitError) as error:
         raise RecodingError(f"the recoding is damaged: {str(error).removesuffix('.')}.") from None
 
 
-def recoding_of(columns: Part, shape: Part, *, is_grid: bool = False) -> Recoding:
+def recoding_of(columns: JsonPart, shape: JsonPart, *, is_grid: bool = False) -> Recoding:
     """The recoding of its columns and the nodes of its tree, or the parts of a grid."""
     read = tuple(_column(entry) for entry in columns.items())
     if len({column.name for column in read}) < len(read):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What regions say of each quasi-identifier: labels, bounds or representatives, as a frame with one row per region."""
+"""What regions say of each quasi-identifier: labels, bounds or representatives, with one row per region; and a frame
+recoded row for row: any kind in, the same kind out, with its order and other columns kept.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +11,31 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
-from anonfit.errors import RequestError
+from anonfit.errors import RequestError, did_you_mean
 from anonfit.recoding.boxes import Parts
-from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, RecodedColumn
-from anonfit.recoding.recoding import Recoding
+from anonfit.recoding.columns import EVERYTHING, NominalCells, OrderedCells, OrdinalCells, RecodedColumn
+from anonfit.tables.frames import from_frame, like
 from anonfit.tables.scales import Cut, Scale
 
 if TYPE_CHECKING:
-    import polars as pl
+    from anonfit.recoding.recoding import Recoding
 
-__all__ = ["Values", "label_series", "region_values"]
+__all__ = ["Unseen", "Values", "label_series", "recode_frame", "recoded_columns", "region_values"]
+
+
+class Unseen(StrEnum):
+    """What becomes of a record with a category that the recoding does not know."""
+
+    ERROR = "error"
+    ANCESTOR = "ancestor"
+    SUPPRESS = "suppress"
+
+
+SUPPRESSED = -1
+"""The node of a record that is not recoded."""
 
 
 class Values(StrEnum):
@@ -33,8 +48,6 @@ class Values(StrEnum):
 
 def label_series(name: str, texts: Sequence[str], which: NDArray[Any]) -> pl.Series:
     """A column of labels, kept as categories in the order of their texts (by code point, as UTF-8 orders bytes)."""
-    import polars as pl
-
     distinct = sorted(set(texts))
     position = {text: index for index, text in enumerate(distinct)}
     lookup = np.array([position[text] for text in texts], dtype=np.uint32)
@@ -42,8 +55,6 @@ def label_series(name: str, texts: Sequence[str], which: NDArray[Any]) -> pl.Ser
 
 
 def _each(name: str, parts: Parts, make: Callable[[Sequence[int]], Any], dtype: Any = None) -> pl.Series:
-    import polars as pl
-
     made = pl.Series(name, [make(part) for part in parts.cells()], dtype=dtype, strict=False)
     return made.gather(parts.of_node)
 
@@ -63,8 +74,6 @@ def _moment(cut: Cut | None, scale: Scale) -> Any:
 
 
 def _dtype(column: OrderedCells) -> Any:
-    import polars as pl
-
     if column.scale == Scale.NUMBER:
         whole = all(isinstance(end, int) and abs(end) < 2**63 for end in (*column.cuts, *column.domain))
         return pl.Int64 if whole else pl.Float64
@@ -73,8 +82,6 @@ def _dtype(column: OrderedCells) -> Any:
 
 def _bounds(column: RecodedColumn, parts: Parts) -> list[pl.Series]:
     """Lower (inclusive) and upper (exclusive) ends, and what is known of missing values."""
-    import polars as pl
-
     if isinstance(column, NominalCells):
         return _labels(column, parts)
     assert isinstance(column, OrderedCells | OrdinalCells)
@@ -116,8 +123,6 @@ def _missing_word(part: Sequence[int]) -> str:
 
 def _representatives(column: RecodedColumn, parts: Parts) -> list[pl.Series]:
     """The middle of each region; empty where missing values may be in it."""
-    import polars as pl
-
     if isinstance(column, NominalCells):
         return _labels(column, parts)
     if isinstance(column, OrdinalCells):
@@ -152,3 +157,44 @@ def region_values(recoding: Recoding, nodes: NDArray[np.int32], values: Values) 
     return {
         column.name: make(column, recoding.boxes.parts(nodes, index)) for index, column in enumerate(recoding.columns)
     }
+
+
+def recoded_columns(recoding: Recoding, nodes: NDArray[np.int32], values: Values) -> dict[str, list[pl.Series]]:
+    """The released columns of rows that end in these nodes; suppressed rows are `*`, or empty where values are no
+    labels.
+    """
+    used, which = np.unique(nodes, return_inverse=True)
+    has_suppressed = len(used) > 0 and used[0] == SUPPRESSED
+    known = used[used != SUPPRESSED].astype(np.int32)
+    found = {}
+    for name, series in region_values(recoding, known, values).items():
+        if has_suppressed:
+            series = [_with_suppressed(column) for column in series]
+        found[name] = [column.gather(pl.Series(which)) for column in series]
+    return found
+
+
+def _with_suppressed(series: pl.Series) -> pl.Series:
+    """A column with one more row in front, for rows that say nothing."""
+    if isinstance(series.dtype, pl.Enum):
+        texts = series.cast(pl.String).to_list()
+        return label_series(series.name, [EVERYTHING, *texts], np.arange(len(texts) + 1))
+    return pl.concat([pl.Series(series.name, [None], dtype=series.dtype), series])
+
+
+def recode_frame(recoding: Recoding, frame: Any, *, unseen: str, values: str) -> Any:
+    """Recode a frame's quasi-identifiers, row for row."""
+    for name, word, known in (("values", values, Values), ("unseen", unseen, Unseen)):
+        if word not in set(known):
+            raise RequestError(f"{name} = '{word}' is not known; {did_you_mean(word, list(known))}")
+    table = from_frame(frame)
+    cells = recoding.cells(table, unseen=Unseen(unseen))
+    nodes = recoding.nodes(cells)
+    if unseen == Unseen.SUPPRESS:
+        unknown = np.any(np.stack([found < 0 for found in cells]), axis=0) if cells else np.zeros(len(nodes), bool)
+        nodes = np.where(unknown, SUPPRESSED, nodes).astype(np.int32)
+    recoded = recoded_columns(recoding, nodes, Values(values))
+    columns: list[pl.Series] = []
+    for name in table.columns:
+        columns.extend(recoded.get(name, [table[name]]))
+    return like(frame, pl.DataFrame(columns))

@@ -23,7 +23,8 @@ from anonfit.recoding.values import Values
 from anonfit.spec.model import ColumnSpec, OutputSpec, Spec, TargetSpec
 from anonfit.spec.parse import refuse_open, unasked
 from anonfit.tables.databases import database_source, is_database
-from anonfit.tables.reading import FORMATS, ReadOptions, column_names, read_table
+from anonfit.tables.formats import FORMATS
+from anonfit.tables.reading import ReadOptions, column_names, read_table
 from anonfit.tables.schema import Column, ColumnType, Role, Schema
 from anonfit.tables.taxonomy import Taxonomy
 from anonfit.tables.taxonomy_files import read_taxonomy
@@ -64,10 +65,8 @@ written.
 def is_text(source: str | Path) -> bool:
     """Whether a path is that of text files, or one whose format only reading it can tell."""
     name = str(source).lower()
-    return (
-        not is_database(source)
-        and FORMATS.get(next((end for end in FORMATS if name.endswith(end)), ""), "csv") == "csv"
-    )
+    typed = tuple(suffix for one in FORMATS.values() if not one.is_text for suffix in one.suffixes)
+    return not is_database(source) and not name.endswith(typed)
 
 
 def source_of(spec: Spec) -> Any:

@@ -18,21 +18,22 @@ from anonfit.algorithms.trees.growing import Variant
 from anonfit.auditing.result import BYTES
 from anonfit.errors import AuditFailed, Infeasible
 from anonfit.metrics.attack import attack_content, attack_release
-from anonfit.metrics.inference import SURE, Learned
+from anonfit.metrics.inference import SURE, LearnedClasses
 from anonfit.metrics.workload import internal_selections, public_selections
 from anonfit.privacy.disclosure import EVERYTHING, Disclosure
 from anonfit.recoding.values import Values
 from anonfit.release.explore import FIGURES
 from anonfit.release.large_tables import LargeTable, raw_columns, read_large, released_table
-from anonfit.release.measure import Appraisal, appraise_thoroughly
+from anonfit.release.measure import Appraisal, different_labels, formula_columns, measure_all
 from anonfit.release.run import Made, demands_of, persons_in, refining_of, tree_of, workload_of
-from anonfit.report.asking import Aim, Asked, aims_of, asked_content
-from anonfit.report.content import Facts, formula_columns, report_content
+from anonfit.report.asking import Aim, ReleaseRequest, aims_of, asked_content
+from anonfit.report.content import read_content, report_content
 from anonfit.spec.columns import quasi_identifier_table
 from anonfit.spec.model import Spec
 from anonfit.spec.workload import target_table
 from anonfit.spec.write import public_tables
 from anonfit.tables.codebook import column_type
+from anonfit.tables.formats import format_of
 from anonfit.tables.ingesting import RawColumns
 from anonfit.tables.schema import ColumnType, Role, Schema
 from anonfit.workload.targets import TargetRequest, Workload
@@ -91,7 +92,7 @@ def audit_made(made: Made, data: Any, *, rows_at_once: int | None = None) -> Aud
         regions="observed" if spec.output.regions == "observed" else "domain",
         representatives=spec.output.values == Values.REPRESENTATIVE,
         # The rows were read already, and only text files have no other way to say that a value is missing.
-        missing=("",) if str(data).endswith(".csv") and isinstance(data, str | Path) else (),
+        missing=("",) if isinstance(data, str | Path) and format_of(Path(data)).is_text else (),
         rows_at_once=rows_at_once,
     )
 
@@ -188,7 +189,7 @@ def asked_of(
     """What a spec asks of the quasi-identifiers that are named, for the public report; `demands` are as the manifest
     has them, and `tried` is how many ways to weigh columns were, where the use is not known.
     """
-    asked = Asked(
+    asked = ReleaseRequest(
         k=spec.privacy.k,
         quasi_identifiers=names,
         demands=demands,
@@ -314,7 +315,7 @@ def _attack(made: Made, large: LargeTable | None) -> Attack | None:
     return replace(found, released=persons, blind_chance=1 / persons)
 
 
-def _require_little_learned(made: Made, learned: Mapping[str, Learned]) -> None:
+def _require_little_learned(made: Made, learned: Mapping[str, LearnedClasses]) -> None:
     """Nothing is published of which a model learns more than was asked, or of which that cannot be measured."""
     limit = made.spec.privacy.attack_limit
     for column in made.schema.of_role(Role.SENSITIVE):
@@ -347,48 +348,39 @@ def both_reports(made: Made, audit: Audit, *, ks: Sequence[int] = ()) -> tuple[d
     large = read_large(made, audit.sizes.largest or 0) if made.is_large else None
     with ThreadPoolExecutor(1) as pool:
         attacking = pool.submit(_attack, made, large)
-        appraisal, asked, formulas = appraise_thoroughly(made, ks=ks, large=large), _asked(made), _formulas(made)
+        appraisal, asked = measure_all(made, ks=ks, large=large), _asked(made)
+        table = released_table(made)
+        told = {
+            "asked": asked,
+            "different": {name: different_labels(table, name) for name in made.recoding.quasi_identifiers},
+            "formulas": formula_columns(table) if made.spec.output.format == "csv" else [],
+        }
         attack = attacking.result()
-    public, internal = (
-        _report(made, audit, appraisal, rule, attack=attack, asked=asked, formulas=formulas)
-        for rule in (public_rule(made), EVERYTHING)
-    )
+    public, internal = (_report(made, audit, appraisal, rule, attack, told) for rule in (public_rule(made), EVERYTHING))
     return json.loads(json.dumps(public)), internal  # as a file has it
 
 
-def _formulas(made: Made) -> list[str]:
-    """The columns of a file for spreadsheets that have texts which these may run."""
-    return formula_columns(released_table(made)) if made.spec.output.format == "csv" else []
-
-
 def _report(
-    made: Made,
-    audit: Audit,
-    appraisal: Appraisal,
-    rule: Disclosure,
-    *,
-    attack: Attack | None,
-    asked: Mapping[str, Any],
-    formulas: Sequence[str],
+    made: Made, audit: Audit, appraisal: Appraisal, rule: Disclosure, attack: Attack | None, told: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The report, as far as it may be told."""
+    """The report, as far as it may be told; all of `told` may be."""
     rows = made.rows
     roles = {column.name: column.role for column in made.schema.columns}
+    dropped = rule.rows(rows.dropped, rows.dropped_persons)
+    withheld = rule.rows(rows.withheld, rows.withheld_persons)
     content = report_content(
-        Facts(
-            schema=made.schema,
-            recoding=made.recoding,
-            table=released_table(made),
-            released=made.released,
-            read=rows.read,
-            dropped=rule.rows(rows.dropped, rows.dropped_persons),
-            withheld=rule.rows(rows.withheld, rows.withheld_persons),
-            audit=audit.public(rule.least) if rule.least else audit.to_dict(),
-            asked=asked,
-            selections=_public_selections(made) if rule.least else all_of_selections(made),
-            attack=None if attack is None else attack_content(attack, rule, roles=roles),
-            appraisal=appraisal.content(rule),
-            formulas=formulas,
-        )
+        made.schema,
+        made.recoding.columns,
+        rows={
+            "released": made.released,
+            "read": read_content(rows.read, made.released, dropped, withheld),
+            "dropped": dropped,
+            "withheld": withheld,
+        },
+        selections=_public_selections(made) if rule.min_persons else all_of_selections(made),
+        attack=None if attack is None else attack_content(attack, rule, roles=roles),
+        figures=appraisal.content(rule),
+        audit=audit.public(rule.min_persons) if rule.min_persons else audit.to_dict(),
+        **told,
     )
     return content | {"engine": {"name": made.engine, "reason": made.engine_reason}}

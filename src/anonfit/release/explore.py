@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from anonfit.algorithms.exploring import Candidate, explore, told
 from anonfit.algorithms.result import Anonymized
-from anonfit.criteria.objectives import OBJECTIVES
+from anonfit.criteria.objectives import OBJECTIVES, CriterionName
 from anonfit.metrics.registry import RecodedTable, metrics_of
 from anonfit.runtime.progress import Stage, silent
-from anonfit.spec.model import Criterion, Spec, WeightRule
+from anonfit.spec.model import Spec, WeightRule
 from anonfit.tables.persons import Persons
 from anonfit.workload.targets import Workload
 
@@ -77,7 +77,7 @@ def _asking_for(spec: Spec, chosen: Candidate) -> Spec:
     """A spec whose release is the candidate's, without any exploring; its weights say what features said."""
     method = replace(
         spec.method,
-        criterion=cast("Criterion", chosen.criterion),
+        criterion=cast("CriterionName", chosen.criterion),
         weight_rule=cast("WeightRule", chosen.weight_rule),
         alpha=chosen.alpha,
         seed=chosen.seed,

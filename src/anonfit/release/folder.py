@@ -13,7 +13,8 @@ from typing import Any
 
 from anonfit.errors import ReleaseError, refuse_fork
 from anonfit.runtime.files import file_hash, give_names, sync, taken, workplace, write_new
-from anonfit.runtime.strict_json import Damaged, Part, parse_json, read_text
+from anonfit.runtime.strict_json import Damaged, JsonPart, parse_json, read_text
+from anonfit.tables.formats import FORMATS
 
 __all__ = [
     "FORMAT",
@@ -34,7 +35,6 @@ RECORD = "anonfit internal record"
 INTERNAL = ("internal.json", "internal.html")
 """The endings of the internal records beside a release, for the owner of the data."""
 PAGE = "internal report</title>"
-FILE_KINDS = ("csv", "parquet", "arrow")
 TREE_FILES = ("model.json", "tree.txt", "tree.svg", "audit.json")
 
 
@@ -141,21 +141,24 @@ def read_manifest(folder: Path, expected: str = FORMAT) -> dict[str, Any]:
     _check_entries(folder)
     try:
         manifest = parse_json(read_text(path, "manifest", ReleaseError, megabytes=64))
-        entries = Part(manifest).named()
-        found_format, version = entries.get("format", Part(None)).value, entries.get("version", Part(None)).value
+        entries = JsonPart(manifest).named()
+        found_format, version = (
+            entries.get("format", JsonPart(None)).value,
+            entries.get("version", JsonPart(None)).value,
+        )
         if found_format != expected or version != VERSION or type(version) is not int:
             raise ReleaseError(
                 f"{folder} has format {found_format!r:.40} version {version!r:.20}; here anonfit reads '{expected}' "
                 f"version {VERSION}."
             )
-        files = {name: part.text() for name, part in _described(Part(manifest), expected)["files"].named().items()}
+        files = {name: part.text() for name, part in _described(JsonPart(manifest), expected)["files"].named().items()}
     except Damaged as error:
         raise ReleaseError(f"{path} is damaged: {error}; make the release again.") from None
     _check_files(folder, files)
     return manifest  # type: ignore[no-any-return]
 
 
-def _described(manifest: Part, expected: str) -> dict[str, Part]:
+def _described(manifest: JsonPart, expected: str) -> dict[str, JsonPart]:
     """The entries of a manifest, all of them known and of the right kind."""
     of_table = ("data", "rows") if expected == FORMAT else ()
     found = manifest.table(
@@ -169,7 +172,7 @@ def _described(manifest: Part, expected: str) -> dict[str, Part]:
         found["files"].table(TREE_FILES)
     else:
         data = found["data"].table(("file", "rows", "columns", "texts"))
-        kind = data["file"].word([data_name(kind) for kind in FILE_KINDS])
+        kind = data["file"].word([data_name(kind) for kind in FORMATS])
         data["rows"].whole(0, 2**63 - 1)
         if not set(data["texts"].texts()) <= set(data["columns"].texts()):
             raise data["texts"].refused("names columns that the data has not")

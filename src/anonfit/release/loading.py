@@ -12,7 +12,8 @@ from anonfit.errors import ReleaseError
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.storage import read_recoding
 from anonfit.release.folder import read_manifest
-from anonfit.runtime.strict_json import Damaged, Part, parse_json, read_text
+from anonfit.runtime.strict_json import Damaged, JsonPart, parse_json, read_text
+from anonfit.tables.formats import format_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -36,7 +37,8 @@ def _table(folder: Path, manifest: Mapping[str, Any], rows: int | None) -> pl.Da
     stated = manifest["data"]
     path = folder / stated["file"]
     try:
-        if path.suffix == ".csv":
+        scan = format_of(path).scan
+        if scan is None:
             # Types are inferred of what was no text: texts stay texts even where all look like numbers.
             table = pl.scan_csv(
                 path,
@@ -47,10 +49,8 @@ def _table(folder: Path, manifest: Mapping[str, Any], rows: int | None) -> pl.Da
                 n_rows=rows,
                 glob=False,
             ).collect()
-        elif path.suffix == ".parquet":
-            table = pl.read_parquet(path, n_rows=rows, glob=False)
         else:
-            table = pl.read_ipc(path, n_rows=rows)
+            table = scan(path).head(rows).collect() if rows is not None else scan(path).collect()
     except (pl.exceptions.PolarsError, OSError):
         raise ReleaseError(f"{path} cannot be read; make the release again.") from None
     if table.columns != stated["columns"] or len(table) != (stated["rows"] if rows is None else rows):
@@ -62,9 +62,9 @@ def _report(folder: Path) -> Mapping[str, Any]:
     """The report; what others go by in it is of the right kind."""
     path = folder / "report.json"
     try:
-        report = Part(parse_json(read_text(path, "report", ReleaseError, megabytes=64)))
+        report = JsonPart(parse_json(read_text(path, "report", ReleaseError, megabytes=64)))
         entries = report.named()
-        if entries.get("format", Part(None)).value != "anonfit report":
+        if entries.get("format", JsonPart(None)).value != "anonfit report":
             raise report.refused("is no report of a release")
         asked = entries["asked"].named() if "asked" in entries else {}
         for target in asked["targets"].items() if "targets" in asked else ():

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from anonfit.errors import RequestError
 from anonfit.metrics.clusters import ClusterFigures, can_cluster, clusters_content, workload_clusters
 from anonfit.metrics.comparison import (
-    Comparison,
     Curve,
+    PurposeComparison,
     compare,
     comparison_content,
     curve,
@@ -28,10 +28,10 @@ from anonfit.metrics.comparison import (
 )
 from anonfit.metrics.detail import Detail, detail_content, details, partition_content
 from anonfit.metrics.groups import InitialRisk, group_bins, initial_content, initial_risk
-from anonfit.metrics.holdout import Setting, Trial, trial_of
+from anonfit.metrics.holdout import Holdout, HoldoutRequest, draw_holdout
 from anonfit.metrics.queries import JUDGED, QueryAnswer, internal_queries, judge_queries, public_queries, query_table
 from anonfit.metrics.registry import RecodedTable, content
-from anonfit.metrics.rules import ROWS, Rule, find_rules, items_of, rules_content
+from anonfit.metrics.rules import ROWS, AssociationRule, find_rules, items_of, rules_content
 from anonfit.metrics.workload import TargetFigures, coded_targets, predictions, predictions_content
 from anonfit.privacy.disclosure import EVERYTHING, Disclosure
 from anonfit.release.large_tables import LargeTable, drawn_content, whole_domains
@@ -43,7 +43,10 @@ from anonfit.tables.schema import Role
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Appraisal", "appraise_thoroughly", "risk_utility_curve"]
+__all__ = ["Appraisal", "different_labels", "formula_columns", "measure_all", "risk_utility_curve"]
+
+NUMBER = r"^[+-]\s?[\d.,]*(?:[eE][+-]?\d+)?\s?%?$"
+"""A text with a sign that is a number, or the sign alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +58,14 @@ class Appraisal:
     partition: dict[str, Any] | None
     predictions: tuple[TargetFigures, ...]
     initial: InitialRisk | None = None
-    comparison: Comparison | None = None
+    comparison: PurposeComparison | None = None
     curve: Curve | None = None
     asked: tuple[Asked, ...] = ()
     queries: tuple[QueryAnswer, ...] = ()
     """How the queries of a log are answered, those that are asked most."""
     total: int = 0
     """All that queries count: rows, or persons where rows stand for several."""
-    rules: tuple[Rule, ...] | None = None
+    rules: tuple[AssociationRule, ...] | None = None
     columns: RecodedTable | None = None
     clusters: ClusterFigures | None = None
     counted: Literal["persons", "records"] = "persons"
@@ -88,7 +91,7 @@ class Appraisal:
         }
 
     def _queries(self, rule: Disclosure) -> dict[str, Any]:
-        if not rule.least:
+        if not rule.min_persons:
             asks = [one.ask for one in self.asked[: len(self.queries)]]
             return internal_queries(asks, self.queries, left_out=len(self.asked) - len(self.queries))
         return public_queries(self.queries, rule, asked=len(self.asked), total=self.total)
@@ -174,9 +177,9 @@ def _clusters(made: Made) -> ClusterFigures | None:
     return workload_clusters(workload, made.recoding, made.schema, _released(made), nodes, clusters=clusters)
 
 
-def _setting(made: Made) -> Setting:
+def _setting(made: Made) -> HoldoutRequest:
     assert made.source is not None
-    return Setting(
+    return HoldoutRequest(
         schema=made.schema,
         frame=made.source,
         persons=partial(persons_in, made.schema),
@@ -189,14 +192,14 @@ def _setting(made: Made) -> Setting:
     )
 
 
-def appraise_thoroughly(made: Made, *, ks: Sequence[int] = (), large: LargeTable | None = None) -> Appraisal:
+def measure_all(made: Made, *, ks: Sequence[int] = (), large: LargeTable | None = None) -> Appraisal:
     """Measure also the risk before, what the purpose gained on rows that were put aside, and, if any k are given, what
     other k would be worth.
 
     The gain is measured of what a release was made for, so not where new rows went through an earlier recoding.
     """
     if large is not None:
-        found = _of_all(made, large, appraise_thoroughly(replace(large.drawn, asked=()), ks=ks))
+        found = _of_all(made, large, measure_all(replace(large.drawn, asked=()), ks=ks))
         return replace(found, initial=large.initial, **_queries(large.drawn, made))
     # Counting raw combinations leaves a core to the rest.
     with ThreadPoolExecutor(1) as pool:
@@ -218,9 +221,9 @@ def appraise_thoroughly(made: Made, *, ks: Sequence[int] = (), large: LargeTable
                 "a curve is over one k; with privacy.quasi_identifiers, each of which has its own, leave it out."
             )
         return found  # there is no blind release of several quasi-identifiers to compare with
-    trial = trial_of(_setting(made)) if ks or has_purpose(workload_of(made.spec)) else None
-    found = replace(found, comparison=compare(trial))
-    return replace(found, curve=_curve(trial, ks)) if ks else found
+    holdout = draw_holdout(_setting(made)) if ks or has_purpose(workload_of(made.spec)) else None
+    found = replace(found, comparison=compare(holdout))
+    return replace(found, curve=_curve(holdout, ks)) if ks else found
 
 
 def _queries(made: Made, whole: Made | None = None) -> dict[str, Any]:
@@ -244,7 +247,7 @@ def _queries(made: Made, whole: Made | None = None) -> dict[str, Any]:
     return {"asked": made.asked, "queries": tuple(judged), "total": total}
 
 
-def _rules(made: Made) -> tuple[Rule, ...] | None:
+def _rules(made: Made) -> tuple[AssociationRule, ...] | None:
     """Association rules of the released rows, of columns that are not guarded; None if they are not asked for."""
     if not made.spec.workload.rules:
         return None
@@ -261,10 +264,10 @@ def _rules(made: Made) -> tuple[Rule, ...] | None:
     return tuple(find_rules(items_of(made.recoding, nodes, rows, names)))
 
 
-def _curve(trial: Trial | None, ks: Sequence[int]) -> Curve:
-    if trial is None:
+def _curve(holdout: Holdout | None, ks: Sequence[int]) -> Curve:
+    if holdout is None:
         raise RequestError("there are too few rows to measure a curve over k; leave it out.")
-    return curve(trial, read_ks(ks))
+    return curve(holdout, read_ks(ks))
 
 
 def risk_utility_curve(spec: Spec, source: Any = None, *, ks: Sequence[int]) -> list[dict[str, Any]]:
@@ -281,5 +284,38 @@ def risk_utility_curve(spec: Spec, source: Any = None, *, ks: Sequence[int]) -> 
     """
     ks = read_ks(ks)
     made = make(replace(spec, privacy=replace(spec.privacy, k=ks[0])), source=source)
-    points: list[dict[str, Any]] = curve_content(_curve(trial_of(_setting(made)), ks), EVERYTHING)["points"]
+    points: list[dict[str, Any]] = curve_content(_curve(draw_holdout(_setting(made)), ks), EVERYTHING)["points"]
     return points
+
+
+def formula_columns(table: pl.DataFrame | pl.LazyFrame) -> list[str]:
+    """The columns of a table with a name or a text that a spreadsheet takes for a formula; numbers are none."""
+    import polars as pl
+
+    def runs(texts: pl.Expr) -> pl.Expr:
+        return (~texts.filter(texts.str.contains(r"^[=+\-@\t\r]")).str.contains(NUMBER)).any()
+
+    dictionary = pl.Categorical | pl.Enum
+    schema = table.collect_schema()
+    asked = [
+        runs((pl.col(name).unique() if isinstance(dtype, dictionary) else pl.col(name)).cast(pl.String)).alias(name)
+        for name, dtype in schema.items()
+        if isinstance(dtype, pl.String | dictionary)
+    ]
+    found = table.lazy().select(asked).collect(engine="streaming").row(0, named=True) if asked else {}
+    names = pl.select(runs(pl.lit(name)).alias(name) for name in schema).row(0, named=True)
+    return [name for name in schema if found.get(name) or names[name]]
+
+
+def different_labels(table: pl.DataFrame | pl.LazyFrame, name: str) -> int | None:
+    """How many different labels a released column has; None where it is released as bounds."""
+    import polars as pl
+
+    dtype = table.collect_schema().get(name)
+    if dtype is None:
+        return None
+    if isinstance(dtype, pl.Enum):
+        return len(dtype.categories)
+    if isinstance(table, pl.DataFrame):
+        return table[name].n_unique()
+    return int(table.select(pl.col(name).n_unique()).collect(engine="streaming").item())

@@ -34,7 +34,7 @@ from anonfit.release.warmup import prepare
 from anonfit.report.page import internal_page, report_page
 from anonfit.runtime.files import file_hash, workplace, write_new
 from anonfit.runtime.progress import Stage, silent
-from anonfit.spec.model import FileFormat, Spec
+from anonfit.spec.model import FormatName, Spec
 from anonfit.spec.write import spec_tables
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def publish_made(
     made: Made,
     target: Path,
     *,
-    kind: FileFormat | None = None,
+    kind: FormatName | None = None,
     replace: bool = False,
     ks: Sequence[int] = (),
     stage: Stage = silent,

@@ -25,7 +25,7 @@ from anonfit.report.asking import GIVEN_MODEL, Aim
 from anonfit.report.content import following
 from anonfit.report.page import report_page
 from anonfit.report.trees import TreeFacts, asked_of_tree, drawn_svg, drawn_text, tree_content
-from anonfit.runtime.strict_json import Damaged, Part
+from anonfit.runtime.strict_json import Damaged, JsonPart
 from anonfit.spec.model import Spec
 from anonfit.spec.parse import public_spec
 from anonfit.tables.schema import Role
@@ -131,7 +131,7 @@ def spec_of_manifest(tables: Json, recoding: Recoding) -> Spec:
 def _with_recoding(given: Json, recoding: Recoding) -> dict[str, Any]:
     """The tables of the public spec, with what the recoding knows of the columns."""
     tables: dict[str, Any] = copy.deepcopy(dict(given))
-    declared = Part(tables, "spec").named().get("columns", Part({}, "spec.columns")).named()
+    declared = JsonPart(tables, "spec").named().get("columns", JsonPart({}, "spec.columns")).named()
     for column in recoding.columns:
         if column.name not in declared:
             raise Damaged(f"its spec has no column '{column.name}', which the recoding has.")

@@ -30,7 +30,7 @@ from anonfit.release.retelling import retold_tree
 from anonfit.report.trees import TreeFacts, asked_of_tree, drawn_svg, drawn_text, tree_content
 from anonfit.runtime.files import workplace, write_new
 from anonfit.runtime.progress import Stage, silent
-from anonfit.runtime.strict_json import Damaged, Part, parse_json, read_text
+from anonfit.runtime.strict_json import Damaged, JsonPart, parse_json, read_text
 from anonfit.spec.columns import diversity_table
 from anonfit.spec.model import PrivacySpec, Spec
 from anonfit.spec.write import public_tables, spec_tables
@@ -246,7 +246,7 @@ def load_tree_folder(path: Path) -> tuple[ReleasedTree, Mapping[str, Any] | None
         return read_model(path), None
     read_manifest(path, FORMAT)
     try:
-        audit = Part(parse_json(read_text(path / AUDIT, "audit", ReleaseError, megabytes=64))).plain()
+        audit = JsonPart(parse_json(read_text(path / AUDIT, "audit", ReleaseError, megabytes=64))).plain()
     except Damaged as error:
         raise ReleaseError(f"{path / AUDIT} is damaged: {error}; make the tree again.") from None
     return read_model(path / MODEL), audit

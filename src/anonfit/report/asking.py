@@ -16,7 +16,7 @@ from anonfit.tables.schema import Role, Schema
 from anonfit.workload.objectives import feature_weights
 from anonfit.workload.targets import TargetRequest, Workload, is_numeric
 
-__all__ = ["GIVEN_MODEL", "Aim", "Asked", "aims_of", "asked_content", "method_name", "nothing_asked"]
+__all__ = ["GIVEN_MODEL", "Aim", "ReleaseRequest", "aims_of", "asked_content", "method_name", "nothing_asked"]
 
 TREE = "k-anonymous decision tree"
 GIVEN_MODEL = "as a given model predicts it"
@@ -41,7 +41,7 @@ class Aim:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ReleaseRequest:
     """All that was asked. `demands` are entries of `[[privacy.diversity]]` as a manifest has them."""
 
     k: int
@@ -96,7 +96,7 @@ def _has_weights(workload: Workload) -> bool:
     return bool(workload.weights) and (workload.objective.uses_weights or workload.objective.explores)
 
 
-def _weights(asked: Asked) -> str:
+def _weights(asked: ReleaseRequest) -> str:
     """The weights, and of which columns they are not."""
     weights = asked.workload.weights
     rest = "" if set(asked.quasi_identifiers) <= set(weights) else "; others 1"
@@ -123,7 +123,7 @@ def method_name(workload: Workload, aims: Iterable[Aim]) -> str:
     return f"{name} Mondrian" + (", weighted" if _has_weights(workload) else "")
 
 
-def asked_content(asked: Asked) -> dict[str, Any]:
+def asked_content(asked: ReleaseRequest) -> dict[str, Any]:
     """What was asked, as plain data and as sentences."""
     workload = asked.workload
     content: dict[str, Any] = {
@@ -145,7 +145,7 @@ def asked_content(asked: Asked) -> dict[str, Any]:
     return content | {"sentences": [*_demands(asked), *_purpose(asked)]}
 
 
-def _algorithm(asked: Asked) -> str:
+def _algorithm(asked: ReleaseRequest) -> str:
     if asked.grown_by is not None:
         return f"{TREE} ({asked.grown_by})"
     if asked.refined_by is None:
@@ -153,7 +153,7 @@ def _algorithm(asked: Asked) -> str:
     return f"top-down refinement (TDR) by {asked.refined_by}"
 
 
-def _several(asked: Asked) -> list[str]:
+def _several(asked: ReleaseRequest) -> list[str]:
     """A sentence for each quasi-identifier, or for the only one."""
     if not asked.several:
         return [_shared(asked.quasi_identifiers, asked.k)]
@@ -193,7 +193,7 @@ def _target(aim: Aim) -> dict[str, Any]:
     return found
 
 
-def _demands(asked: Asked) -> list[str]:
+def _demands(asked: ReleaseRequest) -> list[str]:
     """A sentence for each demand."""
     found = _several(asked)
     for demand in asked.demands:
@@ -223,7 +223,7 @@ def nothing_asked(name: str, reason: str) -> str:
     return f"{name}: nothing was asked, so everybody in a group may have the same value. The reason given: “{reason}”."
 
 
-def _purpose(asked: Asked) -> list[str]:
+def _purpose(asked: ReleaseRequest) -> list[str]:
     """Sentences on what the release is for and how splits were chosen."""
     workload = asked.workload
     aims = [aim for aim in asked.aims if aim.is_used]
@@ -260,7 +260,7 @@ def _purpose(asked: Asked) -> list[str]:
     return found
 
 
-def _unused(asked: Asked) -> list[str]:
+def _unused(asked: ReleaseRequest) -> list[str]:
     """Sentences on what was declared of the purpose and did not steer the splits."""
     workload = asked.workload
     found = []
@@ -275,7 +275,7 @@ def _unused(asked: Asked) -> list[str]:
     return found
 
 
-def _clustering(asked: Asked) -> str:
+def _clustering(asked: ReleaseRequest) -> str:
     """The features, and how much each counts."""
     weights = feature_weights(asked.workload, list(asked.quasi_identifiers))
     words = [f"{name} (weight {weight:g})" if weight != 1 else name for name, weight in weights.items()]

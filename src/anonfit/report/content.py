@@ -4,30 +4,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from anonfit.errors import listed
 from anonfit.privacy.disclosure import Disclosed
 from anonfit.recoding.columns import RecodedColumn
-from anonfit.recoding.recoding import Recoding
 from anonfit.report.asking import nothing_asked
 from anonfit.report.board import board_content
 from anonfit.report.findings import attack_sentences, diversity_content
 from anonfit.report.markup import joined, share_text
 from anonfit.tables.schema import Role, Schema
 
-if TYPE_CHECKING:
-    import polars as pl
-
 __all__ = [
     "CONSENTED",
     "FORMULAS",
     "PRESETS",
     "SEVERAL_RELEASES",
-    "Facts",
     "following",
-    "formula_columns",
     "read_content",
     "report_content",
 ]
@@ -97,9 +90,6 @@ CONSENTED = {
 }
 """What is given away by settings that need consent."""
 
-NUMBER = r"^[+-]\s?[\d.,]*(?:[eE][+-]?\d+)?\s?%?$"
-"""A text with a sign that is a number, or the sign alone."""
-
 TECHNIQUE = {
     Role.IDENTIFIER: "removed",
     Role.QUASI_IDENTIFIER: "generalized",
@@ -110,28 +100,6 @@ TECHNIQUE = {
     Role.SAMPLE_WEIGHT: "retained (sample weight)",
     Role.INSENSITIVE: "retained",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What a report is made of: `asked` is of `asking.asked_content`, `selections` of `selections.public_selections`,
-    `attack` of `attack.attack_content`, `appraisal` of `Appraisal.content`.
-    """
-
-    schema: Schema
-    recoding: Recoding
-    table: pl.DataFrame | pl.LazyFrame
-    released: int
-    read: int
-    dropped: Disclosed
-    withheld: Disclosed
-    audit: Mapping[str, Any]
-    asked: Mapping[str, Any]
-    selections: Mapping[str, Any] | None = None
-    attack: Mapping[str, Any] | None = None
-    appraisal: Mapping[str, Any] = field(default_factory=dict)
-    formulas: Sequence[str] = ()
-    """Columns with texts that a spreadsheet may run, where the file is one that it opens."""
 
 
 def _not_covered(report: Mapping[str, Any], schema: Schema, recoded: Sequence[RecodedColumn]) -> list[str]:
@@ -160,25 +128,6 @@ def _not_covered(report: Mapping[str, Any], schema: Schema, recoded: Sequence[Re
     return [*found, FORMULAS.format(listed(formulas, 20))] if formulas else found
 
 
-def formula_columns(table: pl.DataFrame | pl.LazyFrame) -> list[str]:
-    """The columns of a table with a name or a text that a spreadsheet takes for a formula; numbers are none."""
-    import polars as pl
-
-    def runs(texts: pl.Expr) -> pl.Expr:
-        return (~texts.filter(texts.str.contains(r"^[=+\-@\t\r]")).str.contains(NUMBER)).any()
-
-    dictionary = pl.Categorical | pl.Enum
-    schema = table.collect_schema()
-    asked = [
-        runs((pl.col(name).unique() if isinstance(dtype, dictionary) else pl.col(name)).cast(pl.String)).alias(name)
-        for name, dtype in schema.items()
-        if isinstance(dtype, pl.String | dictionary)
-    ]
-    found = table.lazy().select(asked).collect(engine="streaming").row(0, named=True) if asked else {}
-    names = pl.select(runs(pl.lit(name)).alias(name) for name in schema).row(0, named=True)
-    return [name for name in schema if found.get(name) or names[name]]
-
-
 def _columns(
     asked: Mapping[str, Any], schema: Schema, columns: Sequence[RecodedColumn], different: Mapping[str, int | None]
 ) -> list[dict[str, Any]]:
@@ -201,49 +150,45 @@ def _columns(
     return lines
 
 
-def _different(table: pl.DataFrame | pl.LazyFrame, name: str) -> int | None:
-    """How many different labels a released column has; None where it is released as bounds."""
-    import polars as pl
-
-    dtype = table.collect_schema().get(name)
-    if dtype is None:
-        return None
-    if isinstance(dtype, pl.Enum):
-        return len(dtype.categories)
-    if isinstance(table, pl.DataFrame):
-        return table[name].n_unique()
-    return int(table.select(pl.col(name).n_unique()).collect(engine="streaming").item())
-
-
 def read_content(read: int, kept: int, *left_out: Disclosed) -> Disclosed:
     """The rows that were read: not exactly where the rows left out, which are the others, may not be told."""
     return f"{kept} or slightly more" if any(isinstance(number, str) for number in left_out) else read
 
 
-def report_content(facts: Facts) -> dict[str, Any]:
-    """The report. In the public one every figure is of the released file, or obeys the disclosure rule."""
-    recoded = facts.recoding.columns
+def report_content(
+    schema: Schema,
+    recoded: Sequence[RecodedColumn],
+    *,
+    asked: Mapping[str, Any],
+    rows: Mapping[str, Any],
+    different: Mapping[str, int | None],
+    formulas: Sequence[str],
+    selections: Mapping[str, Any] | None,
+    attack: Mapping[str, Any] | None,
+    figures: Mapping[str, Any],
+    audit: Mapping[str, Any],
+) -> dict[str, Any]:
+    """The report. In the public one every figure is of the released file, or obeys the disclosure rule.
+
+    `different` says how many different labels each released column has, `formulas` which columns have texts that a
+    spreadsheet may run, where the file is one that it opens.
+    """
     content = {
         "format": "anonfit report",
         "version": 1,
-        "asked": dict(facts.asked),
+        "asked": dict(asked),
         "attacker": None,
         "not_covered": [],
-        "rows": {
-            "released": facts.released,
-            "read": read_content(facts.read, facts.released, facts.dropped, facts.withheld),
-            "dropped": facts.dropped,
-            "withheld": facts.withheld,
-        },
-        "columns": [{"name": one.name, "different": _different(facts.table, one.name)} for one in recoded],
-        "formulas": list(facts.formulas),
+        "rows": dict(rows),
+        "columns": [{"name": one.name, "different": different[one.name]} for one in recoded],
+        "formulas": list(formulas),
         "diversity": [],
-        "selections": None if facts.selections is None else dict(facts.selections),
-        "attack": None if facts.attack is None else dict(facts.attack),
-        **facts.appraisal,
-        "audit": dict(facts.audit),
+        "selections": None if selections is None else dict(selections),
+        "attack": None if attack is None else dict(attack),
+        **figures,
+        "audit": dict(audit),
     }
-    return content | following(content, facts.schema, recoded)
+    return content | following(content, schema, recoded)
 
 
 def following(report: Mapping[str, Any], schema: Schema, recoded: Sequence[RecodedColumn]) -> dict[str, Any]:

@@ -3,19 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from anonfit.report.charts import bars
 from anonfit.report.content import PRESETS
 from anonfit.report.markup import (
     Markup,
+    Section,
     bullets,
     element,
     figure,
     paragraph,
     percent,
-    section,
     share_text,
     table,
     together,
@@ -23,36 +23,32 @@ from anonfit.report.markup import (
     value_text,
 )
 
-__all__ = ["asked_section", "attack_section", "attacker_section", "audit_section", "risk_section", "sizes_section"]
+__all__ = ["EVIDENCE"]
 
 Report = Mapping[str, Any]
 HOLDS = {True: "holds", False: "does not hold", None: "could not be checked"}
 
 
-def asked_section(report: Report) -> Markup:
+def _asked(report: Report) -> list[Markup]:
     """What was asked, and what became of each column."""
     columns = "Column|name; Role; Technique; Type"
     rows = [(line["name"], line["role"], line["technique"], line.get("type", "")) for line in report["columns"]]
-    return section(
-        "What was asked",
+    return [
         bullets(report["asked"]["sentences"]),
         table("The columns of the table, and what was done to each.", columns, rows),
-        name="asked",
-    )
+    ]
 
 
-def attacker_section(report: Report) -> Markup:
+def _attacker(report: Report) -> list[Markup]:
     """Whom the release is meant to withstand, and what it is not."""
-    return section(
-        "The assumed attacker, and what is not covered",
+    return [
         paragraph(report["attacker"]),
         paragraph("Nothing here says anything about:"),
         bullets(report["not_covered"]),
-        name="attacker",
-    )
+    ]
 
 
-def audit_section(report: Report) -> Markup:
+def _audit(report: Report) -> list[Markup]:
     """What the audit found."""
     rows, audit = report["rows"], report["audit"]
     told = (
@@ -60,7 +56,7 @@ def audit_section(report: Report) -> Markup:
         f"{value_text(rows['dropped'])} left out for missing values. After the file was written, a program that shares "
         "no code with the one that made it recounted it."
     )
-    return section("What the audit found", paragraph(told), _findings(audit), *_values(report), name="audit")
+    return [paragraph(told), _findings(audit), *_values(report)]
 
 
 def _findings(audit: Mapping[str, Any]) -> Markup:
@@ -113,7 +109,7 @@ def _values(report: Report) -> list[Markup]:
     return parts
 
 
-def sizes_section(report: Report) -> Markup:
+def _sizes(report: Report) -> list[Markup]:
     """How many persons share a group, as a picture and in figures."""
     sizes, bins = report["audit"]["sizes"], report["group_sizes"]
     total = sum(entry["persons"] for entry in bins) or 1
@@ -130,12 +126,10 @@ def sizes_section(report: Report) -> Markup:
     columns = "Persons in the group|name; Groups|number; Persons|number"
     caption = "Share of all persons by the number of persons in their group."
     both = together([figure(picture, caption), table("The same in numbers.", columns, rows, "slim")])
-    return section(
-        "How many persons share a group", paragraph(words), element("div", both, class_="pair"), name="sizes"
-    )
+    return [paragraph(words), element("div", both, class_="pair")]
 
 
-def _sizes_of_several(report: Report) -> Markup:
+def _sizes_of_several(report: Report) -> list[Markup]:
     """The groups of each of several quasi-identifiers."""
     columns = "Quasi-identifier|name; Asked|number; Smallest group|number; Groups|number; Half have at most|number"
     rows = [
@@ -147,9 +141,7 @@ def _sizes_of_several(report: Report) -> Markup:
         for one in report["audit"]["sets"]
     ]
     words = "Each quasi-identifier has groups of its own; what was asked holds for each alone."
-    return section(
-        "How many persons share a group", paragraph(words), table("Groups in persons.", columns, rows), name="sizes"
-    )
+    return [paragraph(words), table("Groups in persons.", columns, rows)]
 
 
 def _size(entry: Mapping[str, Any]) -> str:
@@ -162,7 +154,7 @@ TOGETHER = (
 )
 
 
-def risk_section(report: Report) -> Markup:
+def _risk(report: Report) -> list[Markup]:
     """The risk of being found, by attacker and threshold."""
     audit = report["audit"]
     rows = []
@@ -200,7 +192,7 @@ def risk_section(report: Report) -> Markup:
         parts.insert(0, paragraph(TOGETHER))
     if report.get("initial_risk"):
         parts.append(_initial(report))
-    return section("Risk of finding a person's record", *parts, name="risk")
+    return parts
 
 
 def _initial(report: Report) -> Markup:
@@ -217,9 +209,11 @@ def _initial(report: Report) -> Markup:
     return table("Before: the raw quasi-identifiers.", columns, rows, "slim")
 
 
-def attack_section(report: Report) -> Markup:
+def _attack(report: Report) -> list[Markup]:
     """What an attack on the release came to."""
-    found = report["attack"]
+    found = report.get("attack")
+    if not found:
+        return []
     parts: list[Markup] = [bullets(found["sentences"])]
     if report["audit"]["sets"]:
         parts.insert(0, paragraph(TOGETHER))
@@ -233,4 +227,14 @@ def attack_section(report: Report) -> Markup:
             for line in classes
         ]
         parts.append(table("Right guesses of what was not known.", columns, rows))
-    return section("An attack, tried", *parts, name="attack")
+    return parts
+
+
+EVIDENCE: Sequence[Section] = (
+    ("asked", "What was asked", _asked),
+    ("attacker", "The assumed attacker, and what is not covered", _attacker),
+    ("audit", "What the audit found", _audit),
+    ("sizes", "How many persons share a group", _sizes),
+    ("risk", "Risk of finding a person's record", _risk),
+    ("attack", "An attack, tried", _attack),
+)

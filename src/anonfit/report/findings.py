@@ -5,9 +5,12 @@ sentences.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from typing import Any
+
+from anonfit.privacy.catalogue import MODELS
+from anonfit.privacy.likeness import MaxConfidence
 
 __all__ = ["attack_sentences", "diversity_content"]
 
@@ -43,7 +46,7 @@ def _sentence(one: Measured) -> str:
     if one["asked"] is None:
         values = "value" if found == 1 else "values"
         return f"{one['column']}: every group has at least {found:g} different {values}; nothing was asked of it."
-    return f"{one['column']}: {WORDS[one['model']](one)}"
+    return f"{one['column']}: {_words(one)}"
 
 
 def _number(value: float, rounding: str = ROUND_HALF_EVEN) -> str:
@@ -63,53 +66,16 @@ def _number(value: float, rounding: str = ROUND_HALF_EVEN) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def _least(words: str) -> Callable[[Measured], str]:
-    """A figure that must not be smaller than what was asked."""
-    return lambda one: words.format(_number(one["found"], ROUND_FLOOR)) + f" (asked: at least {_number(one['asked'])})."
-
-
-def _most(words: str, limit: str = "at most") -> Callable[[Measured], str]:
-    """A figure that must not be larger than what was asked."""
-    return lambda one: (
-        words.format(_number(one["found"], ROUND_CEILING)) + f" (asked: {limit} {_number(one['asked'])})."
-    )
-
-
-def _recursive(one: Measured) -> str:
-    words = (
-        "in every group the most frequent value has at most {} times the persons of all values from frequency rank "
-        f"{_number(one['settings']['l'])} on"
-    )
-    return _most(words, "less than")(one)
-
-
-def _closeness(one: Measured) -> str:
-    distance = one["settings"].get("distance", "equal")
-    return _most(f"no group is farther than {{}} from the whole table, by the {distance} distance")(one)
-
-
-def _likeness(one: Measured) -> str:
-    enhanced = " and within the enhanced bound" if one["settings"].get("enhanced") else ""
-    return _most(f"no value's share grows in a group by more than {{}} times its share in the whole table{enhanced}")(
-        one
-    )
-
-
-WORDS: Mapping[str, Callable[[Measured], str]] = {
-    "distinct-l": _least("every group has at least {} different values"),
-    "entropy-l": _least("every group is at least as mixed as {} equally frequent values"),
-    "recursive-cl": _recursive,
-    "t-closeness": _closeness,
-    "alpha-k": _most("no value has a larger share of a group than {}"),
-    "beta-likeness": _likeness,
-    "delta-disclosure": _most(
-        "the logarithm of a share in a group by its share in the whole table is at most {}", "below"
-    ),
-    "squared-error": _least("in every group the squared deviations from the mean add up to at least {}"),
-    "variance": _least("in every group the variance is at least {}"),
-    "max_confidence": _most("no class has a larger share of a group than {}"),
-}
-"""How each model's figure is told."""
+def _words(one: Measured) -> str:
+    """A model's sentence with the worst group's figure, and what was asked."""
+    model = MODELS.get(one["model"], MaxConfidence)
+    settings = {
+        name: _number(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+        for name, value in one["settings"].items()
+    }
+    rounding = ROUND_FLOOR if model.bound == "at least" else ROUND_CEILING
+    found = model.sentence_of(settings).format(_number(one["found"], rounding))
+    return f"{found} (asked: {model.bound} {_number(one['asked'])})."
 
 
 def attack_sentences(content: Mapping[str, Any]) -> list[str]:

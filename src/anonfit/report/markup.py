@@ -5,7 +5,7 @@ here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -14,8 +14,9 @@ from anonfit.errors import printable
 
 __all__ = [
     "HEAD",
-    "Column",
+    "Head",
     "Markup",
+    "Section",
     "bullets",
     "definitions",
     "element",
@@ -74,7 +75,7 @@ def together(parts: Iterable[str]) -> Markup:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class Head:
     """A column of a table: its head, and what it is: `number`, `picture`, `text` (that may be long),
     `name` (of a row) or nothing of these.
     """
@@ -83,13 +84,11 @@ class Column:
     kind: str = ""
 
 
-def table(
-    caption: str, heads: str, rows: Iterable[Sequence[Any]], kind: str = "", more: Iterable[Column] = ()
-) -> Markup:
+def table(caption: str, heads: str, rows: Iterable[Sequence[Any]], kind: str = "", more: Iterable[Head] = ()) -> Markup:
     """A table with heads such as `Column|name; Kept|number`, and then more. On narrow screens each row becomes a block,
     in which every cell has its head before it, unless the table is of the kind `slim`.
     """
-    columns = [*(Column(*head.split("|")) for head in heads.split("; ")), *more]
+    columns = [*(Head(*head.split("|")) for head in heads.split("; ")), *more]
     head = together(element("th", column.head, scope="col", class_=column.kind) for column in columns)
     lines = [
         element("tr", together(_cell(column, entry) for column, entry in zip(columns, row, strict=True)))
@@ -101,7 +100,7 @@ def table(
     return element("table", Markup(inside), class_=kinds)
 
 
-def _cell(column: Column, entry: Any) -> Markup:
+def _cell(column: Head, entry: Any) -> Markup:
     content = entry if isinstance(entry, Markup) else Markup(escaped(entry, quote=False))
     if column.kind == "name":
         return element("th", content, scope="row", class_="name")
@@ -113,6 +112,10 @@ def section(title: str, *parts: str, name: str) -> Markup:
     """A part of the page that the contents can lead to."""
     head = element("h2", title, id=f"{name}-title")
     return element("section", together([head, *parts]), id=name, aria_labelledby=f"{name}-title")
+
+
+Section = tuple[str, str, Callable[[Mapping[str, Any]], Sequence[Markup]]]
+"""A section's name, its title, and its parts of a report; it is left out where there are none."""
 
 
 def paragraph(text: Any, kind: str = "") -> Markup:

@@ -6,17 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from anonfit.report.evidence_sections import (
-    asked_section,
-    attack_section,
-    attacker_section,
-    audit_section,
-    risk_section,
-    sizes_section,
-)
+from anonfit.report.evidence_sections import EVIDENCE
 from anonfit.report.markup import (
     HEAD,
     Markup,
+    Section,
     definitions,
     element,
     escaped,
@@ -28,15 +22,7 @@ from anonfit.report.markup import (
     value_text,
 )
 from anonfit.report.style import STYLE
-from anonfit.report.utility_sections import (
-    comparison_section,
-    curve_section,
-    detail_section,
-    exploration_section,
-    partition_section,
-    rules_section,
-    workload_section,
-)
+from anonfit.report.utility_sections import UTILITY
 
 __all__ = ["internal_page", "report_page"]
 
@@ -58,10 +44,12 @@ def internal_page(report: Report) -> str:
 
 
 def _page(report: Report, kind: str, note: Markup) -> str:
-    sections = [(title, made) for title, made in _sections(report) if made]
-    links = together(element("li", Markup(element("a", title, href=f"#{name}"))) for (title, name), _ in sections)
+    made = [(name, title, parts(report)) for name, title, parts in (*EVIDENCE, *UTILITY, BOARD)]
+    shown = [(name, title, parts) for name, title, parts in made if parts]
+    links = together(element("li", Markup(element("a", title, href=f"#{name}"))) for name, title, _ in shown)
+    sections = together(section(title, *parts, name=name) for name, title, parts in shown)
     contents = element("nav", Markup(element("ol", links)), aria_label="Contents")
-    body = together([note, _header(report, kind), contents, element("main", together(made for _, made in sections))])
+    body = together([note, _header(report, kind), contents, element("main", sections)])
     foot = "Made by anonfit. The same figures are in report.json; docs/report.md of anonfit tells what each means."
     page = element("div", Markup(body + element("footer", Markup(paragraph(foot)))), class_="page")
     return (
@@ -69,32 +57,6 @@ def _page(report: Report, kind: str, note: Markup) -> str:
         f"<title>Anonymized release: {escaped(kind.lower())}</title><style>{STYLE}</style></head>"
         f"<body>{page}</body></html>\n"
     )
-
-
-def _sections(report: Report) -> list[tuple[tuple[str, str], Markup | None]]:
-    """Title and name of each section, and the section where there is something to tell."""
-    has_workload = report["predictions"] or report["selections"] or report.get("queries") or report.get("clusters")
-    compared = report["comparison"]
-    has_comparison = compared and any(compared.get(name) for name in ("targets", "selections", "columns"))
-    return [
-        (("What was asked", "asked"), asked_section(report)),
-        (("The assumed attacker, and what is not covered", "attacker"), attacker_section(report)),
-        (("What the audit found", "audit"), audit_section(report)),
-        (("How many persons share a group", "sizes"), sizes_section(report)),
-        (("Risk of finding a person's record", "risk"), risk_section(report)),
-        (("An attack, tried", "attack"), attack_section(report) if report.get("attack") else None),
-        (("How much detail each column kept", "detail"), detail_section(report)),
-        (("The regions of two columns", "partition"), partition_section(report) if report["partition"] else None),
-        (("Utility for the workload", "workload"), workload_section(report) if has_workload else None),
-        (
-            ("Blind against made for the purpose", "comparison"),
-            comparison_section(report) if has_comparison else None,
-        ),
-        (("Rules that the release tells", "rules"), rules_section(report) if report.get("rules") else None),
-        (("Ways that were tried", "exploration"), exploration_section(report) if report.get("exploration") else None),
-        (("Risk and utility over k", "curve"), curve_section(report) if report["curve"] else None),
-        (("For the review board", "board"), _board(report)),
-    ]
 
 
 def _header(report: Report, kind: str) -> Markup:
@@ -161,7 +123,7 @@ def _verdict(report: Report) -> list[Markup]:
     ]
 
 
-def _board(report: Report) -> Markup:
+def _board(report: Report) -> list[Markup]:
     """What a data steward can hand on."""
     parts: list[Markup] = []
     for part in report["board"]:
@@ -169,4 +131,7 @@ def _board(report: Report) -> Markup:
         parts += [paragraph(sentence) for sentence in part["sentences"]]
     words = "Plain sentences to copy into an application or a record."
     board = element("div", together(parts), class_="board")
-    return section("For the review board", paragraph(words, "soft"), board, name="board")
+    return [paragraph(words, "soft"), board]
+
+
+BOARD: Section = ("board", "For the review board", _board)

@@ -231,7 +231,7 @@ STYLE = """
 
 
 @dataclass(slots=True)
-class _Drawing:
+class _TreeDrawing:
     """Where things are: every depth has a column for answers and tests, and every leaf a line."""
 
     deepest: int
@@ -319,8 +319,8 @@ def _all(root: DrawnNode, deepest: int) -> Iterator[DrawnNode]:
             stack.extend(node.children)
 
 
-def _measured(root: DrawnNode, deepest: int) -> _Drawing:
-    drawing = _Drawing(deepest, [0.0] * (deepest + 1), [0.0] * (deepest + 1))
+def _measured(root: DrawnNode, deepest: int) -> _TreeDrawing:
+    drawing = _TreeDrawing(deepest, [0.0] * (deepest + 1), [0.0] * (deepest + 1))
     for node in _all(root, deepest):
         width = 1.12 * TEXT * len(_short(node.answer)) + (14 if node.depth else 0)
         drawing.answers[node.depth] = max(drawing.answers[node.depth], width)
@@ -335,7 +335,7 @@ def _node_words(node: DrawnNode, deepest: int) -> str:
     return node.tested if node.depth < deepest else f"{node.tested}: {node.leaves} leaves"
 
 
-def _draw(root: DrawnNode, drawing: _Drawing, parts: list[Markup]) -> float:
+def _draw(root: DrawnNode, drawing: _TreeDrawing, parts: list[Markup]) -> float:
     """Draw nodes, children before their parent, which stands in the middle of them; gives the height of the root."""
     heights: dict[int, float] = {}
     stack: list[tuple[DrawnNode, bool]] = [(root, False)]
@@ -357,7 +357,7 @@ def _draw(root: DrawnNode, drawing: _Drawing, parts: list[Markup]) -> float:
     return heights[root.number]
 
 
-def _box(node: DrawnNode, y: float, drawing: _Drawing) -> Iterator[Markup]:
+def _box(node: DrawnNode, y: float, drawing: _TreeDrawing) -> Iterator[Markup]:
     x, words = drawing.left(node.depth), _node_words(node, drawing.deepest)
     shown = _short(words)
     if node.tested is None:
@@ -369,7 +369,9 @@ def _box(node: DrawnNode, y: float, drawing: _Drawing) -> Iterator[Markup]:
     yield element("g", together([element("title", f"{words} ({kind})"), box, text(x + 7, y + 4, shown)]))
 
 
-def _edges(node: DrawnNode, y: float, below: Sequence[tuple[DrawnNode, float]], drawing: _Drawing) -> Iterator[Markup]:
+def _edges(
+    node: DrawnNode, y: float, below: Sequence[tuple[DrawnNode, float]], drawing: _TreeDrawing
+) -> Iterator[Markup]:
     """Lines to the children, each with its answer at the end."""
     start = drawing.left(node.depth) + 1.15 * TEXT * len(_short(_node_words(node, drawing.deepest))) + 14
     end = drawing.left(node.depth + 1) - drawing.answers[node.depth + 1]
@@ -382,7 +384,7 @@ def _edges(node: DrawnNode, y: float, below: Sequence[tuple[DrawnNode, float]], 
         )
 
 
-def _bars(root: DrawnNode, drawing: _Drawing, x: float) -> Iterator[Markup]:
+def _bars(root: DrawnNode, drawing: _TreeDrawing, x: float) -> Iterator[Markup]:
     """The classes of every leaf at the end of its line, and what is told of them."""
     line = HEAD
     stack = [root]

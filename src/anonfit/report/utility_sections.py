@@ -8,28 +8,20 @@ from typing import Any
 
 from anonfit.report.charts import curve_lines, key, stack, tiling_figure
 from anonfit.report.markup import (
-    Column,
+    Head,
     Markup,
+    Section,
     figure,
     number_text,
     paragraph,
     percent,
-    section,
     table,
     together,
     told_share,
     value_text,
 )
 
-__all__ = [
-    "comparison_section",
-    "curve_section",
-    "detail_section",
-    "exploration_section",
-    "partition_section",
-    "rules_section",
-    "workload_section",
-]
+__all__ = ["UTILITY"]
 
 Report = Mapping[str, Any]
 LONGEST = 60
@@ -45,7 +37,7 @@ SPANS = (
 )
 
 
-def detail_section(report: Report) -> Markup:
+def _detail(report: Report) -> list[Markup]:
     """How much detail each column kept, as a picture."""
     weights = report["asked"]["weights"]
     columns = "Column|name; How precise labels are|picture; Kept|number; Labels|number; Most frequent label|text"
@@ -64,14 +56,12 @@ def detail_section(report: Report) -> Markup:
         "label that persons have; “kept” is how many a label rules out on average, against how many the value itself "
         "would (for numbers and dates: all others). Both are found from the release itself."
     )
-    return section(
-        "How much detail each column kept",
+    return [
         paragraph(words if report["audit"]["counted"] != "entities" else words.replace("persons", "records")),
         key(SPANS),
         table("Quasi-identifiers.", columns, rows),
         *([columns_part(report["columns_lost"])] if report.get("columns_lost") else []),
-        name="detail",
-    )
+    ]
 
 
 def _short(label: str) -> str:
@@ -88,24 +78,16 @@ def _precision(line: Mapping[str, Any]) -> Markup:
     return stack(shares, f"{line['column']}: {said}")
 
 
-def partition_section(report: Report) -> Markup:
+def _partition(report: Report) -> list[Markup]:
     """The regions over two columns."""
-    found = report["partition"]
-    return section("The regions of two columns", tiling_figure(found, report["asked"]["k"]), name="partition")
+    return [tiling_figure(report["partition"], report["asked"]["k"])] if report["partition"] else []
 
 
-def workload_section(report: Report) -> Markup:
+def _workload(report: Report) -> list[Markup]:
     """What the release is worth for each part of what it is for."""
-    parts: list[Markup] = []
-    if report["predictions"]:
-        parts.append(_predictions(report))
-    if report["selections"]:
-        parts.append(_selections(report["selections"]))
-    if report.get("queries"):
-        parts.append(queries_part(report["queries"]))
-    if report.get("clusters"):
-        parts.append(clusters_part(report["clusters"]))
-    return section("Utility for the workload", *parts, name="workload")
+    parts = {"selections": _selections, "queries": queries_part, "clusters": clusters_part}
+    predicted = [_predictions(report)] if report["predictions"] else []
+    return predicted + [part(report[name]) for name, part in parts.items() if report.get(name)]
 
 
 def _predictions(report: Report) -> Markup:
@@ -173,9 +155,11 @@ def _all_selections(found: Mapping[str, Any]) -> Markup:
     return together([table(caption, columns, rows), *warnings])
 
 
-def comparison_section(report: Report) -> Markup:
+def _comparison(report: Report) -> list[Markup]:
     """Blind against made for the purpose."""
-    found = report["comparison"]
+    found = report["comparison"] or {}
+    if not any(found.get(name) for name in ("targets", "selections", "columns")):
+        return []
     drawn = " All were drawn at random from the table." if found["sampled"] else ""
     judged = (
         f" Both then predict {found['held_out_rows']:,} other records, which had no part in making them."
@@ -201,7 +185,7 @@ def comparison_section(report: Report) -> Markup:
         parts.append(table(caption, columns, [(words, told_share(blind), told_share(purpose))]))
     if found.get("columns"):
         parts.append(columns_compared_part(found["columns"]))
-    return section("Blind against made for the purpose", *parts, name="comparison")
+    return parts
 
 
 def _compared(line: Mapping[str, Any]) -> tuple[str, ...]:
@@ -212,28 +196,28 @@ def _compared(line: Mapping[str, Any]) -> tuple[str, ...]:
     return (line["column"], line["measure"], *(told_share(line[name]) for name in ("whole", "blind", "purpose")), gain)
 
 
-def curve_section(report: Report) -> Markup:
+def _curve(report: Report) -> list[Markup]:
     """Risk against utility over k."""
     found = report["curve"]
+    if not found:
+        return []
     points = found["points"]
     names = list(dict.fromkeys(target["column"] for point in points for target in point["targets"]))
     rows = [_point(point, names) for point in points]
     heads = [*names, "Precision of selections", "Detail kept", "Highest risk", "Average risk"]
     used = [index for index in range(len(heads)) if any(row[index + 1] for row in rows)]
-    columns = [Column(heads[index], "number") for index in used]
+    columns = [Head(heads[index], "number") for index in used]
     cells = [(row[0], *(row[index + 1] or "none" for index in used)) for row in rows]
-    pictures = [_curve(points, name) for name in names[:MOST_CURVES]] or [_curve(points, None)]
+    pictures = [_curve_of(points, name) for name in names[:MOST_CURVES]] or [_curve_of(points, None)]
     words = (
         f"Regions of other k, made of {found['known_rows']:,} records and judged by {found['held_out_rows']:,} others. "
         "The highest risk is what k allows."
     )
-    return section(
-        "Risk and utility over k",
+    return [
         paragraph(words),
         Markup(f'<div class="pair">{together(pictures)}</div>'),
         table("Risk and utility over k.", "k|name", cells, more=columns),
-        name="curve",
-    )
+    ]
 
 
 def _point(point: Mapping[str, Any], names: list[str]) -> tuple[str, ...]:
@@ -244,7 +228,7 @@ def _point(point: Mapping[str, Any], names: list[str]) -> tuple[str, ...]:
     return (str(point["k"]), *(cell or "" for cell in cells))
 
 
-def _curve(points: Sequence[Mapping[str, Any]], name: str | None) -> Markup:
+def _curve_of(points: Sequence[Mapping[str, Any]], name: str | None) -> Markup:
     """The curve of a target, with the detail that is kept; of that alone where there is no target."""
     kept = [point["kept"] for point in points]
     lines, caption = [kept], "Detail kept"
@@ -318,16 +302,18 @@ def _error(value: float | None) -> str:
     return "–" if value is None else percent(value)
 
 
-def rules_section(report: Mapping[str, Any]) -> Markup:
+def _rules(report: Report) -> list[Markup]:
     """Association rules of the release, and which of them hold in the raw rows."""
-    found = report["rules"]
+    found = report.get("rules")
+    if not found:
+        return []
     words = (
         "Association rules that are found in the release itself: of the rows with all of the first, so many have the "
         "second. Anybody can find them; the last column says whether the same holds in the raw rows, where enough "
         "persons are for and against it to tell."
     )
     if not found["rules"]:
-        return section("Rules that the release tells", paragraph("No rule was found."), name="rules")
+        return [paragraph("No rule was found.")]
     rows = [
         (
             " and ".join(line["given"]),
@@ -341,7 +327,7 @@ def rules_section(report: Mapping[str, Any]) -> Markup:
     ]
     columns = "Given|text; Then|text; Support|number; Confidence|number; Lift|number; Holds in the raw rows"
     caption = f"{found['found']:,} rules, of which {found['hold']:,} hold in the raw rows."
-    return section("Rules that the release tells", paragraph(words), table(caption, columns, rows), name="rules")
+    return [paragraph(words), table(caption, columns, rows)]
 
 
 def columns_part(found: Mapping[str, Any]) -> Markup:
@@ -357,7 +343,7 @@ def columns_part(found: Mapping[str, Any]) -> Markup:
     rows = [
         (line["column"], f"{line['weight']:.2f}", *(percent(line[name]) for name in shown)) for line in found["columns"]
     ]
-    heads = [Column(COLUMN_METRICS.get(name, name), "number") for name in shown]
+    heads = [Head(COLUMN_METRICS.get(name, name), "number") for name in shown]
     caption = "Loss of every column; less is better."
     return together([paragraph(words), table(caption, "Column|name; Weight|number", rows, more=heads)])
 
@@ -397,9 +383,11 @@ def clusters_part(found: Mapping[str, Any]) -> Markup:
     return together([paragraph(words), table("Clusters.", columns, rows)])
 
 
-def exploration_section(report: Mapping[str, Any]) -> Markup:
+def _exploration(report: Report) -> list[Markup]:
     """The ways to weigh columns that no other one betters: for the owner of the data only."""
-    found = report["exploration"]
+    found = report.get("exploration")
+    if not found:
+        return []
     kept = [line for line in found["candidates"] if line["on_front"]]
     words = (
         f"{len(found['candidates']):,} ways were tried, of which {len(kept):,} are not bettered by another. Published "
@@ -413,9 +401,9 @@ def exploration_section(report: Mapping[str, Any]) -> Markup:
         )
         for line in kept
     ]
-    heads = [Column(title, "number") for title in found["figures"].values()]
+    heads = [Head(title, "number") for title in found["figures"].values()]
     ways = table("Ways.", "Number|name; Way|text", rows, more=heads)
-    return section("Ways that were tried", paragraph(words), ways, name="exploration")
+    return [paragraph(words), ways]
 
 
 def _way(line: Mapping[str, Any]) -> str:
@@ -424,3 +412,14 @@ def _way(line: Mapping[str, Any]) -> str:
     rule = f", {method['weight_rule']}" if method["criterion"] == "weighted" else ""
     alpha = f" with alpha {method['alpha']:g}" if method["weight_rule"] == "blend" else ""
     return f"{method['criterion']}{rule}{alpha}, seed {method['seed']}{f': {weights}' if weights else ''}"
+
+
+UTILITY: Sequence[Section] = (
+    ("detail", "How much detail each column kept", _detail),
+    ("partition", "The regions of two columns", _partition),
+    ("workload", "Utility for the workload", _workload),
+    ("comparison", "Blind against made for the purpose", _comparison),
+    ("rules", "Rules that the release tells", _rules),
+    ("exploration", "Ways that were tried", _exploration),
+    ("curve", "Risk and utility over k", _curve),
+)

@@ -22,6 +22,8 @@ __all__ = ["cache_folder", "inner", "kernel"]
 
 KEPT = 3
 """Versions whose machine code is kept."""
+CONSTANTS = {"engines": ("tables/schema.py", "criteria/targets.py", "criteria/splitting.py", "privacy/*.py")}
+"""Where kernels of a part have constants of others from: these are compiled into the machine code."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -38,14 +40,15 @@ def _is_ours(folder: Path) -> bool:
 
 
 def _sources(part: str) -> str:
-    """A hash of a part's sources: a kernel is compiled together with those it calls, also from other files, and must be
-    compiled again when one of them changes.
+    """A hash of a part's sources: a kernel is compiled together with those it calls, also from other files, and with
+    its constants, and must be compiled again when one of them changes.
     """
-    found = hashlib.sha256()
+    sources = hashlib.sha256()
     root = Path(__file__).parent.parent
-    for path in sorted([*root.glob(f"{part}/**/*.py"), *root.glob("tables/coded.py"), Path(__file__)]):
-        found.update(path.read_bytes())
-    return found.hexdigest()[:16]
+    constants = [path for pattern in CONSTANTS.get(part, ()) for path in root.glob(pattern)]
+    for path in sorted([*root.glob(f"{part}/**/*.py"), *constants, Path(__file__)]):
+        sources.update(path.read_bytes())
+    return sources.hexdigest()[:16]
 
 
 @cache

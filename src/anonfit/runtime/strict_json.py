@@ -16,7 +16,7 @@ from typing import Any
 
 from anonfit.errors import DataError, RequestError, did_you_mean, listed
 
-__all__ = ["Damaged", "Part", "parse_json", "read_text", "refuse_endless"]
+__all__ = ["Damaged", "JsonPart", "parse_json", "read_text", "refuse_endless"]
 
 MEGABYTE = 1 << 20
 _HALF_SIGN = re.compile(r"\\u[dD][89a-fA-F]")
@@ -96,7 +96,7 @@ def _shown(value: object) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class JsonPart:
     """A value of a file and the place it stands in: each method gives it as what it must be, or refuses it."""
 
     value: Any
@@ -112,12 +112,12 @@ class Part:
             raise self.refused(f"is not {says}; found {_shown(self.value)}")
         return self.value
 
-    def named(self) -> dict[str, Part]:
+    def named(self) -> dict[str, JsonPart]:
         """The entries of a table whose keys are names."""
         place = f"{self.place}." if self.place else ""
-        return {name: Part(entry, f"{place}{name[:100]}") for name, entry in self._of(dict, "a table").items()}
+        return {name: JsonPart(entry, f"{place}{name[:100]}") for name, entry in self._of(dict, "a table").items()}
 
-    def table(self, needed: Iterable[str], optional: Iterable[str] = ()) -> dict[str, Part]:
+    def table(self, needed: Iterable[str], optional: Iterable[str] = ()) -> dict[str, JsonPart]:
         """The entries of a table that has all of the needed keys, and no others than these and the optional ones."""
         found, needed = self.named(), list(needed)
         if absent := [key for key in needed if key not in found]:
@@ -129,9 +129,9 @@ class Part:
             )
         return found
 
-    def items(self) -> list[Part]:
+    def items(self) -> list[JsonPart]:
         """The entries of a list."""
-        return [Part(entry, f"{self.place}[{index}]") for index, entry in enumerate(self._of(list, "a list"))]
+        return [JsonPart(entry, f"{self.place}[{index}]") for index, entry in enumerate(self._of(list, "a list"))]
 
     def text(self) -> str:
         """A text."""

@@ -18,7 +18,7 @@ from anonfit.spec.parse import parse_spec
 from anonfit.spec.write import spec_tables, to_toml, toml_value
 from anonfit.tables.databases import is_database
 from anonfit.tables.schema import Column
-from anonfit.workload.logs.learning import Learned, LogRequest, columns_of, learn, read_request
+from anonfit.workload.logs.learning import LearnedWorkload, LogRequest, columns_of, learn, read_request
 from anonfit.workload.logs.merging import RawRows
 from anonfit.workload.logs.tallies import Ask, Uses
 
@@ -44,7 +44,7 @@ def _request(log: QueryLogSpec, folder: Path | None) -> LogRequest:
     return LogRequest(paths, log.dialect, log.table, log.selections, log.minterms)
 
 
-def learn_from_log(spec: Spec, log: QueryLogSpec, columns: Sequence[Column], rows: RawRows) -> Learned:
+def learn_from_log(spec: Spec, log: QueryLogSpec, columns: Sequence[Column], rows: RawRows) -> LearnedWorkload:
     """What a log teaches about the use of a table.
 
     Args:
@@ -66,7 +66,7 @@ def learn_from_log(spec: Spec, log: QueryLogSpec, columns: Sequence[Column], row
     )
 
 
-def with_learned(spec: Spec, log: QueryLogSpec, learned: Learned) -> Spec:
+def with_learned(spec: Spec, log: QueryLogSpec, learned: LearnedWorkload) -> Spec:
     """The spec with what was learned beside what it says itself; a weight that it gives stays."""
     selections = tuple(
         SelectionSpec(where=selection.where, weight=selection.weight) for selection in learned.selections
@@ -109,7 +109,7 @@ def with_query_log(spec: Spec, columns: Sequence[Column], rows: RawRows) -> tupl
 # --- written for people -----------------------------------------------------------------------------------------
 
 
-def learned_text(spec: Spec, log: QueryLogSpec, learned: Learned, *, original: str | None, folder: Path) -> str:
+def learned_text(spec: Spec, log: QueryLogSpec, learned: LearnedWorkload, *, original: str | None, folder: Path) -> str:
     """A copy of a spec with a workload that says what was learned, and why.
 
     Args:
@@ -189,7 +189,7 @@ def _without_workload(text: str, wanted: Spec) -> str:
     return "\n".join(lines).rstrip("\n") + "\n\n"
 
 
-def _workload(spec: Spec, wanted: Spec, learned: Learned) -> Iterator[str]:
+def _workload(spec: Spec, wanted: Spec, learned: LearnedWorkload) -> Iterator[str]:
     """The lines of the workload."""
     tables: Mapping[str, Any] = spec_tables(wanted).get("workload", {})
     yield from (f"# {line}" for line in _summary(learned))
@@ -212,7 +212,7 @@ def _workload(spec: Spec, wanted: Spec, learned: Learned) -> Iterator[str]:
     yield ""
 
 
-def _selections(spec: Spec, wanted: Spec, learned: Learned) -> Iterator[str]:
+def _selections(spec: Spec, wanted: Spec, learned: LearnedWorkload) -> Iterator[str]:
     """The lines of the selections: first those of the spec, then those that were learned."""
     given = len(spec.workload.selections)
     for place, selection in enumerate(wanted.workload.selections):
@@ -253,7 +253,7 @@ def queries(number: int) -> str:
     return f"{number:,} {'query' if number == 1 else 'queries'}"
 
 
-def _summary(learned: Learned) -> Iterator[str]:
+def _summary(learned: LearnedWorkload) -> Iterator[str]:
     """What is known of the log as a whole."""
     tally = learned.tally
     yield f"Learned from a log of {tally.statements:,} statements: {queries(tally.queries)}, {tally.others:,} that ask"

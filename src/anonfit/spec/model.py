@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from anonfit.criteria.objectives import ALGORITHMS, OBJECTIVES, Algorithm, Objective
+from anonfit.criteria.objectives import ALGORITHMS, OBJECTIVES, Algorithm, AlgorithmName, CriterionName, Objective
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Values
+from anonfit.tables.formats import FormatName
 from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import ColumnType, Role, Split
 from anonfit.tables.taxonomy import Taxonomy
@@ -29,12 +30,12 @@ __all__ = [
     "Column",
     "ColumnSettings",
     "ColumnSpec",
-    "Criterion",
+    "CriterionName",
     "DataSpec",
     "DiversitySpec",
     "EngineName",
     "EngineSpec",
-    "FileFormat",
+    "FormatName",
     "MethodSpec",
     "MissingPolicy",
     "Order",
@@ -59,12 +60,9 @@ __all__ = [
 
 VERSION = 1
 
-AlgorithmName = Literal["mondrian", "tdr", "tree"]
 Average = Literal["containing", "all"]
 Candidates = Literal["boundary", "all"]
-Criterion = Literal["auto", "score", "median", "infogain", "lsd", "selection", "weighted", "clustering", "explore"]
 EngineName = Literal["auto", "memory", "duckdb", "spark"]
-FileFormat = Literal["csv", "parquet", "arrow"]
 MissingPolicy = Literal["category", "drop", "error"]
 Order = Literal["sorted", "original"]
 Populations = Literal["exact", "relative", "majority"]
@@ -223,7 +221,7 @@ class MethodSpec:
     """How the regions are found."""
 
     algorithm: AlgorithmName = "mondrian"
-    criterion: Criterion = "auto"
+    criterion: CriterionName = "auto"
     cut_points: CutPoints = CutPoints.SIMPLEST
     seed: int = 0
     candidates: Candidates = "boundary"
@@ -279,7 +277,7 @@ class EngineSpec:
 class OutputSpec:
     """What is written."""
 
-    format: FileFormat = "parquet"
+    format: FormatName = "parquet"
     values: Values = Values.LABELS
     regions: Regions = "domain"
     order: Order = "sorted"
@@ -384,7 +382,7 @@ class RecodingSettings(TypedDict, total=False):
     selected_by: Sequence[str] | None
     weights_from: WeightsFrom | None
     algorithm: AlgorithmName
-    criterion: Criterion
+    criterion: CriterionName
     candidates: Candidates
     split_on: Sequence[str] | None
     weight_rule: WeightRule | None

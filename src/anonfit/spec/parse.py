@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from anonfit.errors import RequestError, SpecError, listed
-from anonfit.runtime.strict_json import Damaged, Part, read_text
+from anonfit.runtime.strict_json import Damaged, JsonPart, read_text
 from anonfit.spec.check import check_algorithm, check_application, check_workload
 from anonfit.spec.columns import COLUMN, distance_of, read_column, without_role
 from anonfit.spec.kinds import Faults, Public, read_section
@@ -245,12 +245,12 @@ def public_spec(tables: Mapping[str, Any]) -> Spec:
     with the demand instead of the column; and the usual weight rule is told whether there are weights or not.
     """
     try:
-        return _public_spec(Part(tables, "spec").table(PUBLIC, PUBLIC_TOO))
+        return _public_spec(JsonPart(tables, "spec").table(PUBLIC, PUBLIC_TOO))
     except Damaged as error:
         raise SpecError([f"{error}; the manifest is damaged."]) from None
 
 
-def _public_spec(sections: dict[str, Part]) -> Spec:
+def _public_spec(sections: dict[str, JsonPart]) -> Spec:
     for name, section in SECTIONS.items():
         hidden = [setting.name for setting in section.settings if setting.public == Public.HIDDEN]
         if name in sections and (leading := [key for key in hidden if key in sections[name].named()]):
@@ -262,9 +262,9 @@ def _public_spec(sections: dict[str, Part]) -> Spec:
     if method.get("weight_rule") == "first":
         del method["weight_rule"]
     columns = {name: _public_column(part) for name, part in sections["columns"].named().items()}
-    demands = Part(privacy.get("diversity", []), "spec.privacy.diversity")
+    demands = JsonPart(privacy.get("diversity", []), "spec.privacy.diversity")
     privacy["diversity"] = [_to_column(demand, columns) for demand in demands.items()]
-    selections = Part(workload.pop("selections", 0), "spec.workload.selections").whole(0, MOST_SELECTIONS)
+    selections = JsonPart(workload.pop("selections", 0), "spec.workload.selections").whole(0, MOST_SELECTIONS)
     by_selection = selections > 0 and method.get("criterion") == "selection"
     if by_selection:
         del method["criterion"]
@@ -279,12 +279,12 @@ def _public_spec(sections: dict[str, Part]) -> Spec:
     )
 
 
-def _public_column(part: Part) -> dict[str, Any]:
+def _public_column(part: JsonPart) -> dict[str, Any]:
     public = [setting.name for setting in COLUMN.settings if setting.public != Public.NEVER and setting.name != "role"]
     return {name: entry.value for name, entry in part.table(("role",), (*public, "order")).items()}
 
 
-def _to_column(demand: Part, columns: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def _to_column(demand: JsonPart, columns: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """A demand without the taxonomy or order of its column, which is given them."""
     entries = demand.named()
     column = columns.get(entries["column"].text() if "column" in entries else "", {})

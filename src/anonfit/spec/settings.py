@@ -390,7 +390,7 @@ OUTPUT = Section(
     (
         Setting(
             "format",
-            choice(model.FileFormat),
+            choice(model.FormatName),
             "`parquet`, `csv` (which cannot hold durations and bytes), `arrow`",
             public=ALWAYS,
             keyword=None,

@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.errors import DataError, TaxonomyError
@@ -33,9 +34,6 @@ from anonfit.tables.schema import (
 from anonfit.tables.taxonomy import ROOT, Taxonomy
 from anonfit.tables.taxonomy_leaves import leaf_positions
 
-if TYPE_CHECKING:
-    import polars as pl
-
 __all__ = ["CodedValues", "code_column", "column_type", "typed"]
 
 PersonCounter = Callable[[NDArray[np.int64], int], NDArray[np.int64]]
@@ -55,8 +53,6 @@ class CodedValues:
 
 def column_type(column: Column, dtype: pl.DataType) -> ColumnType:
     """The declared type of a column, or the one its data has."""
-    import polars as pl
-
     if column.type is not None:
         return column.type
     if column.date_format is not None:
@@ -70,8 +66,6 @@ def column_type(column: Column, dtype: pl.DataType) -> ColumnType:
 
 def typed(column: Column, values: pl.Series) -> pl.Series:
     """The values of a quasi-identifier in the type they are declared to be, with NaN as missing."""
-    import polars as pl
-
     kind = column_type(column, values.dtype)
     if values.dtype.is_float():
         return values.fill_nan(None)
@@ -89,8 +83,6 @@ def typed(column: Column, values: pl.Series) -> pl.Series:
 
 
 def _dates(texts: pl.Series, form: str | None) -> pl.Series:
-    import polars as pl
-
     if form is None:
         # Only ISO forms are read without being told: 01/02/2023 is a day in January to some and in February to others.
         days = texts.str.to_date("%Y-%m-%d", strict=False)
@@ -192,8 +184,6 @@ def _groups(values: pl.Series) -> tuple[pl.Series, NDArray[Any]]:
     """The distinct values that are not missing, in no particular order, and each row's place among them (missing: one
     more).
     """
-    import polars as pl
-
     if isinstance(values.dtype, (pl.String, pl.Categorical, pl.Enum)):
         return _occurring(*categorized(values))
     if isinstance(values.dtype, pl.Datetime):

@@ -6,17 +6,16 @@ address may hold a password, so it is shown nowhere: not in errors, not in logs,
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-from anonfit.errors import DataError, MissingPackage, ReleaseError, SpecError, refuse_patterns
+import polars as pl
 
-if TYPE_CHECKING:
-    import polars as pl
+from anonfit.errors import DataError, MissingPackage, ReleaseError, SpecError, refuse_patterns
 
 __all__ = ["DatabaseSource", "database_source", "is_database", "shown_address", "write_to_database"]
 
@@ -77,7 +76,7 @@ class DatabaseSource:
         yield from _reader(self).frames(self, {name: schema[name] for name in wanted}, BATCH)
 
 
-class Reader(Protocol):
+class DatabaseReader(Protocol):
     """Reads one kind of database."""
 
     def schema(self, source: DatabaseSource) -> dict[str, pl.DataType]:
@@ -92,13 +91,21 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _reader(source: DatabaseSource) -> Reader:
-    if source.kind == "postgresql":
-        return PostgreSQLReader()
-    if source.kind == "sqlite":
-        return SQLiteReader()
+def _reader(source: DatabaseSource) -> DatabaseReader:
+    readers: dict[str, type[DatabaseReader]]
+    readers = {"postgresql": PostgreSQLReader, "sqlite": SQLiteReader, "duckdb": DuckDBReader}
+    return readers[source.kind]()
 
-    return DuckDBReader()
+
+def _frame(rows: Sequence[Sequence[Any]], schema: Mapping[str, pl.DataType], *, strict: bool) -> pl.DataFrame:
+    """Rows of a driver, at least one, as a frame."""
+    columns = zip(schema.items(), zip(*rows, strict=True), strict=True)
+    return pl.DataFrame([pl.Series(name, values, dtype=dtype, strict=strict) for (name, dtype), values in columns])
+
+
+def _unreadable(source: DatabaseSource, error: Exception) -> DataError:
+    """What a database says of a failure may hold values, so only its kind is passed on."""
+    return DataError(f"{source.name} cannot be read ({type(error).__name__}); look at its name and at the query.")
 
 
 def database_source(source: str, *, table: str | None, query: str | None, folder: Path) -> DatabaseSource:
@@ -124,8 +131,6 @@ class DuckDBReader:
 
     def schema(self, source: DatabaseSource) -> dict[str, pl.DataType]:
         """The columns and their types, as a few rows show them."""
-        import polars as pl
-
         with _duckdb(source) as connection:
             found = pl.from_arrow(connection.sql(f"SELECT * FROM ({source.select}) LIMIT 0").to_arrow_table())  # noqa: S608
             assert isinstance(found, pl.DataFrame)
@@ -133,8 +138,6 @@ class DuckDBReader:
 
     def frames(self, source: DatabaseSource, schema: Mapping[str, pl.DataType], rows: int) -> Iterator[pl.DataFrame]:
         """Batches of Arrow."""
-        import polars as pl
-
         names = ", ".join(quoted(name) for name in schema)
         yield pl.DataFrame(schema=schema)
         with _duckdb(source) as connection:
@@ -159,16 +162,11 @@ def _duckdb(source: DatabaseSource) -> Iterator[Any]:
             connection.execute("SET enable_progress_bar = false")  # it would go to standard output
             yield connection
     except duckdb.Error as error:
-        # What DuckDB says may hold values.
-        raise DataError(
-            f"{source.name} cannot be read ({type(error).__name__}); look at its name and at the query."
-        ) from None
+        raise _unreadable(source, error) from None
 
 
 def _types() -> dict[str, pl.DataType]:
     """The types of a server, and what their values become; those of other types become texts."""
-    import polars as pl
-
     return {
         "bool": pl.Boolean(),
         "int2": pl.Int64(),
@@ -188,8 +186,6 @@ class PostgreSQLReader:
 
     def schema(self, source: DatabaseSource) -> dict[str, pl.DataType]:
         """The columns and their types."""
-        import polars as pl
-
         with _postgresql(source) as connection, connection.cursor() as cursor:
             cursor.execute(f"SELECT * FROM ({source.select}) AS rows LIMIT 0")  # noqa: S608 - the user's own query
             known = _types()
@@ -202,8 +198,6 @@ class PostgreSQLReader:
 
     def frames(self, source: DatabaseSource, schema: Mapping[str, pl.DataType], rows: int) -> Iterator[pl.DataFrame]:
         """Batches of a cursor that the server keeps."""
-        import polars as pl
-
         casts = {pl.String(): "text", pl.Float64(): "float8", pl.Int64(): "int8"}
         chosen = ", ".join(
             f"{quoted(name)}::{casts[dtype]}" if dtype in casts else quoted(name) for name, dtype in schema.items()
@@ -212,13 +206,7 @@ class PostgreSQLReader:
         with _postgresql(source) as connection, connection.cursor(name="anonfit") as cursor:
             cursor.execute(f"SELECT {chosen} FROM ({source.select}) AS rows")  # noqa: S608
             while batch := cursor.fetchmany(rows):
-                columns = zip(*batch, strict=True)
-                yield pl.DataFrame(
-                    [
-                        pl.Series(name, values, dtype=dtype)
-                        for (name, dtype), values in zip(schema.items(), columns, strict=True)
-                    ]
-                )
+                yield _frame(batch, schema, strict=True)
 
 
 @contextmanager
@@ -238,9 +226,7 @@ def _postgresql(source: DatabaseSource) -> Iterator[Any]:
             "the user or the database."
         ) from None
     except psycopg.Error as error:
-        raise DataError(
-            f"{source.name} cannot be read ({type(error).__name__}); look at its name and at the query."
-        ) from None
+        raise _unreadable(source, error) from None
 
 
 class SQLiteReader:
@@ -248,8 +234,6 @@ class SQLiteReader:
 
     def schema(self, source: DatabaseSource) -> dict[str, pl.DataType]:
         """The columns: whole numbers, numbers or texts, whatever all known values of a column are."""
-        import polars as pl
-
         found: dict[str, pl.DataType] = {}
         with _sqlite(source) as connection:
             cursor = connection.execute(f"SELECT * FROM ({source.select}) LIMIT 0")  # noqa: S608 - the user's own query
@@ -270,8 +254,6 @@ class SQLiteReader:
 
     def frames(self, source: DatabaseSource, schema: Mapping[str, pl.DataType], rows: int) -> Iterator[pl.DataFrame]:
         """Batches of rows."""
-        import polars as pl
-
         texts = [name for name, dtype in schema.items() if dtype == pl.String]
         chosen = ", ".join(
             f"CAST({quoted(name)} AS TEXT) AS {quoted(name)}" if name in texts else quoted(name) for name in schema
@@ -280,13 +262,7 @@ class SQLiteReader:
         with _sqlite(source) as connection:
             cursor = connection.execute(f"SELECT {chosen} FROM ({source.select})")  # noqa: S608
             while batch := cursor.fetchmany(rows):
-                columns = zip(*batch, strict=True)
-                yield pl.DataFrame(
-                    [
-                        pl.Series(name, values, dtype=dtype, strict=False)
-                        for (name, dtype), values in zip(schema.items(), columns, strict=True)
-                    ]
-                )
+                yield _frame(batch, schema, strict=False)
 
 
 @contextmanager
@@ -295,17 +271,13 @@ def _sqlite(source: DatabaseSource) -> Iterator[sqlite3.Connection]:
     try:
         yield connection
     except sqlite3.Error as error:
-        raise DataError(
-            f"{source.name} cannot be read ({type(error).__name__}); look at its name and at the query."
-        ) from None
+        raise _unreadable(source, error) from None
     finally:
         connection.close()
 
 
 def _sql_type(dtype: pl.DataType) -> str:
     """The type of a column in any of the databases."""
-    import polars as pl
-
     if dtype == pl.Boolean:
         return "BOOLEAN"
     if dtype.is_integer():
@@ -323,8 +295,6 @@ def _sql_type(dtype: pl.DataType) -> str:
 
 def _plain(frame: pl.DataFrame, *, as_text: bool) -> pl.DataFrame:
     """A frame of values that a driver knows; SQLite has texts for all but numbers."""
-    import polars as pl
-
     texts = [
         name
         for name, dtype in frame.schema.items()

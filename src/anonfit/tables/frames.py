@@ -5,15 +5,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.errors import DataError, MissingPackage, listed, refuse_fork, refuse_patterns
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = ["categorized", "from_frame", "is_spark", "like", "rebuilt", "spark_names", "spark_types"]
 
@@ -36,7 +34,6 @@ def spark_names(source: Any) -> tuple[str, ...]:
 
 def spark_types(source: Any) -> dict[str, pl.DataType]:
     """The types that its columns have when they come here."""
-    import polars as pl
     from pyspark.errors import PySparkException
     from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -57,8 +54,6 @@ def spark_types(source: Any) -> dict[str, pl.DataType]:
 
 def spark_rows(source: Any) -> pl.DataFrame:
     """All rows, here: for those who ask for the engine 'memory'."""
-    import polars as pl
-
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=FutureWarning, message="PySpark does not yet fully support pandas")
         found = pl.from_arrow(source.toArrow())
@@ -84,8 +79,6 @@ def from_frame(source: Any) -> pl.DataFrame:
 
 
 def _as_polars(source: Any) -> pl.DataFrame:
-    import polars as pl
-
     if isinstance(source, pl.DataFrame):
         return source
     if isinstance(source, pl.LazyFrame):
@@ -115,8 +108,6 @@ def _as_polars(source: Any) -> pl.DataFrame:
 
 
 def _from_pandas(source: Any) -> pl.DataFrame:
-    import polars as pl
-
     names = [str(name) for name in source.columns]
     _refuse_twice(names)
     series = []
@@ -177,8 +168,6 @@ def rebuilt(frame: pl.DataFrame) -> pl.DataFrame:
 
 def _rebuilt(column: pl.Series) -> pl.Expr:
     """A column anew; what has neither texts nor missing values was copied when rows were chosen."""
-    import polars as pl
-
     found, dtype = pl.col(column.name), column.dtype
     if isinstance(dtype, pl.String):
         return pl.concat_str([found, pl.lit("")]).alias(column.name)
@@ -200,8 +189,6 @@ def categorized(texts: pl.Series) -> tuple[pl.Series, NDArray[np.uint32]]:
     Few texts are told apart by 64-bit hashes, which is faster. Otherwise categories of its own are used: those that
     polars shares between columns are never freed.
     """
-    import polars as pl
-
     found = texts
     if not isinstance(texts.dtype, pl.Categorical) or texts.dtype.categories.is_global():
         known = _by_hash(texts.cast(pl.String)) if texts.dtype != pl.Enum else None

@@ -10,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
+
+import polars as pl
 
 from anonfit.errors import DataError, EngineError, refuse_fork
 from anonfit.tables.databases import DatabaseSource
+from anonfit.tables.formats import format_of
 from anonfit.tables.frames import from_frame
 from anonfit.tables.reading import (
     ReadOptions,
@@ -25,14 +28,10 @@ from anonfit.tables.reading import (
     read_table,
     refuse_too_large,
     scan_of_types,
-    table_format,
     unpadded,
     value_tries,
 )
 from anonfit.tables.sniffing import UNPACKED, CsvShape, has_even_lines
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = ["RawColumns", "ScannedColumns", "ingest", "scan_of"]
 
@@ -70,8 +69,6 @@ class ScannedColumns:
         return self._found[name]
 
     def _values(self, name: str) -> pl.Series:
-        import polars as pl
-
         head = self.rows.select(name).head(HEAD).collect().to_series().unique()
         if len(head) <= MANY:
             return self.rows.select(pl.col(name).unique()).collect(engine="streaming").to_series()
@@ -92,8 +89,6 @@ class Ingested:
 
 def ingest(source: Any, options: ReadOptions, folder: Path) -> Ingested:
     """A source as Parquet files, written to a folder where it is none yet."""
-    import polars as pl
-
     refuse_fork()
     try:
         found = _ingested(source, options, folder)
@@ -110,8 +105,6 @@ def ingest(source: Any, options: ReadOptions, folder: Path) -> Ingested:
 
 
 def _ingested(source: Any, options: ReadOptions, folder: Path) -> Ingested:
-    import polars as pl
-
     if isinstance(source, DatabaseSource):
         return _from_database(source, options, folder)
     if not isinstance(source, str | Path):
@@ -119,7 +112,7 @@ def _ingested(source: Any, options: ReadOptions, folder: Path) -> Ingested:
         wanted = options.wanted(frame.columns)
         return _stored(frame.select(wanted), folder, cleaned=False)
     paths = files_of(source)
-    if table_format(paths[0]) == "csv":
+    if format_of(paths[0]).is_text:
         return _from_text(source, paths, options, folder)
     try:
         scans = [scan_of_types(path) for path in paths]
@@ -130,7 +123,7 @@ def _ingested(source: Any, options: ReadOptions, folder: Path) -> Ingested:
     chosen = [[(name, dtype) for name, dtype in found.items() if name in wanted] for found in schemas]
     if any(found != chosen[0] for found in chosen):
         return _in_memory(source, options, folder)
-    if all(table_format(path) == "parquet" for path in paths) and not _may_be_confused(schemas):
+    if all(format_of(path).name == "parquet" for path in paths) and not _may_be_confused(schemas):
         return Ingested(tuple(paths), {name: schemas[0][name] for name in wanted}, cleaned=False)
     files = []
     for number, scan in enumerate(scans):
@@ -152,8 +145,6 @@ def scan_of(
     """The rows of files as they are when a source is read into memory: in columns of `missing_texts` some texts mean a
     missing value, and rows without a value of a column of `without_missing` are left out.
     """
-    import polars as pl
-
     rows = pl.concat([pl.scan_parquet(path, glob=False).select(list(found.schema)) for path in found.files])
     floats = [name for name, dtype in found.schema.items() if dtype.is_float()]
     clean = [pl.col(name).fill_nan(None) for name in floats]
@@ -182,8 +173,6 @@ def _in_memory(source: Any, options: ReadOptions, folder: Path) -> Ingested:
 
 
 def _stored(frame: pl.DataFrame, folder: Path, *, cleaned: bool) -> Ingested:
-    import polars as pl
-
     path = folder / "source.parquet"
     try:
         frame.write_parquet(path)
@@ -211,8 +200,6 @@ def _from_text(source: Any, paths: Sequence[Path], options: ReadOptions, folder:
 
 def _typed(path: Path, shape: CsvShape, options: ReadOptions, file: Path) -> dict[str, pl.DataType]:
     """Write a text file's rows to a Parquet file; the types of its columns."""
-    import polars as pl
-
     wanted = options.wanted(shape.names)
     if not shape.padded:
         types = csv_types(shape, {name: pl.String() for name in options.texts})
@@ -239,8 +226,6 @@ def _typed(path: Path, shape: CsvShape, options: ReadOptions, file: Path) -> dic
 
 def _chosen_types(texts: Path, shape: CsvShape, options: ReadOptions, wanted: Sequence[str]) -> list[pl.Expr]:
     """For each column the values that all its texts are; else the texts."""
-    import polars as pl
-
     tries = {}
     kinds = dict(zip(shape.names, shape.types, strict=True))
     for name in wanted:
@@ -264,8 +249,6 @@ def _chosen_types(texts: Path, shape: CsvShape, options: ReadOptions, wanted: Se
 
 def _is_even(path: Path, shape: CsvShape, file: Path) -> bool:
     """Whether all lines have equally many fields. One that is empty or too short leaves its last field missing."""
-    import polars as pl
-
     if len(shape.names) < 2:
         return True
     rows = pl.scan_parquet(file, glob=False)

@@ -4,16 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.errors import DataError
 from anonfit.tables.schema import Role, Schema
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = ["KnownValues", "Persons", "persons_in", "persons_of"]
 
@@ -67,8 +65,6 @@ class KnownValues:
 
 def persons_of(rows: int, counts: pl.Series | None, entities: pl.Series | None) -> Persons:
     """Who the rows of a table stand for, from its count or entity column."""
-    import polars as pl
-
     if counts is not None:
         whole = counts.cast(pl.Int64, strict=False)
         bad = int(

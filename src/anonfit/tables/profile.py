@@ -12,12 +12,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from textwrap import wrap
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.errors import DataError, listed
+from anonfit.tables.formats import FORMATS
 from anonfit.tables.profile_names import meaning_of
 from anonfit.tables.profile_roles import (
     RAW_LIMIT,
@@ -31,9 +32,6 @@ from anonfit.tables.profile_roles import (
     propose_column,
 )
 from anonfit.tables.profile_values import MISSING_TEXTS, ColumnProfile, profile_column, separation_of
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = ["ColumnProfile", "ColumnProposal", "Proposal", "profile", "proposal_toml", "propose"]
 
@@ -173,7 +171,7 @@ def _rest() -> Iterator[str]:
     yield 'algorithm = "mondrian"'
     yield ""
     yield "[output]"
-    yield 'format = "parquet"  # csv | parquet | arrow'
+    yield f'format = "parquet"  # {" | ".join(FORMATS)}'
     yield 'values = "labels"  # labels | bounds | representative'
 
 

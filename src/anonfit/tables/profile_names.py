@@ -8,7 +8,7 @@ import unicodedata
 from dataclasses import dataclass
 
 __all__ = [
-    "Meaning",
+    "NameMeaning",
     "counts_persons",
     "counts_something",
     "is_person_id",
@@ -20,7 +20,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class Meaning:
+class NameMeaning:
     """What a name points to: the role that goes with it, and the words and stems that give it away."""
 
     says: str
@@ -38,8 +38,8 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def _meaning(says: str, role: str, *, words: str, stems: str = "", codes: bool = False) -> Meaning:
-    return Meaning(says, role, _words(words), tuple(stems.split()), codes)
+def _meaning(says: str, role: str, *, words: str, stems: str = "", codes: bool = False) -> NameMeaning:
+    return NameMeaning(says, role, _words(words), tuple(stems.split()), codes)
 
 
 _LINK, _SECRET, _DIRECT = "quasi-identifier", "sensitive", "identifier"
@@ -265,7 +265,7 @@ def words_of(name: str) -> tuple[str, ...]:
     return tuple(re.findall(r"[^\W\d_]+", spaced.lower()))
 
 
-def meaning_of(name: str) -> Meaning | None:
+def meaning_of(name: str) -> NameMeaning | None:
     """What the name points to, or None where it says nothing we know."""
     words = words_of(name)
     if _PERSON_NAME & set(words) and set(words) <= _PERSON_NAME | _NAME_COMPANIONS:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from anonfit.tables.profile_names import (
-    Meaning,
+    NameMeaning,
     counts_persons,
     counts_something,
     is_person_id,
@@ -90,7 +90,7 @@ class _Verdict:
     decision: str | None = None
 
 
-_Rule = Callable[[ColumnProfile, Meaning | None], _Verdict | None]
+_Rule = Callable[[ColumnProfile, NameMeaning | None], _Verdict | None]
 
 
 def propose_column(profile: ColumnProfile) -> ColumnProposal:
@@ -169,34 +169,34 @@ def _apart(profile: ColumnProfile) -> str:
     return f"it tells apart {percent(profile.separation)} of all pairs of rows"
 
 
-def _empty(profile: ColumnProfile, _: Meaning | None) -> _Verdict | None:
+def _empty(profile: ColumnProfile, _: NameMeaning | None) -> _Verdict | None:
     if profile.distinct:
         return None
     return _Verdict("identifier", "Every value is missing, so there is nothing to release and it is left out.")
 
 
-def _nested(profile: ColumnProfile, _: Meaning | None) -> _Verdict | None:
+def _nested(profile: ColumnProfile, _: NameMeaning | None) -> _Verdict | None:
     if profile.shape != "nested values":
         return None
     reason = f"Its values are of the type {profile.dtype}, which cannot be generalized, so it is left out."
     return _Verdict("identifier", reason, "Unfold it to plain columns first if it is needed.")
 
 
-def _direct_values(profile: ColumnProfile, _: Meaning | None) -> _Verdict | None:
+def _direct_values(profile: ColumnProfile, _: NameMeaning | None) -> _Verdict | None:
     if profile.shape not in _DIRECT_SHAPES:
         return None
     reason = f"Its values look like {profile.shape} ({_distinct(profile)}), which lead to a person directly."
     return _Verdict("identifier", reason)
 
 
-def _free_text(profile: ColumnProfile, _: Meaning | None) -> _Verdict | None:
+def _free_text(profile: ColumnProfile, _: NameMeaning | None) -> _Verdict | None:
     if profile.shape != "free text":
         return None
     reason = f"It holds long free text ({_distinct(profile)}), which may name anybody, so it is left out."
     return _Verdict("identifier", reason)
 
 
-def _rows_to_persons(profile: ColumnProfile, _: Meaning | None) -> _Verdict | None:
+def _rows_to_persons(profile: ColumnProfile, _: NameMeaning | None) -> _Verdict | None:
     """Weights and counts change what a row stands for, so only a plain name will do."""
     if profile.type != "continuous":
         return None
@@ -211,7 +211,7 @@ def _rows_to_persons(profile: ColumnProfile, _: Meaning | None) -> _Verdict | No
     return None
 
 
-def _texts_of_people(profile: ColumnProfile, meaning: Meaning | None) -> _Verdict | None:
+def _texts_of_people(profile: ColumnProfile, meaning: NameMeaning | None) -> _Verdict | None:
     """Names, addresses and notes: labels of regions would list them, so they are never generalized unasked."""
     if profile.shape == "names of people":
         is_named = meaning is not None and meaning.role == "quasi-identifier"
@@ -223,7 +223,7 @@ def _texts_of_people(profile: ColumnProfile, meaning: Meaning | None) -> _Verdic
     return _Verdict("identifier", reason, "If they are names of categories, make it a quasi-identifier.")
 
 
-def _direct_name(profile: ColumnProfile, meaning: Meaning | None) -> _Verdict | None:
+def _direct_name(profile: ColumnProfile, meaning: NameMeaning | None) -> _Verdict | None:
     if meaning is None or meaning.role != "identifier":
         return None
     if meaning.says == "free text" and profile.type != "nominal":
@@ -240,7 +240,7 @@ def _direct_name(profile: ColumnProfile, meaning: Meaning | None) -> _Verdict | 
     )
 
 
-def _unique(profile: ColumnProfile, meaning: Meaning | None) -> _Verdict | None:
+def _unique(profile: ColumnProfile, meaning: NameMeaning | None) -> _Verdict | None:
     """Hardly any value comes twice: a key, unless the name points to a quantity or a common property."""
     record = is_record_id(profile.name)
     if profile.rows < _ENOUGH_ROWS or profile.distinct_share < _NEARLY_ALL:
@@ -265,7 +265,7 @@ def _measured(profile: ColumnProfile) -> bool:
     return profile.dtype in ("Float32", "Float64", "Decimal") or profile.shape == "numbers with decimals"
 
 
-def _date(profile: ColumnProfile, meaning: Meaning | None) -> _Verdict | None:
+def _date(profile: ColumnProfile, meaning: NameMeaning | None) -> _Verdict | None:
     if profile.type != "date" and profile.shape != "dates written as numbers":
         return None
     what = f"Its name points to {meaning.says}" if meaning is not None else "It holds dates"
@@ -273,7 +273,7 @@ def _date(profile: ColumnProfile, meaning: Meaning | None) -> _Verdict | None:
     return _Verdict("quasi-identifier", reason)
 
 
-def _secret(profile: ColumnProfile, meaning: Meaning | None) -> _Verdict | None:
+def _secret(profile: ColumnProfile, meaning: NameMeaning | None) -> _Verdict | None:
     if meaning is None or meaning.role != "sensitive":
         return None
     if profile.separation == 0 and profile.rows > 1:
@@ -291,7 +291,7 @@ def _secret(profile: ColumnProfile, meaning: Meaning | None) -> _Verdict | None:
     return _Verdict("sensitive", reason, decision)
 
 
-def _purpose(profile: ColumnProfile, meaning: Meaning | None) -> _Verdict | None:
+def _purpose(profile: ColumnProfile, meaning: NameMeaning | None) -> _Verdict | None:
     if meaning is None or meaning.role != "target":
         return None
     if profile.type == "nominal" and profile.distinct > _FEW:
@@ -319,14 +319,14 @@ def _left_out(reason: str, role: str) -> _Verdict:
     )
 
 
-def _constant(profile: ColumnProfile, _: Meaning | None) -> _Verdict | None:
+def _constant(profile: ColumnProfile, _: NameMeaning | None) -> _Verdict | None:
     if profile.separation > 0 or profile.rows < 2:
         return None
     reason = "All rows have the same value, so it tells nobody apart here, but it could in new rows."
     return _Verdict("quasi-identifier", reason)
 
 
-def _link(profile: ColumnProfile, meaning: Meaning | None) -> _Verdict | None:
+def _link(profile: ColumnProfile, meaning: NameMeaning | None) -> _Verdict | None:
     if meaning is not None and meaning.role == "quasi-identifier":
         decision = None
         if meaning.says == "the body":
@@ -344,7 +344,7 @@ def _link(profile: ColumnProfile, meaning: Meaning | None) -> _Verdict | None:
     return None
 
 
-def _unclear(profile: ColumnProfile, _: Meaning | None) -> _Verdict:
+def _unclear(profile: ColumnProfile, _: NameMeaning | None) -> _Verdict:
     if profile.shape == "many words":
         reason = f"It holds many different words ({_distinct(profile)}), and labels would list them; it is left out."
         return _Verdict(
@@ -381,14 +381,14 @@ _RULES: tuple[_Rule, ...] = (
 )
 
 
-def _postal(profile: ColumnProfile, meaning: Meaning | None) -> bool:
+def _postal(profile: ColumnProfile, meaning: NameMeaning | None) -> bool:
     """By name, or by shape in a text column whose name says nothing: five digits are often just a number."""
     if meaning is not None:
         return meaning.says == "a postal code" and profile.type != "date"
     return profile.shape == "postal codes"
 
 
-def _type(profile: ColumnProfile, meaning: Meaning | None) -> str:
+def _type(profile: ColumnProfile, meaning: NameMeaning | None) -> str:
     """Numbers that name categories are nominal, whatever their dtype."""
     if _postal(profile, meaning) or (profile.type == "continuous" and _classes(profile, meaning)):
         return "nominal"
@@ -397,7 +397,7 @@ def _type(profile: ColumnProfile, meaning: Meaning | None) -> str:
     return profile.type
 
 
-def _classes(profile: ColumnProfile, meaning: Meaning | None) -> bool:
+def _classes(profile: ColumnProfile, meaning: NameMeaning | None) -> bool:
     """Whether numbers of a column released raw are classes: 1 and 0, or the few values of a target."""
     if meaning is None or meaning.role not in ("sensitive", "target"):
         return False

@@ -7,13 +7,10 @@ Called by `profile`. No value of a record is kept, only counts, formats and the 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = ["MISSING_TEXTS", "ColumnProfile", "profile_column", "separation_of"]
 
@@ -120,8 +117,6 @@ class _Kind:
 
 def profile_column(series: pl.Series) -> ColumnProfile:
     """Everything we measure of one column: exact, except for a text's shape, judged on evenly spaced rows."""
-    import polars as pl
-
     nested = series.dtype.is_nested() or series.dtype in (pl.Object, pl.Binary)
     comparable = series.drop_nulls().hash(seed=0) if nested else series.drop_nulls()
     table = comparable.alias("value").value_counts(name="rows")
@@ -172,8 +167,6 @@ def evenly(series: pl.Series, most: int) -> pl.Series:
 
 def _absent(values: pl.Series) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
     """Which distinct values stand for a missing one, and the texts among them."""
-    import polars as pl
-
     if values.dtype == pl.String:
         mask = values.is_in(MISSING_TEXTS)
         found = set(values.filter(mask))
@@ -185,8 +178,6 @@ def _absent(values: pl.Series) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
 
 def _kind(values: pl.Series, series: pl.Series) -> _Kind:
     """The type and shape of distinct values; `series` has them in row order, to be sampled."""
-    import polars as pl
-
     if values.is_empty() or values.dtype == pl.Boolean:
         return _Kind("nominal")
     if values.dtype in (pl.Date, pl.Datetime):
@@ -212,8 +203,6 @@ def _number_shape(values: pl.Series) -> str | None:
 
 def _text_kind(values: pl.Series, sample: pl.Series) -> _Kind:
     """Dates, then shapes, then numbers: 20240131 is a date and 01067 a code, though both read as numbers."""
-    import polars as pl
-
     formats = _date_formats(values, sample)
     if formats:
         return _Kind("date", None, formats[0], formats[1] if len(formats) > 1 else None)

@@ -11,20 +11,19 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from anonfit.errors import DataError, listed, refuse_fork, refuse_patterns
 from anonfit.runtime.strict_json import refuse_endless
 from anonfit.runtime.threads import available_memory
 from anonfit.tables.databases import DatabaseSource
+from anonfit.tables.formats import format_of
 from anonfit.tables.frames import categorized, from_frame, is_spark, spark_names
 from anonfit.tables.sniffing import CsvShape, sniff, uneven_line, unpacked_size, without_empty_lines
 
-if TYPE_CHECKING:
-    import polars as pl
-
 __all__ = [
-    "FORMATS",
     "ReadOptions",
     "column_names",
     "csv_scan",
@@ -35,23 +34,9 @@ __all__ = [
     "read_table",
     "refuse_too_large",
     "scan_of_types",
-    "table_format",
     "unpadded",
     "value_tries",
 ]
-
-FORMATS = {
-    ".csv": "csv",
-    ".csv.gz": "csv",
-    ".csv.zst": "csv",
-    ".tsv": "csv",
-    ".txt": "csv",
-    ".data": "csv",
-    ".parquet": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +59,6 @@ class ReadOptions:
         """Those of a table's columns that are wanted, in its order; there may be very many."""
         columns = None if self.columns is None else frozenset(self.columns)
         return [name for name in names if columns is None or name in columns]
-
-
-def table_format(path: Path) -> str:
-    """The format of a file by its ending."""
-    name = path.name.lower()
-    for suffix, found in FORMATS.items():
-        if name.endswith(suffix):
-            return found
-    raise DataError(f"{path.name}: unknown kind of file; known endings: {', '.join(FORMATS)}.")
 
 
 def files_of(source: str | Path) -> list[Path]:
@@ -110,8 +86,6 @@ def _checked(path: Path) -> Path:
 
 def csv_types(shape: CsvShape, categories: Mapping[str, pl.DataType]) -> dict[str, pl.DataType]:
     """The type each column is read as: what the samples show, or texts that are sorted out later."""
-    import polars as pl
-
     types = {"whole": pl.Int64(), "number": pl.Float64(), "date": pl.Date(), "text": pl.String()}
     return {
         name: pl.String() if shape.padded else categories.get(name, types[kind])
@@ -133,8 +107,6 @@ def csv_scan(
     source: Path | bytes, shape: CsvShape, options: ReadOptions, schema: Mapping[str, pl.DataType], skipped: int
 ) -> pl.LazyFrame:
     """The rows of a text file, with columns of these types."""
-    import polars as pl
-
     return pl.scan_csv(
         source,
         separator=shape.delimiter,
@@ -148,8 +120,6 @@ def csv_scan(
 
 
 def _read_csv(path: Path, options: ReadOptions, categories: Mapping[str, pl.DataType]) -> pl.DataFrame:
-    import polars as pl
-
     shape = csv_shape(path, options)
     wanted = options.wanted(shape.names)
 
@@ -194,16 +164,12 @@ def kind_of_error(error: Exception, path: Path, shape: CsvShape) -> str:
 
 def unpadded(missing: Sequence[str]) -> pl.Expr:
     """All texts without the blanks around them, and missing texts as missing."""
-    import polars as pl
-
     stripped = pl.all().str.strip_chars(" ")
     return pl.when(stripped.is_in(missing)).then(None).otherwise(stripped).name.keep()
 
 
 def _unpad(frame: pl.DataFrame, shape: CsvShape, options: ReadOptions) -> pl.DataFrame:
     """Texts without the blanks around them, missing texts as missing, and numbers where every text is one."""
-    import polars as pl
-
     missing = sorted({"", *options.missing})
     cleaned = frame.select(unpadded(missing))
     found = []
@@ -219,8 +185,6 @@ def _unpad(frame: pl.DataFrame, shape: CsvShape, options: ReadOptions) -> pl.Dat
 
 def _as_values(texts: pl.Series, kind: str, decimal_comma: bool) -> pl.Series:
     """A column of texts as the numbers or dates that all of them are; else as it is."""
-    import polars as pl
-
     for attempt in value_tries(pl.lit(texts), kind, decimal_comma):
         found = pl.select(attempt).to_series()
         if found.null_count() == texts.null_count():
@@ -230,8 +194,6 @@ def _as_values(texts: pl.Series, kind: str, decimal_comma: bool) -> pl.Series:
 
 def value_tries(texts: pl.Expr, kind: str, decimal_comma: bool) -> list[pl.Expr]:
     """What texts of a kind may be, the narrowest type first; missing where they are not."""
-    import polars as pl
-
     if kind == "date":
         return [texts.str.to_date("%Y-%m-%d", strict=False)]
     numbers = texts.str.replace(",", ".", literal=True) if decimal_comma else texts
@@ -249,33 +211,29 @@ def refuse_too_large(path: Path) -> None:
 
 
 def _read_file(path: Path, options: ReadOptions, categories: Mapping[str, pl.DataType]) -> pl.DataFrame:
-    import polars as pl
-
-    kind = table_format(path)
+    kind = format_of(path)
     refuse_too_large(path)
-    if kind == "csv":
+    if kind.is_text:
         return _read_csv(path, options, categories)
     try:
         scan = scan_of_types(path)
         frame: pl.DataFrame = scan.select(options.wanted(scan.collect_schema().names())).collect()
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise DataError(f"{path.name} cannot be read as {kind}: {type(error).__name__}.") from None
+        raise DataError(f"{path.name} cannot be read as {kind.name}: {type(error).__name__}.") from None
     return frame
 
 
 def scan_of_types(path: Path) -> pl.LazyFrame:
     """The rows of a file that has types."""
-    import polars as pl
-
-    found = pl.scan_parquet(path, glob=False) if table_format(path) == "parquet" else pl.scan_ipc(path, glob=False)
+    scan = format_of(path).scan
+    assert scan is not None
+    found = scan(path)
     refuse_patterns(found.collect_schema())
     return found
 
 
 def column_names(source: Any, options: ReadOptions) -> tuple[str, ...]:
     """The names of a source's columns, without reading its rows where it is a file."""
-    import polars as pl
-
     if isinstance(source, DatabaseSource):
         return source.names()
     if is_spark(source):
@@ -283,19 +241,17 @@ def column_names(source: Any, options: ReadOptions) -> tuple[str, ...]:
     if not isinstance(source, str | Path):
         return tuple(str(name) for name in from_frame(source).columns)
     path = files_of(source)[0]
-    kind = table_format(path)
-    if kind == "csv":
+    kind = format_of(path)
+    if kind.is_text:
         return csv_shape(path, options).names
     try:
         return tuple(scan_of_types(path).collect_schema().names())
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise DataError(f"{path.name} cannot be read as {kind}: {type(error).__name__}.") from None
+        raise DataError(f"{path.name} cannot be read as {kind.name}: {type(error).__name__}.") from None
 
 
 def _missing_texts(frame: pl.DataFrame, missing: Collection[str], names: Collection[str]) -> pl.DataFrame:
     """Declared missing texts of some columns as missing values."""
-    import polars as pl
-
     changed = []
     for name in names:
         column = frame[name]
@@ -317,8 +273,6 @@ def _any_of(texts: pl.Series, some: Collection[str]) -> bool:
 
 def read_table(source: Any, options: ReadOptions) -> pl.DataFrame:
     """The table of a file, a pattern of files, a database or a frame, as polars."""
-    import polars as pl
-
     refuse_fork()
     if isinstance(source, str | Path):
         # Files of one table share their categories, so that they can be stacked.
@@ -328,7 +282,7 @@ def read_table(source: Any, options: ReadOptions) -> pl.DataFrame:
         }
         frames = [_read_file(path, options, categories) for path in files_of(source)]
         frame = frames[0] if len(frames) == 1 else _stack(frames, files_of(source))
-        if table_format(files_of(source)[0]) == "csv":
+        if format_of(files_of(source)[0]).is_text:
             return frame
     elif isinstance(source, DatabaseSource):
         frame = pl.concat(source.frames(options.columns))
@@ -340,8 +294,6 @@ def read_table(source: Any, options: ReadOptions) -> pl.DataFrame:
 
 
 def _stack(frames: Sequence[pl.DataFrame], files: Sequence[Path]) -> pl.DataFrame:
-    import polars as pl
-
     for frame, path in zip(frames, files, strict=True):
         if frame.columns != frames[0].columns:
             raise DataError(

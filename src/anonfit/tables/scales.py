@@ -1,32 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scales of ordered values: numbers, dates and times as integers or floats, and where a cut is put between two
-of them.
+"""The scales of ordered values: numbers, dates and times as integers or floats, where a cut is put between two of them,
+and numbers in fixed point, whose sums are exact.
+
+Sums of integers do not depend on the order of rows, on threads, or on what was subtracted from what; sums of floats do.
 """
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import ROUND_CEILING, Decimal
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.errors import DataError
 
-if TYPE_CHECKING:
-    import polars as pl
-
 __all__ = [
+    "LARGEST_NUMBER",
     "Axis",
     "Cut",
     "CutPoints",
+    "FixedPoint",
     "Scale",
     "cut_text",
     "cuts_between",
+    "fixed_point",
     "on_axis",
     "parse_cut",
     "simplest_dates",
@@ -53,8 +58,6 @@ class Scale(StrEnum):
 
 def scale_of(dtype: pl.DataType) -> Scale | None:
     """The scale of a column's type; None if its values have no such order."""
-    import polars as pl
-
     if dtype.is_numeric():
         return Scale.NUMBER
     if dtype == pl.Date:
@@ -70,8 +73,6 @@ def on_axis(values: pl.Series) -> Axis:
     Decimals are counted in units of their last digit, dates in days, times in microseconds (of UTC where they have a
     zone).
     """
-    import polars as pl
-
     dtype = values.dtype
     try:
         if isinstance(dtype, pl.Decimal):
@@ -114,8 +115,6 @@ def thresholds(cuts: Sequence[Cut], dtype: pl.DataType, *, rounding: str = ROUND
     A value lies at or above a cut if its number is at or above the cut's; rounded down instead (ROUND_FLOOR), it lies
     above the cut if its number is.
     """
-    import polars as pl
-
     if isinstance(dtype, pl.Decimal):
         unit = Decimal(10) ** (dtype.scale or 0)
         return np.array([_whole(_decimal(cut) * unit, rounding) for cut in cuts], dtype=np.int64)
@@ -156,8 +155,6 @@ def parse_cut(value: object, scale: Scale) -> Cut:
 
 def on_axis_text(number: Any, dtype: pl.DataType) -> Cut:
     """A number of an axis back as a cut."""
-    import polars as pl
-
     if isinstance(dtype, pl.Decimal):
         exact = Decimal(int(number)).scaleb(-(dtype.scale or 0))
         return int(exact) if exact == exact.to_integral_value() else float(exact)
@@ -194,8 +191,6 @@ def cuts_between(
         points: Which point between them is taken.
         values: All values of the column, ascending: the simplest cut is none of them, where that can be.
     """
-    import polars as pl
-
     if points == CutPoints.VALUE:
         return [on_axis_text(number, dtype) for number in upper]
     if dtype == pl.Date:
@@ -331,3 +326,53 @@ def simplest_times(lower: int, upper: int) -> str:
     found = START_OF_TIME + timedelta(microseconds=middle) if middle > lower else high
     assert low < found <= high
     return found.isoformat()
+
+
+LARGEST_NUMBER = 1e150
+"""Squares of larger numbers cannot be summed in floats."""
+SUM_BITS = 62
+MOST_BITS = 26
+
+
+@dataclass(frozen=True, slots=True)
+class FixedPoint:
+    """A number stands as round((number - centre) / step); the step is a power of two."""
+
+    centre: float
+    step: float
+
+    def quantize(self, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The whole multiples that stand for these numbers."""
+        return np.rint((numbers - self.centre) / self.step).astype(np.int64)
+
+    def restore(self, multiples: NDArray[np.int64] | int) -> NDArray[np.float64]:
+        """The numbers that multiples stand for."""
+        return np.asarray(multiples, dtype=np.float64) * self.step + self.centre
+
+
+def fixed_point(lowest: float, highest: float, *, persons: int) -> FixedPoint:
+    """The finest fixed point in which squares of numbers between two ends can be summed over so many persons in 64
+    bits.
+
+    Args:
+        lowest: The smallest number.
+        highest: The largest number.
+        persons: The largest number of persons that may be summed.
+
+    Returns:
+        A scale that depends on nothing else, so that every engine finds the same.
+
+    Example:
+        >>> fixed_point(0.0, 2.0, persons=1000).centre
+        1.0
+    """
+    if not (math.isfinite(lowest) and math.isfinite(highest) and lowest <= highest):
+        raise ValueError("fixed point needs two finite ends in order")
+    bits = min(MOST_BITS, (SUM_BITS - max(persons, 1).bit_length()) // 2)
+    centre = lowest / 2 + highest / 2
+    reach = max(highest - centre, centre - lowest)
+    if reach == 0:
+        return FixedPoint(centre, 1.0)
+    # The smallest power of two with which the farthest number still has at most so many bits.
+    exponent = math.frexp(reach)[1] - bits
+    return FixedPoint(centre, math.ldexp(1.0, max(exponent, -1022)))

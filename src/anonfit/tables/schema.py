@@ -10,17 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.errors import DataError, TaxonomyError
 from anonfit.tables.scales import Axis
 from anonfit.tables.taxonomy import Taxonomy
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = [
     "MISSING",
@@ -243,8 +241,6 @@ Domain: TypeAlias = OrderedDomain | OrdinalDomain | NominalDomain
 
 def texts_of(values: pl.Series) -> pl.Series:
     """Values of any plain type as the texts that name them: whole numbers without a fraction, dates in ISO form."""
-    import polars as pl
-
     dtype = values.dtype
     if isinstance(dtype, pl.String | pl.Categorical | pl.Enum):
         return values.cast(pl.String)
@@ -258,8 +254,6 @@ def texts_of(values: pl.Series) -> pl.Series:
 
 def refuse_complex(values: pl.Series) -> None:
     """Refuse a column whose values cannot be compared or named."""
-    import polars as pl
-
     dtype = values.dtype
     if dtype.is_nested() or dtype in (pl.Binary, pl.Object, pl.Duration):
         raise DataError(f"column '{values.name}' is of type {dtype}; a quasi-identifier needs plain values.")

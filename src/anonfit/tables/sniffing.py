@@ -18,6 +18,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import IO
 
+import polars as pl
+
 from anonfit.errors import DataError
 
 __all__ = ["CsvShape", "has_even_lines", "sniff", "uneven_line", "unpacked_size", "without_empty_lines"]
@@ -91,8 +93,6 @@ def _head(file: IO[bytes]) -> tuple[bytes, bool]:
 
 def _zstd_head(path: Path) -> bytes:
     """The beginning of a zstd file, through polars, which brings its own decompressor."""
-    import polars as pl
-
     try:
         lines = pl.read_csv(
             path,

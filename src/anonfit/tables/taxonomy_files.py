@@ -14,7 +14,7 @@ from typing import Any
 
 from anonfit.errors import DataError, ReleaseError, TaxonomyError
 from anonfit.runtime.files import whole_file
-from anonfit.runtime.strict_json import Damaged, Part, parse_json, read_text
+from anonfit.runtime.strict_json import Damaged, JsonPart, parse_json, read_text
 from anonfit.tables.taxonomy import ROOT, Taxonomy, taxonomy_error
 
 __all__ = ["read_taxonomy", "write_taxonomy"]
@@ -237,7 +237,7 @@ def _unquoted(text: str, number: int, column: str) -> str:
     if not text.startswith('"'):
         return text
     try:
-        return Part(parse_json(text), f"line {number}").text()
+        return JsonPart(parse_json(text), f"line {number}").text()
     except Damaged as error:
         found = f"line {number} begins with a quote but is not a JSON string ({error})"
         raise taxonomy_error(f"{found}; write the whole name as one.", column) from None

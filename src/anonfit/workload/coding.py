@@ -39,12 +39,12 @@ from anonfit.workload.rectangles import (
     rectangles_of,
     set_of,
 )
-from anonfit.workload.truth import ColumnValues, Rows, Values, ranked, truth_of
+from anonfit.workload.truth import ColumnValues, RawTable, TableValues, ranked, truth_of
 
 __all__ = [
-    "Classes",
     "Selection",
     "SelectionCoder",
+    "ValueClasses",
     "codes_of",
     "cut_places_of",
     "selection_boundaries",
@@ -228,7 +228,7 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True)
-class Classes:
+class ValueClasses:
     """Values of a column that is released as it is, in classes that satisfy the same parts of predicates."""
 
     truths: NDArray[np.bool_]  # (class, part over this column)
@@ -238,7 +238,7 @@ class Classes:
 class SelectionCoder:
     """Codes selections over the quasi-identifiers of a table."""
 
-    def __init__(self, asked: Sequence[Selection], domains: Sequence[Domain], values: Values) -> None:
+    def __init__(self, asked: Sequence[Selection], domains: Sequence[Domain], values: TableValues) -> None:
         """`values` are all that the table has."""
         self.asked, self.domains = asked, domains
         self.sizes = [size_of(domain) for domain in domains]
@@ -254,13 +254,13 @@ class SelectionCoder:
         kinds = [next(conditions_of(part)).kind for part in self.parts]
         return list({kind.declared.name: kind for kind in kinds}.values())
 
-    def classes(self, column: ColumnValues) -> Classes:
+    def classes(self, column: ColumnValues) -> ValueClasses:
         """The classes of a raw column's values."""
         name = column.kind.declared.name
         truths = [truth_of(part, column) for part in self.parts if column_of(part) == name]
-        return Classes(*_different(np.stack(truths, axis=1)))
+        return ValueClasses(*_different(np.stack(truths, axis=1)))
 
-    def of_rows(self, rows: Rows) -> CodedSelections:
+    def of_rows(self, rows: RawTable) -> CodedSelections:
         """The coded form of all selections, with the signatures of rows."""
         columns = [rows.column(kind) for kind in self.raw_columns]
         classes = [self.classes(column) for column in columns]
@@ -314,7 +314,7 @@ class SelectionCoder:
                 ]
             )
 
-    def _is_observed(self, values: Values, condition: Condition) -> bool:
+    def _is_observed(self, values: TableValues, condition: Condition) -> bool:
         """Whether some row has the end of a condition, where that matters."""
         place = self.place.get(condition.column)
         domain = None if place is None else self.domains[place]

@@ -19,10 +19,10 @@ from anonfit.errors import MissingPackage
 from anonfit.runtime.threads import thread_count
 from anonfit.tables.schema import CodedColumn, Codes
 from anonfit.workload.denoising_models import (
-    Features,
     Folds,
     Model,
-    Training,
+    ModelFeatures,
+    TrainingRows,
     divide,
     first_of_runs,
     learn_classes,
@@ -36,7 +36,7 @@ _MOST_SIGNALS = 8  # classes whose means stand for the categories of a very wide
 _BATCH = 1 << 18  # rows predicted or rounded at once
 _MOST_BITS = 40
 
-Learn = Callable[[Training, NDArray[Any]], Model]
+Learn = Callable[[TrainingRows, NDArray[Any]], Model]
 
 
 def cross_fitted_shares(
@@ -76,7 +76,7 @@ def cross_fitted_shares(
         columns, codes, divided, signals=_class_signals(learned, width), weights=weight[divided.learned]
     )
 
-    def learn(training: Training, target: NDArray[np.int64]) -> Model:
+    def learn(training: TrainingRows, target: NDArray[np.int64]) -> Model:
         return learn_classes(training, target, width)
 
     shares = _cross_fitted(features, classes, weight, learn, width, threads=threads)
@@ -183,7 +183,7 @@ def _class_signals(classes: NDArray[np.int64], width: int) -> NDArray[np.float64
 
 
 def _cross_fitted(
-    features: Features,
+    features: ModelFeatures,
     target: NDArray[Any],
     weights: NDArray[np.float64],
     learn: Learn,
@@ -198,7 +198,7 @@ def _cross_fitted(
     def one(fold: int) -> None:
         with _single_thread():
             places = folds.training(fold)
-            training = Training(features.matrix(places, fold), features.categorical, weights[places])
+            training = TrainingRows(features.matrix(places, fold), features.categorical, weights[places])
             model = learn(training, target[folds.order[places]])
             predicted = folds.predicted(fold)
             for start in range(0, len(predicted), _BATCH):

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from anonfit.tables.schema import MISSING, CodedColumn, Codes, SplitMode
 
 __all__ = [
-    "Features",
     "Folds",
     "Model",
-    "Training",
+    "ModelFeatures",
+    "TrainingRows",
     "divide",
     "first_of_runs",
     "learn_classes",
@@ -158,7 +158,7 @@ class _Wide:
 
 
 @dataclass(frozen=True, slots=True)
-class Features:
+class ModelFeatures:
     """The features of a table; `categorical` says which are categories."""
 
     folds: Folds
@@ -181,7 +181,7 @@ def make_features(
     *,
     signals: NDArray[np.float64],  # (learned place, signal)
     weights: NDArray[np.float64],  # (learned place,)
-) -> Features:
+) -> ModelFeatures:
     """The features of columns: ordered ones are positions on their scale, nominal ones categories, missing is NaN.
 
     A nominal column with more than 255 categories is given as the mean target of each category (one mean for each of
@@ -209,7 +209,7 @@ def make_features(
             numbers[values] = values
         plain.append(_Plain(found, numbers))
         categorical.append(column.mode is not SplitMode.ORDERED and len(values) <= _MOST_CATEGORIES)
-    return Features(folds, tuple(plain), tuple(wide), (*categorical, *[False] * signal_count))
+    return ModelFeatures(folds, tuple(plain), tuple(wide), (*categorical, *[False] * signal_count))
 
 
 def _sums(
@@ -271,7 +271,7 @@ _FEWEST_ROWS = 2 * _CHECKED
 
 
 @dataclass(frozen=True, slots=True)
-class Training:
+class TrainingRows:
     """What a model learns from: features (row, feature), which of them are categories, and the weight of each row."""
 
     features: Matrix
@@ -279,7 +279,7 @@ class Training:
     weights: NDArray[np.float64]
 
 
-def learn_classes(training: Training, classes: NDArray[np.int64], width: int) -> Model:
+def learn_classes(training: TrainingRows, classes: NDArray[np.int64], width: int) -> Model:
     """A model of the shares of classes 0 … width - 1."""
     shares = _shares(classes, training.weights, width)
     named = np.flatnonzero(shares)
@@ -307,7 +307,7 @@ def learn_classes(training: Training, classes: NDArray[np.int64], width: int) ->
     return model
 
 
-def learn_numbers(training: Training, numbers: NDArray[np.float64]) -> Model:
+def learn_numbers(training: TrainingRows, numbers: NDArray[np.float64]) -> Model:
     """A model of a number; it never says less than the least, or more than the most, it has seen."""
     if not len(numbers):
         return lambda features: np.zeros((len(features), 1))
@@ -337,7 +337,7 @@ def _shares(classes: NDArray[np.int64], weights: NDArray[np.float64], width: int
     return shares
 
 
-def _teaches(training: Training) -> bool:
+def _teaches(training: TrainingRows) -> bool:
     """Whether there are rows and features enough for more than a mean."""
     return training.features.shape[1] > 0 and len(training.features) >= _FEWEST_ROWS
 
@@ -374,7 +374,7 @@ def _settings(pace: _Pace, categorical: tuple[bool, ...]) -> dict[str, Any]:
     }
 
 
-def _fit(estimator: Any, training: Training, target: NDArray[Any]) -> Any:
+def _fit(estimator: Any, training: TrainingRows, target: NDArray[Any]) -> Any:
     """Fit until rows that are not learned from gain no more."""
     checked = np.arange(len(target)) % _CHECKED == _CHECKED - 1
     if target.dtype.kind == "i":

@@ -10,9 +10,10 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from fractions import Fraction
 from math import ceil, floor, inf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.errors import did_you_mean
@@ -21,9 +22,6 @@ from anonfit.tables.schema import ColumnType
 from anonfit.tables.taxonomy import Taxonomy
 from anonfit.tables.taxonomy_leaves import leaf_positions
 from anonfit.workload.predicates import ColumnKind, Holding, Relation, Value
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = [
     "Form",
@@ -46,15 +44,11 @@ def has_steps(dtype: pl.DataType) -> bool:
     """Whether there is a next value after each: whole numbers, decimals and days. Times and fractions are held to be
     dense, since the next microsecond makes no sense in a label.
     """
-    import polars as pl
-
     return dtype.is_integer() or dtype.is_decimal() or dtype == pl.Date
 
 
 def place_of(value: Value, dtype: pl.DataType) -> Fraction | float:
     """Where a value stands on the axis of a column type: exactly, or as the nearest float that the column can hold."""
-    import polars as pl
-
     if isinstance(value, datetime):
         time = value - START_OF_TIME
         microseconds = (time.days * 86_400 + time.seconds) * 10**6 + time.microseconds
@@ -273,8 +267,6 @@ def written(value: Value) -> str:
 
 def leaf_of_value(taxonomy: Taxonomy, value: Fraction | datetime) -> int:
     """The position of the leaf that holds a number or moment, -1 if none does."""
-    import polars as pl
-
     if isinstance(value, datetime):
         series = pl.Series([value], dtype=pl.Datetime("us"))
     elif value.denominator == 1 and abs(value) < 2**63:

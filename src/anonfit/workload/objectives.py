@@ -15,9 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.criteria.splitting import MEDIAN, TIE, SplitObjective, WeightRule
@@ -33,9 +34,6 @@ from anonfit.workload.targets import (
     rounded_sum,
     share_target,
 )
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = [
     "MOST_NAMES",
@@ -79,8 +77,6 @@ def require_feature(workload: Workload, quasi_identifiers: Sequence[str]) -> dic
 
 def feature_numbers(column: CodedColumn, codes: NDArray[np.int64], values: pl.Series) -> NDArray[np.float64] | None:
     """The numbers behind a column of numbers, dates or ranks, NaN where one is missing; None of names."""
-    import polars as pl
-
     if column.mode == SplitMode.ORDERED:
         missing = column.has_missing & (codes == MISSING)
         return np.where(missing, np.nan, np.asarray(column.positions, np.float64)[codes])
@@ -212,8 +208,6 @@ def unit_masses(
     """What each row counts in criteria, in whole units of so many persons; every row counts at least one unit. `times`
     says how often each row stands in the table, if not once.
     """
-    import polars as pl
-
     numbers = weights.cast(pl.Float64, strict=False).fill_null(float("nan")).to_numpy()
     if not ((numbers >= 0).all() and (numbers <= LARGEST_WEIGHT).all() and (numbers > 0).any()):
         raise DataError(

@@ -10,13 +10,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
+
+import polars as pl
 
 from anonfit.tables.codebook import column_type
 from anonfit.tables.schema import Column, ColumnType, Role
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = [
     "And",
@@ -165,8 +164,6 @@ def kinds_of(columns: Sequence[Column], frame: pl.DataFrame) -> dict[str, Column
 
 
 def _kind_of(column: Column, frame: pl.DataFrame) -> ColumnKind:
-    import polars as pl
-
     dtype = frame.schema.get(column.name, pl.String())
     declared = column_type(column, dtype)
     # A taxonomy says what is near what; the order of the values has no part in it.
@@ -176,8 +173,6 @@ def _kind_of(column: Column, frame: pl.DataFrame) -> ColumnKind:
 
 def _holding(declared: ColumnType, dtype: pl.DataType) -> Holding:
     """What values of a type are, once those that are declared to be numbers or dates are read as such."""
-    import polars as pl
-
     if dtype.is_float() or declared == ColumnType.CONTINUOUS:
         return Holding.NUMBERS
     if dtype in (pl.Date, pl.Datetime) or declared == ColumnType.DATE:

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
+import polars as pl
 
 from anonfit.criteria.targets import CodedSelections
 from anonfit.errors import SpecError, did_you_mean
@@ -33,10 +34,7 @@ from anonfit.workload.predicates import (
     kinds_of,
 )
 from anonfit.workload.rectangles import LIMIT
-from anonfit.workload.truth import ColumnValues, Rows, Values
-
-if TYPE_CHECKING:
-    import polars as pl
+from anonfit.workload.truth import ColumnValues, RawTable, TableValues
 
 __all__ = [
     "AskedSelections",
@@ -184,13 +182,16 @@ def code_selections(
     Returns:
         The selections: disjoint rectangles of codes, and which rows each counts for.
     """
-    rows = Rows(frame)
+    rows = RawTable(frame)
     found = ask_selections(requests, kinds_of(columns, frame), domains, rows)
     return Selections(found.coder.of_rows(rows), found.predicates, found.warnings)
 
 
 def ask_selections(
-    requests: Sequence[SelectionRequest], kinds: Mapping[str, ColumnKind], domains: Sequence[Domain], values: Values
+    requests: Sequence[SelectionRequest],
+    kinds: Mapping[str, ColumnKind],
+    domains: Sequence[Domain],
+    values: TableValues,
 ) -> AskedSelections:
     """The selections of a workload, given what its columns are and which values they have."""
     by_name = {domain.name: domain for domain in domains}
@@ -206,7 +207,7 @@ def ask_selections(
     return AskedSelections(coder, tuple(one.predicate for one in asked), tuple(warnings))
 
 
-def code_predicates(predicates: Sequence[Predicate], domains: Sequence[Domain], rows: Rows) -> CodedSelections:
+def code_predicates(predicates: Sequence[Predicate], domains: Sequence[Domain], rows: RawTable) -> CodedSelections:
     """Code predicates as selections of equal weight.
 
     Args:
@@ -256,7 +257,7 @@ def _check_each(name: str, kinds: Mapping[str, ColumnKind]) -> None:
         raise SpecError([f"each = '{name}' holds neither numbers, dates, texts nor truths."])
 
 
-def _unmet(asked: Selection, values: Values) -> Iterator[str]:
+def _unmet(asked: Selection, values: TableValues) -> Iterator[str]:
     """A warning for each name of a column without a declared domain that no row has: it may be a slip."""
     for condition in conditions_of(asked.predicate):
         declared = condition.kind.declared

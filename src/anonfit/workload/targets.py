@@ -9,9 +9,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.criteria.objectives import AUTO, OBJECTIVES, Objective, TargetKind
@@ -19,12 +20,9 @@ from anonfit.criteria.targets import SHARE_BITS, ClassTarget, Impurity, NumberTa
 from anonfit.errors import DataError, RequestError, SpecError, listed
 from anonfit.privacy.coding import sensitive_column
 from anonfit.tables.codebook import column_type, typed
-from anonfit.tables.measures import LARGEST_NUMBER, fixed_point
+from anonfit.tables.scales import LARGEST_NUMBER, fixed_point
 from anonfit.tables.schema import Column, ColumnType
 from anonfit.workload.selections import SelectionRequest
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = [
     "NOTHING",
@@ -115,8 +113,6 @@ def is_numeric(request: TargetRequest, column: Column, values: pl.Series, object
     """Whether a target is a number to be estimated, not a class to be told: what is declared, what the criterion
     needs, or what it looks like.
     """
-    import polars as pl
-
     if request.classes or request.equal_width:
         return False
     kind = column_type(column, values.dtype)
@@ -135,8 +131,6 @@ def is_numeric(request: TargetRequest, column: Column, values: pl.Series, object
 
 def _numbers(column: Column, values: pl.Series) -> NDArray[np.float64]:
     """The numbers behind a column of numbers, dates or times; NaN where a value is missing."""
-    import polars as pl
-
     known = typed(column, values)
     if not known.dtype.is_numeric():
         known = known.to_physical()

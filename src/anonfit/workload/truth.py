@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.errors import DataError
@@ -19,10 +20,7 @@ from anonfit.tables.taxonomy_leaves import leaf_positions
 from anonfit.workload.literals import compared
 from anonfit.workload.predicates import And, ColumnKind, Condition, Holding, Predicate, Relation, conditions_of
 
-if TYPE_CHECKING:
-    import polars as pl
-
-__all__ = ["ColumnValues", "Rows", "Values", "holds", "truth_of"]
+__all__ = ["ColumnValues", "RawTable", "TableValues", "holds", "truth_of"]
 
 
 def holds(predicate: Predicate, frame: pl.DataFrame) -> NDArray[np.bool_]:
@@ -35,7 +33,7 @@ def holds(predicate: Predicate, frame: pl.DataFrame) -> NDArray[np.bool_]:
     Returns:
         One truth per row.
     """
-    return Rows(frame).holds(predicate)
+    return RawTable(frame).holds(predicate)
 
 
 class ColumnValues:
@@ -125,14 +123,14 @@ def _numbered(values: pl.Series) -> tuple[pl.Series, NDArray[Any]]:
     return known.gather(first), places
 
 
-class Values(Protocol):
+class TableValues(Protocol):
     """The values of a table's columns."""
 
     def column(self, kind: ColumnKind) -> ColumnValues:
         """The values of a column."""
 
 
-class Rows:
+class RawTable:
     """The rows of a raw table, asked about many predicates: each column is looked at once."""
 
     def __init__(self, frame: pl.DataFrame) -> None:

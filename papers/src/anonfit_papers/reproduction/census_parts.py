@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from anonfit.metrics.groups import mixture
+from anonfit.metrics.groups import class_entropy
 from anonfit_papers.datasets_tables import census, census_numbers, census_sources, fingerprint
 from anonfit_papers.purpose_tables import Task
 from anonfit_papers.reproduction.frame import Measured, Part, Settings
@@ -97,7 +97,7 @@ def learned(settings: Settings, cell: Cell) -> Measured:
             found["training"] = tested.training_accuracy
     if recoded.recoding is not None:
         classes = holdout.training[target].rank("dense").to_numpy().astype(np.int64) - 1
-        entropy = mixture(target, recoded.nodes, classes).conditional_entropy
+        entropy = class_entropy(target, recoded.nodes, classes).conditional_entropy
         found |= {"size": len(classes) / len(np.unique(recoded.nodes)), "entropy": entropy}
     return found
 

@@ -16,9 +16,8 @@ from anonfit.algorithms.mondrian import anonymize
 from anonfit.algorithms.top_down import Refining, anonymize_top_down
 from anonfit.engines.memory.engine import MemoryEngine
 from anonfit.evaluation.learners import Model, learner
-from anonfit.recoding.applying import recoded_columns
 from anonfit.recoding.recoding import Recoding
-from anonfit.recoding.values import Values
+from anonfit.recoding.values import Values, recoded_columns
 from anonfit.release.run import schema_of, workload_of
 from anonfit.spec.keywords import spec_of_keywords
 from anonfit.spec.model import Spec

@@ -16,9 +16,8 @@ import numpy as np
 from anonfit.algorithms.top_down import anonymize_top_down
 from anonfit.engines.memory.engine import MemoryEngine
 from anonfit.evaluation.learners import learner
-from anonfit.recoding.applying import recoded_columns
 from anonfit.recoding.recoding import Recoding
-from anonfit.recoding.values import Values
+from anonfit.recoding.values import Values, recoded_columns
 from anonfit.release.run import demands_of, refining_of, schema_of, workload_of
 from anonfit.runtime.progress import unstoppable
 from anonfit.spec.keywords import spec_of_keywords

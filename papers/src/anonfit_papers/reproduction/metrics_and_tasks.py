@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonfit.evaluation.learners import learner
-from anonfit.evaluation.models import Learned, imprecision
+from anonfit.evaluation.models import LearnedRecoding, imprecision
 from anonfit.spec.model import SelectionSpec
 from anonfit.tables.persons import persons_of
 from anonfit_papers.datasets import ADULT, CRX, Source, is_there
@@ -134,7 +134,7 @@ def _accuracy(made: Released, classes: pl.Series, others: pl.DataFrame, target: 
 def _query_error(made: Released, asked: Sequence[SelectionSpec]) -> float:
     """The rows that selections get though they were not meant, as a share of all rows, on average in percent."""
     rows = made.frame
-    learned = Learned(made.recoding, made.schema, rows, persons_of(len(rows), None, None), made.k)
+    learned = LearnedRecoding(made.recoding, made.schema, rows, persons_of(len(rows), None, None), made.k)
     return 100 * imprecision(learned, asked, made.nodes) / (len(asked) * len(rows))
 
 

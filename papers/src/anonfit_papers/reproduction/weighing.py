@@ -18,9 +18,8 @@ from anonfit.engines.memory.engine import MemoryEngine
 from anonfit.evaluation.learners import learner
 from anonfit.metrics.groups import group_figures, sizes_of
 from anonfit.metrics.losses import Discernibility, Losses, losses, observed_extents, weighted_discernibility
-from anonfit.recoding.applying import recoded_columns
 from anonfit.recoding.recoding import Recoding, Unseen
-from anonfit.recoding.values import Values
+from anonfit.recoding.values import Values, recoded_columns
 from anonfit.release.run import schema_of, workload_of
 from anonfit.spec.keywords import spec_of_keywords
 from anonfit.tables.schema import Schema

@@ -15,7 +15,7 @@ from anonfit.algorithms.trees.released import Populations, ReleasedTree
 from anonfit.algorithms.trees.tree import ClassName
 from anonfit.errors import AnonfitError, ReleaseError
 from anonfit.recoding.storage import recoding_of
-from anonfit.runtime.strict_json import Damaged, Part, parse_json, read_text
+from anonfit.runtime.strict_json import Damaged, JsonPart, parse_json, read_text
 
 __all__ = ["FORMAT", "VERSION", "from_json", "read_model", "to_json"]
 
@@ -82,12 +82,12 @@ def from_json(text: str) -> ReleasedTree:
             "wrote it."
         )
     try:
-        return _read(Part(found))
+        return _read(JsonPart(found))
     except (Damaged, AnonfitError) as error:
         raise ReleaseError(f"the tree is damaged: {str(error).removesuffix('.')}.") from None
 
 
-def _read(model: Part) -> ReleasedTree:
+def _read(model: JsonPart) -> ReleasedTree:
     found = model.table(ENTRIES, ("bins",))
     tiling = recoding_of(found["columns"], found["nodes"])
     public = tuple(found["public"].texts())
@@ -110,15 +110,15 @@ def _read(model: Part) -> ReleasedTree:
     )
 
 
-def _class_name(part: Part) -> ClassName:
+def _class_name(part: JsonPart) -> ClassName:
     if not isinstance(part.value, str | int | float | bool) or (type(part.value) is int and abs(part.value) >= 2**63):
         raise part.refused("is not the name of a class")
     return part.value
 
 
-def _bins(model: Part, populations: Populations, shape: tuple[int, int]) -> NDArray[np.float64] | None:
+def _bins(model: JsonPart, populations: Populations, shape: tuple[int, int]) -> NDArray[np.float64] | None:
     """What is told of the bins; nothing where only the most frequent class is told."""
-    part = model.named().get("bins", Part(None, "bins"))
+    part = model.named().get("bins", JsonPart(None, "bins"))
     if populations == Populations.MAJORITY:
         if "bins" in model.named():
             raise part.refused("are there, though only the most frequent class is told")

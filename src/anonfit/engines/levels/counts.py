@@ -9,12 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.criteria.targets import ClassTarget
+from anonfit.criteria.targets import ClassTarget, Sums
 from anonfit.engines.contract import Counting, CountRequest
 from anonfit.engines.levels.shape import Layout, Shape, code_name, target_name
 from anonfit.engines.memory.guide import LEAN, SLOT, SLOTS, Whole
 from anonfit.engines.memory.layout import BIN
-from anonfit.tables.measures import Sums
 
 __all__ = ["Histograms", "count_nodes", "whole_table"]
 

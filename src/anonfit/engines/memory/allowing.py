@@ -9,19 +9,11 @@ from typing import Any
 import numpy as np
 
 from anonfit.engines.memory.guard import (
-    ALPHA,
     BEGIN,
-    BETA,
-    CLOSENESS,
     COLUMN,
-    DELTA,
-    DISTINCT,
     END,
-    ENTROPY,
-    ERROR,
     KIND,
     LEAST,
-    RECURSIVE,
     SIZE,
     UNKNOWN,
     VALUE,
@@ -29,6 +21,8 @@ from anonfit.engines.memory.guard import (
 )
 from anonfit.engines.memory.layout import Int
 from anonfit.engines.memory.scratch import Scratch
+from anonfit.privacy.diversity import DistinctL, EntropyL, RecursiveCL, SquaredError
+from anonfit.privacy.likeness import AlphaK, BetaLikeness, DeltaDisclosure, TCloseness
 from anonfit.runtime.compiling import inner
 
 __all__ = ["add", "allowed", "clear", "sum_up"]
@@ -36,6 +30,10 @@ __all__ = ["add", "allowed", "clear", "sum_up"]
 # Rows of Scratch.totals: persons, values that occur, sum and sum of squares of the known numbers' multiples, and how
 # many are known.
 PERSONS, VALUES, FIRST, SECOND, KNOWN = 0, 1, 2, 3, 4
+
+# The numbers of the models' kernels.
+DISTINCT, ENTROPY, RECURSIVE, CLOSENESS = DistinctL.kernel, EntropyL.kernel, RecursiveCL.kernel, TCloseness.kernel
+ALPHA, BETA, DELTA, ERROR = AlphaK.kernel, BetaLikeness.kernel, DeltaDisclosure.kernel, SquaredError.kernel
 
 TIE = 1e-9
 NEARLY = 1e-7

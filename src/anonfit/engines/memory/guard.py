@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -13,19 +12,17 @@ from numpy.typing import NDArray
 
 from anonfit.engines.memory.guide import x_log_x
 from anonfit.engines.memory.layout import Packing
-from anonfit.privacy.diversity import DistinctL, EntropyL, RecursiveCL, SquaredError, Variance, least_variance
-from anonfit.privacy.likeness import AlphaK, BetaLikeness, DeltaDisclosure, TCloseness
+from anonfit.privacy.likeness import BetaLikeness, TCloseness
 from anonfit.privacy.models import TIE, DiversityModel, SensitiveColumn
 from anonfit.tables.schema import code_dtype
 
 __all__ = ["ABSENT", "OWN", "Guard", "Guarded", "add_fields", "make_guard"]
 
 # Rows of Guard.models, one entry per model.
-KIND = 0
+KIND = 0  # the number of its kernel
 COLUMN = 1  # its sensitive column
 LEAST = 2  # a whole number that it asks for
 BEGIN, END = 3, 4  # its runs of values
-DISTINCT, ENTROPY, RECURSIVE, CLOSENESS, ALPHA, BETA, DELTA, ERROR, VARIANCE = range(9)
 
 # Rows of Guard.sensitive, one entry per sensitive column.
 BIT = 0  # where it begins in the row
@@ -73,28 +70,6 @@ def add_fields(guarded: Sequence[Guarded], packing: Packing) -> tuple[int, ...]:
     return tuple(packing.add(one.codes, code_dtype(one.column.size).itemsize) for one in guarded)
 
 
-def _kind(model: DiversityModel) -> tuple[int, int, float]:
-    """A model's kind, the whole number it asks for, and its limit."""
-    if isinstance(model, DistinctL):
-        return DISTINCT, model.l, 0.0
-    if isinstance(model, EntropyL):
-        return ENTROPY, 0, math.log(model.l) - TIE
-    if isinstance(model, RecursiveCL):
-        return RECURSIVE, model.l, model.c
-    if isinstance(model, TCloseness):
-        return CLOSENESS, 0, model.t + TIE
-    if isinstance(model, AlphaK):
-        return ALPHA, 0, model.alpha + TIE
-    if isinstance(model, BetaLikeness):
-        return BETA, 0, 0.0
-    if isinstance(model, DeltaDisclosure):
-        return DELTA, 0, model.delta + TIE
-    if isinstance(model, SquaredError):
-        return ERROR, 0, math.sqrt(model.error)
-    assert isinstance(model, Variance)
-    return VARIANCE, 0, least_variance(model) * (1 - TIE)
-
-
 def _bounds(model: BetaLikeness) -> NDArray[np.float64]:
     """How far each value's share may grow. (size,)"""
     caps = -np.log(model.column.shares) if model.enhanced else np.full(model.column.size, np.inf)
@@ -123,8 +98,8 @@ def make_guard(guarded: Sequence[Guarded], packing: Packing, fields: tuple[int, 
     runs, charges = [np.zeros((2, 0), np.int64)], [np.zeros(0)]
     used = 0
     for place, (index, model) in enumerate(asked):
-        models[[KIND, LEAST], place], models[COLUMN, place] = _kind(model)[:2], index
-        limits[place] = _kind(model)[2]
+        models[KIND, place], models[COLUMN, place] = model.kernel, index
+        models[LEAST, place], limits[place] = model.limits()
         if isinstance(model, TCloseness):
             runs.append(np.stack([model.distance.first, model.distance.last]))
             charges.append(model.distance.weight)

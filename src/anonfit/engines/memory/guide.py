@@ -9,9 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.criteria.splitting import SplitObjective, WeightRule
-from anonfit.criteria.targets import SHARE_BITS, ClassTarget, Impurity, NumberTarget, ShareTarget, Target, by_entropy
+from anonfit.criteria.targets import (
+    SHARE_BITS,
+    ClassTarget,
+    Impurity,
+    NumberTarget,
+    ShareTarget,
+    Sums,
+    Target,
+    by_entropy,
+)
 from anonfit.engines.memory.layout import Packing
-from anonfit.tables.measures import Sums
 from anonfit.tables.schema import CodedTable, code_dtype
 
 __all__ = ["Guide", "GuideFields", "Whole", "add_fields", "make_guide", "whole_of"]

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from anonfit.criteria.splitting import TIE, SplitObjective, WeightRule, exponential
-from anonfit.criteria.targets import NumberTarget, by_entropy
-from anonfit.tables.measures import Sums
+from anonfit.criteria.targets import NumberTarget, Sums, by_entropy
 from anonfit.tables.schema import SplitMode
 from anonfit.testing.reference.records import Node, Parts, Records, Split, joined
 
@@ -93,7 +92,7 @@ class Guided:
         self.purpose = purpose
         self.targets = purpose.targets
         masses = np.array(records.masses, np.int64)
-        self.additions = [target.measure.of_rows(masses) for target in self.targets]  # each (row, sum)
+        self.additions = [target.additions(masses) for target in self.targets]  # each (row, sum)
         everyone = range(len(masses))
         whole = tuple(self.sums(index, everyone) for index in range(len(self.targets)))
         self.factors = purpose.factors(whole, records.mass(everyone))

@@ -13,23 +13,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import ge, gt, le, lt
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.tables.schema import Column, Role
 from anonfit.workload.logs.merging import Merged, RawRows, columns_named, merge
-from anonfit.workload.logs.shapes import Columns
-from anonfit.workload.logs.tallies import Tally, Uses, read_log
+from anonfit.workload.logs.shapes import QueriedColumns
+from anonfit.workload.logs.tallies import LogTally, Uses, read_log
 from anonfit.workload.parsing import predicate_text
 from anonfit.workload.predicates import Condition, Predicate, Relation, Value, all_of, conditions_of, kinds_of
-from anonfit.workload.truth import Rows
+from anonfit.workload.truth import RawTable
 
-if TYPE_CHECKING:
-    import polars as pl
-
-__all__ = ["Learned", "LogRequest", "columns_of", "learn", "minterms", "read_request"]
+__all__ = ["LearnedWorkload", "LogRequest", "columns_of", "learn", "minterms", "read_request"]
 
 CONDITIONS = 32
 """Conditions that parts are made of, the most frequent ones."""
@@ -64,7 +62,7 @@ def _parts(rows: RawRows, conditions: Sequence[Condition]) -> tuple[NDArray[np.u
     """(part, condition) How rows stand to conditions, each way once, and (part,) the persons of each."""
     known, persons = np.zeros((0, len(conditions)), np.uint8), np.zeros(0, np.int64)
     for batch in rows.batches(columns_named(conditions)):
-        own = Rows(batch.frame)
+        own = RawTable(batch.frame)
         # A missing value meets neither a condition nor its opposite, so a row has three ways to stand to each.
         stands = np.stack([_stand(own, one) for one in conditions], axis=1)  # (row, condition)
         parts, part_of = np.unique(stands, axis=0, return_inverse=True)
@@ -93,7 +91,7 @@ def _opposite(condition: Condition) -> Condition:
     return Condition(condition.column, condition.relation.opposite, condition.values, kind=condition.kind)
 
 
-def _stand(rows: Rows, condition: Condition) -> NDArray[np.uint8]:
+def _stand(rows: RawTable, condition: Condition) -> NDArray[np.uint8]:
     """(row,) 1 where a condition holds, 2 where its opposite does, 0 where the value is missing."""
     return rows.holds(condition).astype(np.uint8) + 2 * rows.holds(_opposite(condition)).astype(np.uint8)
 
@@ -218,10 +216,10 @@ class LearnedWeight:
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class LearnedWorkload:
     """What a log teaches."""
 
-    tally: Tally
+    tally: LogTally
     selections: tuple[LearnedSelection, ...]
     weights: tuple[LearnedWeight, ...]
     few: int
@@ -231,12 +229,12 @@ class Learned:
 
 def columns_of(
     columns: Sequence[Column], frame: pl.DataFrame, *, table: str | None = None, is_capped: bool = False
-) -> Columns:
+) -> QueriedColumns:
     """The columns of a table, with or without its rows, as queries name them."""
-    return Columns(kinds_of(columns, frame), table, is_capped)
+    return QueriedColumns(kinds_of(columns, frame), table, is_capped)
 
 
-def read_request(request: LogRequest, columns: Columns) -> Tally:
+def read_request(request: LogRequest, columns: QueriedColumns) -> LogTally:
     """The counts of a log."""
     return read_log(request.paths, columns, dialect=request.dialect)
 
@@ -248,7 +246,7 @@ def learn(
     *,
     k: int,
     is_capped: bool = False,
-) -> Learned:
+) -> LearnedWorkload:
     """Learn selections and weights from a log.
 
     Args:
@@ -274,10 +272,10 @@ def learn(
         )
         for one in found
     )
-    return Learned(tally, selections, _weights(tally, columns), few, request.minterms > 0)
+    return LearnedWorkload(tally, selections, _weights(tally, columns), few, request.minterms > 0)
 
 
-def _selected(request: LogRequest, tally: Tally, rows: RawRows, k: int) -> tuple[list[Merged], int]:
+def _selected(request: LogRequest, tally: LogTally, rows: RawRows, k: int) -> tuple[list[Merged], int]:
     """The rectangles or min-terms to select by, and how many were left out."""
     if request.minterms:
         return minterms(tally.predicates, rows, most=request.minterms, k=k), 0
@@ -288,7 +286,7 @@ def _selected(request: LogRequest, tally: Tally, rows: RawRows, k: int) -> tuple
     return enough[: request.selections], len(found) - len(enough)
 
 
-def _weights(tally: Tally, columns: Sequence[Column]) -> tuple[LearnedWeight, ...]:
+def _weights(tally: LogTally, columns: Sequence[Column]) -> tuple[LearnedWeight, ...]:
     """The share that every quasi-identifier has in the uses of all of them; none if none is used."""
     names = [column.name for column in columns if column.role == Role.QUASI_IDENTIFIER]
     uses = {name: tally.uses.get(name, Uses()) for name in names}

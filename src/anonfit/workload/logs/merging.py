@@ -18,18 +18,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.tables.frames import categorized
 from anonfit.workload.predicates import Condition, Or, Predicate, all_of, conditions_of
 from anonfit.workload.rectangles import by_column, column_of
-from anonfit.workload.truth import Rows
-
-if TYPE_CHECKING:
-    import polars as pl
+from anonfit.workload.truth import RawTable
 
 __all__ = ["Batch", "Merged", "RawRows", "columns_named", "drawn_rows", "merge", "rectangles", "rows_of_frame"]
 
@@ -60,15 +57,13 @@ class RawRows:
 
     def without_rows(self) -> pl.DataFrame:
         """The columns alone."""
-        import polars as pl
-
         return pl.DataFrame(schema=dict(self.schema))
 
     def persons(self, predicates: Sequence[Predicate]) -> NDArray[np.int64]:
         """How many persons each predicate selects."""
         found = np.zeros(len(predicates), np.int64)
         for batch in self.batches(columns_named(predicates)) if predicates else ():
-            rows = Rows(batch.frame)
+            rows = RawTable(batch.frame)
             found += [batch.persons(rows.holds(one).astype(np.int64), 2)[1] for one in predicates]
         return found
 
@@ -91,8 +86,6 @@ _MISSING = np.uint64(0x9E3779B97F4A7C15)
 
 def drawn_rows(rows: RawRows, names: Sequence[str], *, size: int, seed: int) -> pl.DataFrame:
     """Some columns of rows that are drawn at random, each as likely as any other; of all rows if these are no more."""
-    import polars as pl
-
     if rows.count == 0:
         return rows.without_rows().select(names)
     if rows.count <= size:
@@ -123,8 +116,6 @@ def _first_bits(keys: NDArray[np.uint64]) -> NDArray[np.int64]:
 
 def _different(rows: RawRows, names: Sequence[str], wanted: NDArray[np.bool_]) -> pl.DataFrame:
     """What rows hold whose keys begin in a way that is wanted, in the order of keys, and how many rows hold it."""
-    import polars as pl
-
     columns = [_held(place) for place in range(len(names))]
     found: pl.DataFrame | None = None
     for frame, keys in _keyed(rows, names):
@@ -148,8 +139,6 @@ def _keyed(rows: RawRows, names: Sequence[str]) -> Iterator[tuple[pl.DataFrame, 
 
 def _bits(values: pl.Series) -> NDArray[np.uint64]:
     """(row,) A number for each value, the same for the same."""
-    import polars as pl
-
     dtype = values.dtype
     if isinstance(dtype, pl.String | pl.Categorical | pl.Enum):
         distinct, places = categorized(values.cast(pl.String))
@@ -240,7 +229,7 @@ def merge(counts: Mapping[Predicate, int], rows: RawRows, *, most: int, seed: in
         return [Merged(one, single[one], single[one], 0) for one in ranked]
     chosen, others = _chosen(ranked, single)
     sample = drawn_rows(rows, columns_named([*chosen, *others]), size=SAMPLE, seed=seed)
-    found = _Leaders(Rows(sample), 1.0)
+    found = _Leaders(RawTable(sample), 1.0)
     for alike in ALIKE:
         found = _Leaders(found.rows, alike, found.seen)
         for one in chosen:
@@ -277,7 +266,7 @@ def _columns(predicate: Predicate) -> frozenset[str]:
 class _Leaders:
     """Predicates that are not like one before them, each with those that are."""
 
-    def __init__(self, rows: Rows, alike: float, seen: dict[Predicate, NDArray[np.uint8]] | None = None) -> None:
+    def __init__(self, rows: RawTable, alike: float, seen: dict[Predicate, NDArray[np.uint8]] | None = None) -> None:
         self.rows = rows
         self.alike = alike
         self.seen = {} if seen is None else seen

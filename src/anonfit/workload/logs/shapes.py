@@ -29,7 +29,17 @@ from anonfit.workload.predicates import (
 )
 from anonfit.workload.selections import why_guarded
 
-__all__ = ["DEEPEST", "Columns", "Filled", "Filler", "Shape", "TooLarge", "Written", "shaper", "slot_of"]
+__all__ = [
+    "DEEPEST",
+    "Filled",
+    "Filler",
+    "QueriedColumns",
+    "StatementShape",
+    "TooLarge",
+    "WrittenValue",
+    "shaper",
+    "slot_of",
+]
 
 DEEPEST = 40
 """Parentheses, brackets and words within each other: a parser calls itself about twenty times for each."""
@@ -55,7 +65,7 @@ counting them as if they did costs nothing in queries that people write.
 """
 
 
-class Written(NamedTuple):
+class WrittenValue(NamedTuple):
     """A value as it is written: a number, or a text without its quotes."""
 
     is_text: bool
@@ -63,13 +73,13 @@ class Written(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class StatementShape:
     """A statement without the values that it compares with, and these: of lists, all of them in one slot. Its outline
     has no values at all, so it can be shown.
     """
 
     text: str
-    slots: tuple[tuple[Written, ...], ...]
+    slots: tuple[tuple[WrittenValue, ...], ...]
     outline: str = ""
 
 
@@ -133,7 +143,7 @@ class _Shaper:
             r"|(?P<word>[^\W\d]\w*+|[@:$#]\w++)|(?P<sign><=|>=|<>|!=|==|::|\|\||->|[\s\S])"
         )
 
-    def shape(self, text: str) -> Shape:
+    def shape(self, text: str) -> StatementShape:
         """The shape of a statement.
 
         Raises:
@@ -157,7 +167,7 @@ class _Shaper:
         if isinstance(plan, TooLarge):
             raise plan
         slots = tuple(tuple(self.written(values[at]) for at in slot) for slot in plan.slots)
-        return Shape(plan.text(values), slots, plan.outline)
+        return StatementShape(plan.text(values), slots, plan.outline)
 
     def plan(self, text: str, values: list[str]) -> _Plan | TooLarge:
         """The plan of a statement, which has these values."""
@@ -191,10 +201,10 @@ class _Shaper:
                 return TooLarge(f"it has more than {MOST_WORDS:,} words")
         return _Plan(tuple(" ".join(words).split(KEPT)), tuple(kept), tuple(map(tuple, slots)))
 
-    def written(self, value: str) -> Written:
+    def written(self, value: str) -> WrittenValue:
         """A value without its quotes."""
         is_text = value[0] in self.text_quotes
-        return Written(is_text, self.plain(value) if is_text else value)
+        return WrittenValue(is_text, self.plain(value) if is_text else value)
 
     def plain(self, quoted: str) -> str:
         """A text without its quotes."""
@@ -268,7 +278,7 @@ def shaper(quoting: Quoting, text_quotes: str) -> _Shaper:
     return _Shaper(quoting, text_quotes)
 
 
-Slots = Sequence[Sequence[Written]]
+Slots = Sequence[Sequence[WrittenValue]]
 MOST_VALUES = 1_000
 """Values of a condition; more are no rectangle that people would ask for again."""
 
@@ -299,7 +309,7 @@ NOTHING = Filled(None, is_empty=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class QueriedColumns:
     """The columns of a table by the names that queries give them, which need not be written in the same case."""
 
     kinds: Mapping[str, ColumnKind]
@@ -330,7 +340,7 @@ class Columns:
 class Filler:
     """Fills trees; `tell` is told why a part could not be used."""
 
-    def __init__(self, columns: Columns, tell: Callable[[str], None]) -> None:
+    def __init__(self, columns: QueriedColumns, tell: Callable[[str], None]) -> None:
         self.columns = columns
         self.tell = tell
         self.known: dict[tuple[str, str, str], tuple[Value, ...] | str] = {}

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from anonfit.workload.logs.reading import Statement, dialect_quoting, parse_statements, read_statements, require_dialect
-from anonfit.workload.logs.shapes import Columns, Filled, Filler, Shape, TooLarge, Written, shaper
+from anonfit.workload.logs.shapes import Filled, Filler, QueriedColumns, StatementShape, TooLarge, WrittenValue, shaper
 from anonfit.workload.predicates import Predicate, all_of, any_of
 from anonfit.workload.rectangles import by_column
 
-__all__ = ["Ask", "Tally", "Unread", "Uses", "read_log"]
+__all__ = ["Ask", "LogTally", "Unread", "Uses", "read_log"]
 
 MOST_SHAPES = 10_000
 """Shapes that are parsed, the most frequent ones first."""
@@ -23,7 +23,7 @@ MOST_CHARACTERS = 100_000_000
 MOST_LISTED = 1_000
 """Statements that were not read of which more than their number is kept."""
 
-Slots = tuple[tuple[Written, ...], ...]
+Slots = tuple[tuple[WrittenValue, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Ask:
 
 
 @dataclass(slots=True)
-class Tally:
+class LogTally:
     """What a log says. Columns, predicates and asks are counted by the queries that have them."""
 
     statements: int = 0
@@ -102,8 +102,8 @@ class _Alike:
 
 
 def read_log(
-    paths: Sequence[Path], columns: Columns, *, dialect: str | None = None, most_shapes: int = MOST_SHAPES
-) -> Tally:
+    paths: Sequence[Path], columns: QueriedColumns, *, dialect: str | None = None, most_shapes: int = MOST_SHAPES
+) -> LogTally:
     """Read and count the statements of log files; none is executed.
 
     Args:
@@ -116,7 +116,7 @@ def read_log(
         The counts.
     """
     require_dialect(dialect)
-    tally = Tally()
+    tally = LogTally()
     alike = _by_shape(paths, dialect, tally)
     chosen = sorted(alike.items(), key=lambda item: -item[1].total)
     for _, rest in chosen[most_shapes:]:
@@ -136,7 +136,7 @@ def read_log(
     return tally
 
 
-def _by_shape(paths: Sequence[Path], dialect: str | None, tally: Tally) -> dict[str, _Alike]:
+def _by_shape(paths: Sequence[Path], dialect: str | None, tally: LogTally) -> dict[str, _Alike]:
     """The statements by their shapes."""
     quoting, text_quotes = dialect_quoting(dialect)
     shapes = shaper(quoting, text_quotes)
@@ -148,7 +148,7 @@ def _by_shape(paths: Sequence[Path], dialect: str | None, tally: Tally) -> dict[
             _not_read(tally, statement, 1, "it is too long, or a quote of it is never closed", "")
             continue
         try:
-            shape: Shape = shapes.shape(statement.text)
+            shape: StatementShape = shapes.shape(statement.text)
         except TooLarge as error:
             _not_read(tally, statement, 1, str(error), "")
             continue
@@ -166,7 +166,7 @@ def _by_shape(paths: Sequence[Path], dialect: str | None, tally: Tally) -> dict[
     return found
 
 
-def _not_read(tally: Tally, statement: Statement, times: int, why: str, outline: str) -> None:
+def _not_read(tally: LogTally, statement: Statement, times: int, why: str, outline: str) -> None:
     tally.unread += times
     if len(tally.listed) < MOST_LISTED:
         tally.listed.append(Unread(statement.file, statement.line, times, why, outline))
@@ -175,7 +175,7 @@ def _not_read(tally: Tally, statement: Statement, times: int, why: str, outline:
 class _Counter:
     """Counts the statements of one shape after the other."""
 
-    def __init__(self, columns: Columns, tally: Tally) -> None:
+    def __init__(self, columns: QueriedColumns, tally: LogTally) -> None:
         self.columns = columns
         self.tally = tally
         self.reasons: set[str] = set()

@@ -8,26 +8,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anonfit.criteria.targets import ClassTarget, NumberTarget, ShareTarget
 from anonfit.privacy.models import KAnonymity
-from anonfit.tables.measures import ClassCounts, Layout, Moments, Persons, Shares, fixed_point, sums_by_code
+from anonfit.tables.scales import fixed_point
 
 
 def test_sums_by_hand() -> None:
     scale = fixed_point(1.0, 3.0, persons=4)
     values = np.array([1.0, 3.0, 2.0])
-    layout = Layout((Persons(), ClassCounts("c", np.array([0, 1, 1]), 2), Moments("r", scale.quantize(values), scale)))
     weights = np.array([1, 1, 2])
-    found = sums_by_code([0, 2, 2], layout.of_rows(weights), 3)
-    assert found[:, layout.place(0)].ravel().tolist() == [1, 0, 3]
-    assert found[:, layout.place(1)].tolist() == [[1, 0], [0, 0], [0, 3]]
-    assert found[2, layout.place(2)].tolist() == [3, round(1.0 / scale.step), round(1.0 / scale.step) ** 2]
+    classes = ClassTarget("c", np.array([0, 1, 1]), 2).additions(weights)
+    assert (classes[0].tolist(), classes[1:].sum(axis=0).tolist()) == ([1, 0], [0, 3])
+    numbers = NumberTarget("r", scale.quantize(values), scale).additions(weights)
+    assert numbers[1:].sum(axis=0).tolist() == [3, round(1.0 / scale.step), round(1.0 / scale.step) ** 2]
 
 
 @given(st.lists(st.floats(999_990, 1_000_010), min_size=2, max_size=50))
 def test_a_part_taken_from_the_whole_leaves_the_exact_rest(numbers: list[float]) -> None:
     values = np.array(numbers)
     scale = fixed_point(values.min(), values.max(), persons=len(values))
-    rows = Moments("r", scale.quantize(values), scale).of_rows(np.ones(len(values), np.int64))
+    rows = NumberTarget("r", scale.quantize(values), scale).additions(np.ones(len(values), np.int64))
     half = len(values) // 2
     rest = rows.sum(axis=0) - rows[:half].sum(axis=0)
     assert rest.tolist() == rows[half:][::-1].sum(axis=0).tolist()
@@ -65,12 +65,11 @@ def test_ends_that_are_none_are_refused(ends: tuple[float, float]) -> None:
 
 def test_classes_and_shares_are_counted_in_persons() -> None:
     weights = np.array([3, 1, 2])
-    assert ClassCounts("c", np.array([1, 0, 1]), 3).of_rows(weights).sum(axis=0).tolist() == [1, 5, 0]
-    shares = Shares("s", np.array([[1, 3], [4, 0], [2, 2]]))
-    assert shares.width == 2
-    assert shares.of_rows(weights).tolist() == [[3, 9], [4, 0], [4, 4]]
+    assert ClassTarget("c", np.array([1, 0, 1]), 3).additions(weights).sum(axis=0).tolist() == [1, 5, 0]
+    shares = ShareTarget("s", np.array([[1, 3], [4, 0], [2, 2]]))
+    assert shares.additions(weights).tolist() == [[3, 9], [4, 0], [4, 4]]
 
 
 def test_k_counts_exactly() -> None:
-    assert KAnonymity(3).allows(np.array([[2], [3], [4]])).tolist() == [False, True, True]
-    assert "2 person(s), fewer than k = 3" in KAnonymity(3).why_not(np.array([2]))
+    assert KAnonymity(3).allows(np.array([2, 3, 4])).tolist() == [False, True, True]
+    assert "2 person(s), fewer than k = 3" in KAnonymity(3).why_not(2)

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The formats of files that tables are read from and written to. To add one, add its Format here, and to the audit,
+which reads files by code of its own; reading, spilling, releasing, the spec and the help of commands follow from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from anonfit.errors import DataError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["FORMATS", "FormatName", "endings", "format_of"]
+
+FormatName: TypeAlias = Literal["csv", "parquet", "arrow"]
+"""The names of FORMATS, for those who check types."""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format of files: how its files end, and how rows are read and written. Released files have its name as ending.
+
+    `scan` gives the rows of a file that knows the types of its columns; a text file does not, so `tables.reading` finds
+    them out. `grows` is how many bytes a byte of a file becomes in memory, if nothing better is known; a file that
+    `knows_rows` tells how many it has without being read.
+    """
+
+    name: FormatName
+    suffixes: tuple[str, ...]
+    scan: Callable[[Path], pl.LazyFrame] | None
+    sink: Callable[[pl.LazyFrame, Path], None]
+    grows: float
+    knows_rows: bool = False
+
+    @property
+    def is_text(self) -> bool:
+        """Whether its files are texts, which have no types."""
+        return self.scan is None
+
+
+def _scan_parquet(path: Path) -> pl.LazyFrame:
+    import polars as pl
+
+    return pl.scan_parquet(path, glob=False)
+
+
+def _scan_arrow(path: Path) -> pl.LazyFrame:
+    import polars as pl
+
+    return pl.scan_ipc(path, glob=False)
+
+
+def _sink_csv(rows: pl.LazyFrame, path: Path) -> None:
+    rows.sink_csv(path)
+
+
+def _sink_parquet(rows: pl.LazyFrame, path: Path) -> None:
+    rows.sink_parquet(path)
+
+
+def _sink_arrow(rows: pl.LazyFrame, path: Path) -> None:
+    """Arrow's older form of texts has no room for other texts than those of the rows, so that the audit can tell from
+    lengths alone that there are none.
+    """
+    import polars as pl
+
+    rows.sink_ipc(path, compression="zstd", compat_level=pl.CompatLevel.oldest())
+
+
+FORMATS: dict[str, Format] = {
+    one.name: one
+    for one in (
+        Format("csv", (".csv", ".csv.gz", ".csv.zst", ".tsv", ".txt", ".data"), None, _sink_csv, grows=1.5),
+        Format("parquet", (".parquet",), _scan_parquet, _sink_parquet, grows=6.0, knows_rows=True),
+        Format("arrow", (".arrow", ".feather", ".ipc"), _scan_arrow, _sink_arrow, grows=1.5),
+    )
+}
+"""All formats by name; a release can be written in each of them."""
+SUFFIXES = tuple(suffix for one in FORMATS.values() for suffix in one.suffixes)
+
+
+def endings(*, packed: bool = False) -> str:
+    """The endings of all formats, in words; `packed` says that texts may be packed."""
+    shown = [f".{one.name}(.gz|.zst)" if packed and one.is_text else f".{one.name}" for one in FORMATS.values()]
+    return f"{', '.join(shown[:-1])} or {shown[-1]}"
+
+
+def format_of(path: Path) -> Format:
+    """The format of a file, by its ending."""
+    name = path.name.lower()
+    for one in FORMATS.values():
+        if name.endswith(one.suffixes):
+            return one
+    raise DataError(f"{path.name}: unknown kind of file; known endings: {', '.join(SUFFIXES)}.")
