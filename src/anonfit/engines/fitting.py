@@ -9,7 +9,7 @@ from typing import Any
 
 from anonfit.tables.databases import DatabaseSource
 from anonfit.tables.formats import format_of
-from anonfit.tables.reading import files_of, scan_of_types
+from anonfit.tables.reading import files_of
 
 __all__ = ["needed_memory"]
 
@@ -28,9 +28,9 @@ def _file(path: Path, names: Collection[str]) -> float:
     import polars as pl
 
     kind, size = format_of(path), path.stat().st_size
-    if kind.knows_rows:
+    if kind.scan is not None and kind.knows_rows:
         try:
-            scan = scan_of_types(path)
+            scan = kind.scan(path)
             widths = [NUMBER if dtype.is_numeric() or dtype.is_temporal() else TEXT
                       for name, dtype in scan.collect_schema().items() if name in names]  # fmt: skip
             return float(scan.select(pl.len()).collect().item()) * sum(widths)

@@ -33,7 +33,7 @@ from anonfit.spec.model import Spec
 from anonfit.spec.workload import target_table
 from anonfit.spec.write import public_tables
 from anonfit.tables.codebook import column_type
-from anonfit.tables.formats import format_of
+from anonfit.tables.formats import FORMATS, format_of
 from anonfit.tables.ingesting import RawColumns
 from anonfit.tables.schema import ColumnType, Role, Schema
 from anonfit.workload.targets import TargetRequest, Workload
@@ -353,7 +353,7 @@ def both_reports(made: Made, audit: Audit, *, ks: Sequence[int] = ()) -> tuple[d
         told = {
             "asked": asked,
             "different": {name: different_labels(table, name) for name in made.recoding.quasi_identifiers},
-            "formulas": formula_columns(table) if made.spec.output.format == "csv" else [],
+            "formulas": formula_columns(table) if FORMATS[made.spec.output.format].is_text else [],
         }
         attack = attacking.result()
     public, internal = (_report(made, audit, appraisal, rule, attack, told) for rule in (public_rule(made), EVERYTHING))

@@ -97,14 +97,10 @@ class Appraisal:
         return public_queries(self.queries, rule, asked=len(self.asked), total=self.total)
 
 
-def _column(made: Made, role: Role) -> str | None:
-    return next((column.name for column in made.schema.of_role(role)), None)
-
-
 def _held(made: Made, nodes: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The nodes that hold released rows, and how many: rows, or the persons they stand for."""
     assert made.source is not None
-    count, released = _column(made, Role.COUNT), nodes >= 0
+    count, released = made.schema.name_of(Role.COUNT), nodes >= 0
     weights = None if count is None else made.source[count].cast(int).to_numpy()[released]
     sizes = np.bincount(nodes if released.all() else nodes[released], weights=weights).astype(np.int64)
     used = np.flatnonzero(sizes)
@@ -121,7 +117,7 @@ def _released(made: Made) -> pl.DataFrame:
 
 def _persons_of(made: Made, used: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     """The persons of each group: where a person has several rows, fewer than these."""
-    if _column(made, Role.ENTITY) is None:
+    if made.schema.name_of(Role.ENTITY) is None:
         return sizes
     assert made.nodes is not None
     nodes = made.nodes[made.nodes >= 0].astype(np.int64)
@@ -135,7 +131,7 @@ def _of_regions(made: Made) -> Appraisal:
     used, sizes = _held(made, made.nodes)
     found = details(made.recoding, used, sizes)
     targets = coded_targets(workload_of(made.spec), made.schema, made.source)
-    persons, has_entities = _persons_of(made, used, sizes), _column(made, Role.ENTITY) is not None
+    persons, has_entities = _persons_of(made, used, sizes), made.schema.name_of(Role.ENTITY) is not None
     k = made.spec.privacy.k
     told = np.maximum(persons // k * k, 1) if has_entities else persons  # in multiples of k, as all that is told
     return Appraisal(
@@ -208,8 +204,8 @@ def measure_all(made: Made, *, ks: Sequence[int] = (), large: LargeTable | None 
             _released(made),
             made.recoding.quasi_identifiers,
             k=made.spec.privacy.k,
-            entity=_column(made, Role.ENTITY),
-            count=_column(made, Role.COUNT),
+            entity=made.schema.name_of(Role.ENTITY),
+            count=made.schema.name_of(Role.COUNT),
         )
         found = _of_regions(made)
         found = replace(found, initial=risk.result(), **_queries(made), rules=_rules(made), clusters=_clusters(made))

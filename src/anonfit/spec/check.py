@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from anonfit.algorithms.demands import not_capped
-from anonfit.criteria.objectives import TargetKind
+from anonfit.criteria.objectives import ALGORITHMS, Algorithm, TargetKind
 from anonfit.errors import did_you_mean, listed
 from anonfit.spec.columns import without_role
 from anonfit.spec.kinds import Faults, Setting
@@ -313,26 +313,26 @@ def check_algorithm(spec: Spec, faults: Faults) -> None:
             if spec.method.algorithm not in setting.algorithms and section.is_changed(
                 getattr(spec, name), setting.name
             ):
-                _refuse_setting(name, setting, spec.method.algorithm, faults)
+                _refuse_setting(name, setting, spec.method.capabilities, faults)
     if spec.method.capabilities.refines:
         _check_refining(spec, faults)
     if spec.method.capabilities.grows_tree:
         _check_tree(spec, faults)
 
 
-def _refuse_setting(section: str, setting: Setting, algorithm: str, faults: Faults) -> None:
+def _refuse_setting(section: str, setting: Setting, algorithm: Algorithm, faults: Faults) -> None:
     """A setting that the algorithm does not use."""
     place, owner = f"{section}.{setting.name}", setting.algorithms[0]
-    if setting.name == "time_budget" and algorithm == "mondrian":
+    if setting.name == "time_budget" and algorithm.splits:
         return  # exploring has one, too
     if section == "engine":
-        faults.add(f"{place} is not for method.algorithm = '{algorithm}'; leave it out.")
+        faults.add(f"{place} is not for method.algorithm = '{algorithm.name}'; leave it out.")
     elif len(setting.algorithms) > 1:
-        faults.add(f"{place} is not for algorithm = '{algorithm}'; remove it.")
+        faults.add(f"{place} is not for algorithm = '{algorithm.name}'; remove it.")
     elif section == "workload":
         faults.add(f"{place} steers algorithm = '{owner}' only; remove it, or use that.")
     else:
-        is_far = section == "method" and (owner == "mondrian" or algorithm == "tree")
+        is_far = section == "method" and (ALGORITHMS[owner].splits or algorithm.grows_tree)
         faults.add(f"{place} is for algorithm = '{owner}' only; remove it{'' if is_far else ', or use that'}.")
 
 
@@ -401,23 +401,24 @@ def _check_tree(spec: Spec, faults: Faults) -> None:
 
 def _check_only_target(spec: Spec, does: str, faults: Faults) -> None:
     """Refinement and trees are for the classes of one target, which is no quasi-identifier and has no model."""
-    algorithm = spec.method.algorithm
+    algorithm = spec.method.capabilities
     if len(spec.targets) != 1 and not faults.within("workload.targets") and not faults.unread:
         number = listed(target.column for target in spec.targets) if spec.targets else "none"
-        faults.add(f"method.algorithm = '{algorithm}' {does} the classes of one target; found {number}.")
-    if len(spec.targets) != 1 and algorithm == "tree":
+        faults.add(f"method.algorithm = '{algorithm.name}' {does} the classes of one target; found {number}.")
+    if len(spec.targets) != 1 and algorithm.grows_tree:
         return
-    more = ", and say privacy.class_is_public = true if someone could know it" if algorithm == "tree" else ""
+    more = ", and say privacy.class_is_public = true if someone could know it" if algorithm.grows_tree else ""
     for target in spec.targets:
         column = spec.columns.get(target.column)
         if column is not None and column.role == Role.QUASI_IDENTIFIER:
             faults.add(
-                f"method.algorithm = '{algorithm}': the target '{target.column}' cannot be a quasi-identifier; give it "
-                f"the role 'target'{more}."
+                f"method.algorithm = '{algorithm.name}': the target '{target.column}' cannot be a quasi-identifier; "
+                f"give it the role 'target'{more}."
             )
         if target.model is not None:
             faults.add(
-                f"method.algorithm = '{algorithm}' takes no model of the target '{target.column}'; remove the model."
+                f"method.algorithm = '{algorithm.name}' takes no model of the target '{target.column}'; remove the "
+                "model."
             )
 
 

@@ -25,6 +25,7 @@ from anonfit.criteria.splitting import MEDIAN, TIE, SplitObjective, WeightRule
 from anonfit.criteria.targets import ClassTarget, CodedSelections, Impurity, NumberTarget, Target
 from anonfit.errors import DataError, SpecError
 from anonfit.tables.schema import MISSING, CodedColumn, CodedTable, Column, SplitMode
+from anonfit.workload.denoising import cross_fitted_numbers, cross_fitted_shares
 from anonfit.workload.targets import (
     TargetRequest,
     Workload,
@@ -289,8 +290,6 @@ def denoised(
     threads: int | None,
 ) -> Target:
     """A target as models see it that were fitted on other rows; it is not predicted from itself."""
-    from anonfit.workload.denoising import cross_fitted_numbers, cross_fitted_shares
-
     kept = [index for index in range(len(table.columns)) if index != target.column]
     columns, codes = [table.columns[index] for index in kept], [table.codes[index] for index in kept]
     if isinstance(target, ClassTarget):

@@ -22,6 +22,7 @@ from anonfit.privacy.coding import sensitive_column
 from anonfit.tables.codebook import column_type, typed
 from anonfit.tables.scales import LARGEST_NUMBER, fixed_point
 from anonfit.tables.schema import Column, ColumnType
+from anonfit.workload.denoising import fixed_shares
 from anonfit.workload.selections import SelectionRequest
 
 __all__ = [
@@ -238,8 +239,6 @@ def share_target(
     request: TargetRequest, shares: NDArray[np.float64], *, own: int, measured_by: Impurity = Impurity.ENTROPY
 ) -> ShareTarget:
     """Shares of classes in fixed point."""
-    from anonfit.workload.denoising import fixed_shares
-
     return ShareTarget(request.column, fixed_shares(shares, bits=SHARE_BITS), request.weight, own, measured_by)
 
 

@@ -24,7 +24,7 @@ from anonfit.workload.logs.merging import Merged, RawRows, columns_named, merge
 from anonfit.workload.logs.shapes import QueriedColumns
 from anonfit.workload.logs.tallies import LogTally, Uses, read_log
 from anonfit.workload.parsing import predicate_text
-from anonfit.workload.predicates import Condition, Predicate, Relation, Value, all_of, conditions_of, kinds_of
+from anonfit.workload.predicates import And, Condition, Predicate, Relation, Value, all_of, conditions_of, kinds_of
 from anonfit.workload.truth import RawTable
 
 __all__ = ["LearnedWorkload", "LogRequest", "columns_of", "learn", "minterms", "read_request"]
@@ -171,8 +171,6 @@ def _asked(
 def _holds(predicate: Predicate, stands: Mapping[Condition, NDArray[np.bool_]]) -> NDArray[np.bool_]:
     if isinstance(predicate, Condition):
         return stands[predicate]
-    from anonfit.workload.predicates import And
-
     parts = [_holds(part, stands) for part in predicate.parts]
     found: NDArray[np.bool_] = (np.logical_and if isinstance(predicate, And) else np.logical_or).reduce(parts)
     return found

@@ -11,7 +11,7 @@ from typing import Any
 
 from anonfit.workload.logs.reading import Statement, dialect_quoting, parse_statements, read_statements, require_dialect
 from anonfit.workload.logs.shapes import Filled, Filler, QueriedColumns, StatementShape, TooLarge, WrittenValue, shaper
-from anonfit.workload.predicates import Predicate, all_of, any_of
+from anonfit.workload.predicates import And, Condition, Predicate, all_of, any_of
 from anonfit.workload.rectangles import by_column
 
 __all__ = ["Ask", "LogTally", "Unread", "Uses", "read_log"]
@@ -256,8 +256,6 @@ class _Counter:
 
 def _plain(predicate: Predicate) -> Predicate:
     """The predicate in an order that does not depend on how it was written, so that equal ones are one."""
-    from anonfit.workload.predicates import And, Condition
-
     predicate = by_column(predicate)
     if isinstance(predicate, Condition):
         values = tuple(sorted(predicate.values, key=lambda value: (type(value).__name__, value)))
