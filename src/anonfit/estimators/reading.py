@@ -27,8 +27,8 @@ from anonfit.estimators.features import (
     Numbers,
     Parts,
     Spans,
+    on_line,
 )
-from anonfit.estimators.recoded import on_line
 from anonfit.tables.frames import categorized
 from anonfit.tables.schema import texts_of
 
