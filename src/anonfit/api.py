@@ -78,8 +78,8 @@ class Release:
         """What it is, without a row of it: a notebook or a log may show it."""
         rows, names = self._made.released, list(self.recoding.quasi_identifiers)
         if several := demands_of(self._made.spec).quasi_identifiers:
-            told = "; ".join(f"k={one.k} of {', '.join(one.columns)}" for one in several)
-            return f"Release({told}; rows={rows})"
+            demands = "; ".join(f"k={each.k} of {', '.join(each.columns)}" for each in several)
+            return f"Release({demands}; rows={rows})"
         return f"Release(k={self._made.spec.privacy.k}, rows={rows}, quasi_identifiers={names})"
 
     def _repr_html_(self) -> str:
@@ -262,7 +262,7 @@ def _html_table(title: str, head: Sequence[str], lines: Sequence[Sequence[str]])
         return "".join(f'<{tag} style="text-align: left">{escape(printable(text))}</{tag}>' for text in texts)
 
     rows = "".join(f"<tr>{cells(line, 'td')}</tr>" for line in lines)
-    caption = f'<caption style="text-align: left"><b>{escape(printable(title))}</b></caption>'
+    caption = f'<caption style="text-align: left; white-space: nowrap"><b>{escape(printable(title))}</b></caption>'
     return f"<table>{caption}<thead><tr>{cells(head, 'th')}</tr></thead><tbody>{rows}</tbody></table>"
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from anonfit.auditing import audit
+from anonfit.auditing.api import audit
 from anonfit.auditing.hashing import aligned, aligned_texts
 from anonfit.auditing.result import Audit
 

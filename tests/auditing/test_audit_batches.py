@@ -13,7 +13,9 @@ import pytest
 from audit_folders import Folder
 from test_audit_planted_faults import IN_THE_FILE, NEEDS_SOURCE
 
-from anonfit.auditing import audit, audit_release, counting, measuring, reading
+from anonfit.auditing import counting, measuring, reading
+from anonfit.auditing.api import audit
+from anonfit.auditing.release_folder import audit_release
 from anonfit.errors import AnonfitError, DataError
 
 

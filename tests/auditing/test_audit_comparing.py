@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonfit.auditing import audit
+from anonfit.auditing.api import audit
 from anonfit.auditing.hashing import Align, ComparedColumn, add_hashes, aligned, aligned_texts, side_of
 from anonfit.auditing.labels import _parts, _quoted_end
 from anonfit.auditing.reading import open_table

@@ -13,8 +13,8 @@ import polars as pl
 import pytest
 
 import anonfit.auditing as package
-from anonfit.auditing import THRESHOLDS, audit
-from anonfit.auditing.request import read_threshold
+from anonfit.auditing.api import audit
+from anonfit.auditing.request import THRESHOLDS, read_threshold
 from anonfit.auditing.result import CountedFigure, Share, plain
 from anonfit.errors import DataError
 

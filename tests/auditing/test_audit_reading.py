@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from anonfit.auditing import audit
+from anonfit.auditing.api import audit
 from anonfit.auditing.reading import AuditedTable, open_table
 from anonfit.errors import DataError
 

@@ -16,9 +16,9 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 from spans_reference import exposed, sizes, spans
 
-from anonfit.auditing import audit_tree
 from anonfit.auditing.model_trees import read_fitted
 from anonfit.auditing.tree_models import spans_of_tree
+from anonfit.auditing.trees import audit_tree
 from anonfit.errors import DataError, RequestError
 
 MORTGAGES = pd.DataFrame(

@@ -16,8 +16,7 @@ from hypothesis import given
 import anonfit as af
 from anonfit import RegionEncoder
 from anonfit.errors import DataError, RequestError
-from anonfit.estimators.features import Encoding
-from anonfit.estimators.recoded import feature_column, parts_of_nodes
+from anonfit.estimators.features import Encoding, feature_column, parts_of_nodes
 from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Values, region_values

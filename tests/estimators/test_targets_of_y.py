@@ -12,7 +12,7 @@ import pytest
 
 from anonfit import Anonymizer
 from anonfit.errors import DataError, RequestError
-from anonfit.estimators.targets import targets_of
+from anonfit.estimators.inputs import targets_of
 
 TABLE = pl.DataFrame({"age": range(40), "target": range(40)})
 

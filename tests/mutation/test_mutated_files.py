@@ -26,7 +26,7 @@ import pytest
 from mutating import mutate_json, mutate_text
 
 import anonfit as af
-from anonfit.cli.workload import learn_workload
+from anonfit.cli.specs import learn_workload
 from anonfit.engines.tree import LEAF
 from anonfit.errors import AnonfitError
 from anonfit.recoding.recoding import Recoding

@@ -44,7 +44,9 @@ def _of_spec(path: Path, data: Path, given: Mapping[str, Any]) -> dict[str, Any]
         if spec.of_role(role):
             found[key] = spec.of_role(role)[0]
     if spec.privacy.quasi_identifiers:
-        found["quasi_identifier_sets"] = [quasi_identifier_table(one) for one in spec.privacy.quasi_identifiers]
+        found["quasi_identifier_sets"] = [
+            quasi_identifier_table(quasi_identifier) for quasi_identifier in spec.privacy.quasi_identifiers
+        ]
     return found | {key: value for key, value in given.items() if value}
 
 
@@ -160,8 +162,8 @@ def _show_tree(found: TreeAudit, *, as_json: bool) -> None:
         return
     screen = results()
     _show_verdict(found.spans, screen)
-    for one in found.exposed:
-        screen.print(f"  persons whose class can be told at {one.confidence:.0%}: {one.persons.share:.1%}")
+    for exposed in found.exposed:
+        screen.print(f"  persons whose class can be told at {exposed.confidence:.0%}: {exposed.persons.share:.1%}")
 
 
 def _number(value: Any) -> str:
@@ -182,8 +184,8 @@ def show_audit(found: Audit, *, as_json: bool) -> None:
     unit = _unit(found)
     _show_verdict(found, screen)
     if joint := figures.get("joint"):
-        told = ", ".join(f"{key.replace('_', ' ')} {_number(value)}" for key, value in joint.items())
-        screen.print(f"  both releases together: {told}")
+        both = ", ".join(f"{key.replace('_', ' ')} {_number(value)}" for key, value in joint.items())
+        screen.print(f"  both releases together: {both}")
     _show_diversity(figures["diversity"], screen)
     rows = [
         (column["name"], _number(column["certain"]), _number(column["likely"]), _number(column["smallest"]))
@@ -231,8 +233,8 @@ def _show_verdict(found: Audit, screen: Console) -> None:
     for place, sentence in enumerate(found.verdict):
         own = style[found.passed] if place == 0 or sentence.startswith(("Asked", "The release")) else "yellow"
         screen.print(Text(sentence, style=own), soft_wrap=True)
-    for one in found.sets:
-        words = f"{', '.join(one.columns)}: k = {one.sizes.smallest}, {one.sizes.groups:,} groups"
+    for counted in found.sets:
+        words = f"{', '.join(counted.columns)}: k = {counted.sizes.smallest}, {counted.sizes.groups:,} groups"
         screen.print(Text(f"  {words}"), soft_wrap=True)
     if sizes.smallest is None:
         _show_missed(found, screen)
@@ -272,13 +274,13 @@ def _show_diversity(measured: Sequence[Mapping[str, Any]], screen: Console) -> N
     """The worst group's figure of every model that was measured."""
     rows = [
         (
-            one["column"],
-            one["model"],
-            "–" if one["found"] is None else figure_words(one["found"]),
-            "–" if one["asked"] is None else figure_words(one["asked"]),
-            {True: "met", False: "missed", None: "" if one["asked"] is None else "not checked"}[one["met"]],
+            demand["column"],
+            demand["model"],
+            "–" if demand["found"] is None else figure_words(demand["found"]),
+            "–" if demand["asked"] is None else figure_words(demand["asked"]),
+            {True: "met", False: "missed", None: "" if demand["asked"] is None else "not checked"}[demand["met"]],
         )
-        for one in measured
+        for demand in measured
     ]
     if rows:
         screen.print("\nDiversity of sensitive columns and targets, in the worst group:")

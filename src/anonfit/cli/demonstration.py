@@ -134,14 +134,15 @@ def _measure(spec: Spec, patients: pl.DataFrame) -> Measured | None:
     others = patients[len(known) :]
     blind = replace(spec, method=replace(spec.method, criterion="median"))
     try:
-        made = [make(one, source=known) for one in (blind, spec)]
+        made = [make(asked, source=known) for asked in (blind, spec)]
     except Infeasible:
         return None
     right = [
-        (RegionLearner.taught(one.recoding, known, TARGET).predict(others) == others[TARGET]).to_numpy() for one in made
+        (RegionLearner.taught(release.recoding, known, TARGET).predict(others) == others[TARGET]).to_numpy()
+        for release in made
     ]
     frequent = known[TARGET].mode().sort()[0]
-    blind_groups, purpose_groups = (one.table.select(QUASI_IDENTIFIERS).n_unique() for one in made)
+    blind_groups, purpose_groups = (release.table.select(QUASI_IDENTIFIERS).n_unique() for release in made)
     return Measured(
         held_out=len(others),
         frequent=float((others[TARGET] == frequent).to_numpy().mean()),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`anonfit evaluate`: measure how useful releases are, and show it."""
+"""`anonfit evaluate` and `anonfit compare`: what releases are worth, on the screen, as a page, or as JSON."""
 
 from __future__ import annotations
 
@@ -10,16 +10,62 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anonfit.cli.evaluated_columns import columns_table, disagreements_line
-from anonfit.cli.showing import console, print_json, results, table
+from anonfit.cli.showing import console, print_json, results, stages, table
 from anonfit.errors import RequestError
 
 if TYPE_CHECKING:
+    from anonfit.evaluation.comparing import Comparison
     from anonfit.evaluation.jobs import Progress
     from anonfit.evaluation.result import Evaluation
     from anonfit.spec.model import Spec
 
-__all__ = ["evaluate_spec"]
+__all__ = ["columns_table", "compare_releases", "disagreements_line", "evaluate_spec"]
+
+SHOWN = {
+    "gcp": "certainty penalty",
+    "weighted_discernibility": "weighted discernibility",
+    "cluster_agreement": "clusters: agreement",
+    "cluster_within": "variance within",
+    "cluster_within_original": "within the original's",
+}
+"""Figures, and what they are called."""
+MARK = "cluster_agreement"
+
+
+def columns_table(found: Evaluation) -> Any:
+    """A line for each method and k; None where releases are judged by models and no clusters were looked for."""
+    import polars as pl
+
+    if len(found.frame) and not (found.figures["figure"] == MARK).any():
+        return None
+    means = found.figures.group_by("method", "k", "figure", maintain_order=True).agg(pl.col("value").mean())
+    cells = {(row["method"], row["k"], row["figure"]): row["value"] for row in means.to_dicts()}
+    names = [name for name in SHOWN if any(figure == name for _, _, figure in cells)]
+    lines = [
+        [method, k, *(_text(name, cells.get((method, k, name))) for name in names)]
+        for method, k in dict.fromkeys((method, k) for method, k, _ in cells)
+    ]
+    return table(["", "k", *(SHOWN[name] for name in names)], lines, numbers=range(1, len(names) + 2))
+
+
+def _text(name: str, value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if name == "weighted_discernibility" else f"{value:.3f}"
+
+
+def disagreements_line(found: Evaluation) -> str | None:
+    """Where the two measures of columns disagree about a method and the blind one, in words; None if nowhere."""
+    rows = found.disagreements().to_dicts()
+    if not rows:
+        return None
+    cases = dict.fromkeys(f"{row['method']}, k = {row['k']}: {row['column']}" for row in rows)
+    shown = "; ".join(list(cases)[:8]) + ("; …" if len(cases) > 8 else "")
+    return (
+        f"Certainty penalty and weighted discernibility disagree whether a column lost less than in median in "
+        f"{len(cases)} case(s): {shown}."
+    )
+
 
 CERTAIN = 0.05
 """Differences that chance makes less often are marked."""
@@ -98,7 +144,7 @@ def _as_json(found: Evaluation, out: Path | None) -> dict[str, Any]:
         "summary": [_plain(row) for row in found.summary().to_dicts()],
         "figures": [_plain(row) for row in _figures(found)],
         "disagreements": [_plain(row) for row in found.disagreements().to_dicts()],
-        "unmet": [{"method": one.method, "k": one.k, "fold": one.fold, "why": one.why} for one in found.unmet],
+        "unmet": [{"method": cell.method, "k": cell.k, "fold": cell.fold, "why": cell.why} for cell in found.unmet],
         "folder": None if out is None else str(out),
     }
 
@@ -153,10 +199,10 @@ def _show(found: Evaluation, out: Path | None) -> None:
                 style="yellow",
             )
         )
-    if told := disagreements_line(found):
-        screen.print(Text(told), soft_wrap=True)
-    for why in dict.fromkeys(one.why for one in found.unmet):
-        folds = Counter((one.method, one.k) for one in found.unmet if one.why == why)
+    if line := disagreements_line(found):
+        screen.print(Text(line), soft_wrap=True)
+    for why in dict.fromkeys(cell.why for cell in found.unmet):
+        folds = Counter((cell.method, cell.k) for cell in found.unmet if cell.why == why)
         cells = (_cell(*cell, number, found.folds) for cell, number in folds.items())
         screen.print(Text(f"not measured ({'; '.join(cells)}): {why}", style="yellow"), soft_wrap=True)
     if out is not None:
@@ -242,3 +288,48 @@ def _difference(row: Mapping[str, Any], name: str, scale: float) -> str:
     if value is None:
         return ""
     return f"{scale * value:+,.2f}{'*' if p is not None and p < CERTAIN else ' '}"
+
+
+def compare_releases(
+    releases: Sequence[Path], *, source: Path | None, out: Path | None, replace: bool, as_json: bool
+) -> None:
+    """Compare release folders."""
+    from anonfit.evaluation.comparing import check_page, compare
+
+    if out is not None:
+        check_page(out, replace=replace)
+    if source is not None and not source.exists() and not any(sign in str(source) for sign in "*?["):
+        raise RequestError(f"{source}: there is no such file to audit the releases with.")
+    with stages(as_json=as_json) as stage:
+        found = compare(*releases, source=source, stage=stage)
+    if out is not None:
+        found.save(out, replace=replace)
+    if as_json:
+        print_json(found.to_dict() | ({"page": str(out)} if out is not None else {}))
+        return
+    _show_comparison(found, out)
+
+
+def _show_comparison(found: Comparison, out: Path | None) -> None:
+    from rich.text import Text
+
+    from anonfit.evaluation.comparing_page import PAIR_HEAD, pair_line, sections
+
+    screen = results()
+    for text in found.differences:
+        screen.print(Text(text, style="yellow"), soft_wrap=True)
+    names = [str(release["name"]) for release in found.releases]
+    for section in sections(found.to_dict()):
+        screen.print(Text(f"\n{section.title}", style="bold"))
+        rows = [(label, *texts) for label, texts in section.lines]
+        screen.print(table(("", *names), rows, numbers=range(1, len(names) + 1)))
+    if found.pairs:
+        screen.print(Text("\nTwo releases together", style="bold"))
+        lines = [pair_line(pair) for pair in found.pairs]
+        rows = [(label, *texts) for label, texts in lines]
+        screen.print(table(("", *PAIR_HEAD), rows, numbers=range(1, 1 + len(PAIR_HEAD))))
+        for pair in found.pairs:
+            for fault in pair["faults"]:
+                screen.print(Text(f"{' with '.join(pair['releases'])}: {fault}", style="red"), soft_wrap=True)
+    if out is not None:
+        screen.print(Text(f"\nread next: {out}"), soft_wrap=True)

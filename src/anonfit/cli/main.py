@@ -76,7 +76,7 @@ def init(
 
     What is left to decide stands in the spec under the key decide: run refuses it until these lines are removed.
     """
-    from anonfit.cli.proposing import propose_spec
+    from anonfit.cli.specs import propose_spec
 
     propose_spec(data, out, k=k, accept=accept, replace=replace, as_json=as_json)
 
@@ -301,7 +301,7 @@ def tree(
 
     Who knows all public columns of a person cannot tell the person from k - 1 others by it.
     """
-    from anonfit.cli.trees import tree_of_spec, use_tree
+    from anonfit.cli.releasing import tree_of_spec, use_tree
 
     if saved is not None or predict is not None:
         use_tree(spec, saved, predict, out, settings=settings or [], replace=replace, as_json=as_json)
@@ -333,7 +333,7 @@ def workload(
 
     Writes a copy of the spec whose workload says what was learned, with the evidence for every line.
     """
-    from anonfit.cli.workload import learn_workload
+    from anonfit.cli.specs import learn_workload
 
     options = {"dialect": dialect, "table": table, "selections": selections, "minterms": minterms}
     learn_workload(logs, spec, out, options=options, replace=replace, as_json=as_json)
@@ -391,7 +391,7 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Put releases side by side: demands, risk, utility."""
-    from anonfit.cli.comparing import compare_releases
+    from anonfit.cli.evaluating import compare_releases
 
     compare_releases(releases, source=source, out=out, replace=replace, as_json=as_json)
 

@@ -15,11 +15,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from anonfit.api import anonymize
 from anonfit.errors import DataError, listed
-from anonfit.estimators.features import Encoding, Numbers, side_by_side
-from anonfit.estimators.inputs import REMAINDERS, given_names, is_frame, refuse_twice, require_known, table_of
+from anonfit.estimators.features import Encoding, Numbers, feature_column, parts_of_nodes, side_by_side
+from anonfit.estimators.inputs import (
+    REMAINDERS,
+    Targets,
+    given_names,
+    is_frame,
+    refuse_twice,
+    require_known,
+    table_of,
+    targets_of,
+)
 from anonfit.estimators.reading import RawReader
-from anonfit.estimators.recoded import feature_column, parts_of_nodes
-from anonfit.estimators.targets import Targets, targets_of
 from anonfit.recoding.recoding import Recoding, Unseen
 from anonfit.recoding.values import Values, recoded_columns, region_values
 from anonfit.spec.keywords import check_keywords, keyword_defaults, takes_settings

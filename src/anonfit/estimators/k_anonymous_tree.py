@@ -199,8 +199,8 @@ class KAnonymousTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
 
 
 def _growing(classifier: KAnonymousTreeClassifier) -> Growing:
-    require_known("variant", classifier.variant, [str(one) for one in Variant])
-    require_known("cut_points", classifier.cut_points, [str(one) for one in CutPoints])
+    require_known("variant", classifier.variant, [str(word) for word in Variant])
+    require_known("cut_points", classifier.cut_points, [str(word) for word in CutPoints])
     pruning, spans = classifier.pruning, classifier.max_spans
     if not isinstance(classifier.class_is_public, bool | np.bool_):
         raise RequestError(f"class_is_public must be True or False; found {classifier.class_is_public!r}.")

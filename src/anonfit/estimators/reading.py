@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.auditing import LabelMeaning, ValueSet, read_label
+from anonfit.auditing.labels import ValueSet, read_label
+from anonfit.auditing.meanings import LabelMeaning
 from anonfit.errors import DataError
 from anonfit.estimators.features import (
     ALWAYS,
@@ -27,8 +28,8 @@ from anonfit.estimators.features import (
     Numbers,
     Parts,
     Spans,
+    on_line,
 )
-from anonfit.estimators.recoded import on_line
 from anonfit.tables.frames import categorized
 from anonfit.tables.schema import texts_of
 

@@ -1,29 +1,202 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Learning from regions: released labels or bounds become the numeric features that a learner needs."""
+"""Learning from regions: a release's regions as numbers that any learner takes, by the columns that were seen when it
+was fitted.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from anonfit.errors import DataError, RequestError
-from anonfit.estimators.features import Encoding, LineColumn, Numbers, side_by_side
+from anonfit.auditing.labels import ValueSet, read_label
+from anonfit.auditing.meanings import LabelMeaning, LabelTree, LabelType
+from anonfit.errors import DataError, RequestError, did_you_mean
+from anonfit.estimators.features import (
+    Encoding,
+    FeatureColumn,
+    LeafColumn,
+    LineColumn,
+    Numbers,
+    closed_ends,
+    feature_column,
+    meaning_of,
+    on_line,
+    side_by_side,
+    tree_of,
+)
 from anonfit.estimators.inputs import REMAINDERS, given_names, refuse_twice, require_known, table_of
-from anonfit.estimators.learned import Declared, declared, learn_bounds, learn_labels
-from anonfit.estimators.reading import BoundsReader, LabelReader, RawReader, Reader, bounds_names, is_raw
-from anonfit.estimators.recoded import feature_column, meaning_of
+from anonfit.estimators.reading import (
+    BoundsReader,
+    LabelReader,
+    RawReader,
+    Reader,
+    bounds_names,
+    distinct_texts,
+    is_raw,
+    places_of,
+)
 from anonfit.recoding.columns import RecodedColumn
 from anonfit.recoding.recoding import Recoding
+from anonfit.tables.taxonomy import Taxonomy
+from anonfit.tables.taxonomy_files import read_taxonomy
 
 if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = ["RegionEncoder"]
+__all__ = ["Declared", "RegionEncoder", "declared", "learn_bounds", "learn_labels"]
+
+_INTERVAL = re.compile(r"\[.*, .*[)\]]|[<≥] .*", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What is told of columns that no recoding tells."""
+
+    types: Mapping[str, LabelType] = field(default_factory=dict)
+    orders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    taxonomies: Mapping[str, Taxonomy] = field(default_factory=dict)
+
+    def meaning(self, name: str) -> LabelMeaning | None:
+        """How a column's labels are read, None if nothing is told."""
+        if name in self.taxonomies:
+            return LabelMeaning(name, "nominal", tree=tree_of(self.taxonomies[name]))
+        if name in self.orders:
+            return LabelMeaning(name, "ordinal", order=self.orders[name])
+        return LabelMeaning(name, self.types[name]) if name in self.types else None
+
+
+def declared(
+    types: Mapping[str, str] | None, orders: Mapping[str, Sequence[str]] | None, taxonomies: Mapping[str, Any] | None
+) -> Declared:
+    """The arguments of the encoder, checked."""
+    kinds: dict[str, LabelType] = {}
+    for name, word in (types or {}).items():
+        if word not in get_args(LabelType):
+            raise RequestError(f"types: '{word}' of column '{name}'; {did_you_mean(str(word), get_args(LabelType))}")
+        if word == "ordinal" and name not in (orders or {}):
+            raise RequestError(f"types: column '{name}' is ordinal; give its words in orders, lowest first.")
+        kinds[name] = word  # type: ignore[assignment]
+    return Declared(
+        kinds,
+        {name: tuple(map(str, words)) for name, words in (orders or {}).items()},
+        {name: _taxonomy(name, found) for name, found in (taxonomies or {}).items()},
+    )
+
+
+def _taxonomy(name: str, found: Any) -> Taxonomy:
+    if isinstance(found, Taxonomy):
+        return found
+    return Taxonomy.from_tree(found, column=name) if isinstance(found, Mapping) else read_taxonomy(Path(found))
+
+
+# --- labels -----------------------------------------------------------------------------------------------------
+
+
+def learn_labels(values: pl.Series, declared: Declared) -> LabelReader:
+    """How the labels of a column are read, by what is told of it or by what they are."""
+    texts, _ = distinct_texts(values)
+    meaning = declared.meaning(values.name) or _guess(values.name, texts)
+    labels = [found for text in texts if (found := read_label(text, meaning)) is not None]
+    if meaning.type == "nominal" and meaning.tree is None:
+        meaning = replace(meaning, tree=_flat(labels))
+    # A label that leaves missing out is needed only where values are missing.
+    has_missing = any(label.missing != label.everything for label in labels if label.missing or label.everything)
+    return LabelReader(meaning, _column(meaning, labels, has_missing))
+
+
+def _guess(name: str, texts: Iterable[str | None]) -> LabelMeaning:
+    """The kind of column that has such labels."""
+    known = [text for text in texts if text is not None]
+    for kind in ("continuous", "date"):
+        meaning = LabelMeaning(name, kind)
+        labels = [read_label(text, meaning) for text in known]
+        if None not in labels and any(_is_told_by(label, kind) for label in labels if label is not None):
+            return meaning
+    if any(_INTERVAL.fullmatch(text.removeprefix("missing or ")) for text in known):
+        raise DataError(
+            f"column '{name}' has intervals of words, and nothing says how they follow each other; give the "
+            "release's recoding, or the column's words in orders, or its taxonomy in taxonomies."
+        )
+    return LabelMeaning(name, "nominal")
+
+
+def _is_told_by(label: ValueSet, kind: str) -> bool:
+    """Whether a label shows that its column is ordered: a number alone may be a name, such as a postcode."""
+    return any(kind == "date" or found.lower != found.upper for found in label.intervals)
+
+
+def _flat(labels: Iterable[ValueSet]) -> LabelTree:
+    """The names that labels have, each a leaf."""
+    names = tuple(sorted({name for label in labels for name in label.names}))
+    return LabelTree(names, {name: (place, place) for place, name in enumerate(names)})
+
+
+def _column(meaning: LabelMeaning, labels: Sequence[ValueSet], has_missing: bool) -> FeatureColumn:
+    if meaning.type == "nominal":
+        assert meaning.tree is not None
+        return LeafColumn(meaning.name, has_missing, meaning.tree.leaves)
+    if meaning.type == "ordinal":
+        return LineColumn(meaning.name, has_missing, 0.0, len(meaning.order) - 1.0)
+    intervals = [found for label in labels for found in label.intervals]
+    ends = [end for found in intervals for end in (found.lower, found.upper) if end is not None]
+    return _line(meaning, ends, has_missing, is_closed=any(found.closed for found in intervals))
+
+
+def _line(meaning: LabelMeaning, ends: Iterable[Decimal], has_missing: bool, *, is_closed: bool) -> LineColumn:
+    """An ordered column with these ends of intervals; a closed interval shows that its outermost ends are closed."""
+    is_date = meaning.type == "date"
+    places = np.unique([on_line(end, is_date=is_date) for end in ends])
+    domain = (float(places[0]), float(places[-1])) if is_closed else (None, None)
+    return LineColumn(meaning.name, has_missing, *closed_ends(places, domain, is_date=is_date))
+
+
+# --- bounds -----------------------------------------------------------------------------------------------------
+
+
+def learn_bounds(table: pl.DataFrame, name: str, declared: Declared) -> BoundsReader:
+    """How the bounds of a column are read."""
+    lower, upper, missing = bounds_names(name)
+    inputs = (lower, upper, missing) if missing in table.columns else (lower, upper)
+    meaning = declared.meaning(name) or _guess_bounds(name, [table[lower], table[upper]])
+    if meaning.type == "ordinal":
+        column = LineColumn(name, len(inputs) > 2, 0.0, len(meaning.order) - 1.0)
+        return BoundsReader(meaning, column, inputs)
+    known = np.ones(len(table), bool) if len(inputs) < 3 else (table[missing] != "only").fill_null(True).to_numpy()
+    lows, highs = (places_of(table[part], meaning)[known] for part in (lower, upper))
+    found = np.unique(np.concatenate([lows, highs]))
+    cuts = found[~np.isnan(found)]
+    # A side that is nowhere open is the end of a declared domain.
+    low = float(cuts[0]) if len(cuts) and not np.isnan(lows).any() else None
+    high = float(cuts[-1]) if len(cuts) and not np.isnan(highs).any() else None
+    ends = closed_ends(cuts, (low, high), is_date=meaning.type == "date")
+    return BoundsReader(meaning, LineColumn(name, len(inputs) > 2, *ends), inputs)
+
+
+def _guess_bounds(name: str, ends: Sequence[pl.Series]) -> LabelMeaning:
+    """The kind of column that has such bounds."""
+    import polars as pl
+
+    dtypes = {end.dtype for end in ends}
+    if all(dtype.is_numeric() or dtype == pl.Null for dtype in dtypes):
+        return LabelMeaning(name, "continuous")
+    texts = [text for end in ends for text in distinct_texts(end)[0] if text is not None]
+    for kind in ("continuous", "date"):
+        meaning = LabelMeaning(name, kind)
+        if all(meaning.scalar(text) is not None for text in texts):
+            return meaning
+    raise DataError(
+        f"column '{name}' has words as bounds, and nothing says how they follow each other; give the release's "
+        "recoding, or the column's words in orders."
+    )
 
 
 class RegionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -148,7 +321,7 @@ def _bounds_of(table: pl.DataFrame, names: Iterable[str]) -> dict[str, str]:
     return {part: name for name in found for part in bounds_names(name) if part in table.columns}
 
 
-def _learned(table: pl.DataFrame, told: Declared) -> Iterator[Reader]:
+def _learned(table: pl.DataFrame, declared: Declared) -> Iterator[Reader]:
     """The readers of a table whose labels must speak for themselves, in the order of its columns."""
     lower = [name.removesuffix("_lower") for name in table.columns if name.endswith("_lower")]
     bounds = _bounds_of(table, [name for name in lower if bounds_names(name)[1] in table.columns])
@@ -156,12 +329,12 @@ def _learned(table: pl.DataFrame, told: Declared) -> Iterator[Reader]:
     for name in table.columns:
         if name in bounds:
             if bounds[name] not in done:
-                yield learn_bounds(table, bounds[name], told)
+                yield learn_bounds(table, bounds[name], declared)
             done.add(bounds[name])
-        elif is_raw(table[name].dtype) and told.meaning(name) is None:
+        elif is_raw(table[name].dtype) and declared.meaning(name) is None:
             yield RawReader(name)
         else:
-            yield learn_labels(table[name], told)
+            yield learn_labels(table[name], declared)
 
 
 def _recoded(table: pl.DataFrame, recoding: Recoding) -> Iterator[Reader]:

@@ -10,9 +10,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from anonfit.estimators.features import ALWAYS, NEVER, Encoding, Leaves, Numbers, Spans
+from anonfit.estimators.features import ALWAYS, NEVER, Encoding, Leaves, Numbers, Spans, feature_column, parts_of_nodes
 from anonfit.estimators.reading import RawReader, is_raw
-from anonfit.estimators.recoded import feature_column, parts_of_nodes
 from anonfit.recoding.columns import NominalCells, OrdinalCells, RecodedColumn
 from anonfit.recoding.recoding import Recoding, Unseen
 from anonfit.tables.codebook import typed

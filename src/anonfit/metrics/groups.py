@@ -233,7 +233,7 @@ class CombinationCounter:
 
     def __init__(self, *, has_counts: bool) -> None:
         """With `has_counts`, rows stand for several persons."""
-        from anonfit.auditing import HashShards
+        from anonfit.auditing.hashing import HashShards
 
         self.shards = HashShards(2 if has_counts else 1)
 

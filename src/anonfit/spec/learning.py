@@ -68,8 +68,10 @@ def learn_from_log(spec: Spec, log: QueryLogSpec, columns: Sequence[Column], row
 
 def with_learned(spec: Spec, log: QueryLogSpec, learned: LearnedWorkload) -> Spec:
     """The spec with what was learned beside what it says itself; a weight that it gives stays."""
-    selections = tuple(SelectionSpec(where=one.where, weight=one.weight) for one in learned.selections)
-    weights = {one.column: one.weight for one in learned.weights} | dict(spec.workload.weights)
+    selections = tuple(
+        SelectionSpec(where=selection.where, weight=selection.weight) for selection in learned.selections
+    )
+    weights = {weighted.column: weighted.weight for weighted in learned.weights} | dict(spec.workload.weights)
     objective = spec.method.objective
     is_free = spec.method.weight_rule is None and not (objective.is_blind or objective.uses_features)
     rule = RULE if is_free and learned.weights and not spec.workload.weights else spec.method.weight_rule
@@ -155,7 +157,7 @@ def _moved(spec: Spec, folder: Path) -> Spec:
 
     columns = {name: replace(column, taxonomy=path(column.taxonomy)) for name, column in spec.columns.items()}
     log = spec.workload.query_log
-    moved = None if log is None else replace(log, path=tuple(path(one) for one in log.path))
+    moved = None if log is None else replace(log, path=tuple(path(file) for file in log.path))
     return replace(
         spec,
         data=replace(spec.data, source=path(spec.data.source)),
@@ -178,7 +180,9 @@ def _without_workload(text: str, wanted: Spec) -> str:
     if wanted.method.weight_rule == RULE and not any(line.split("=")[0].strip() == "weight_rule" for line in lines):
         said = [f'weight_rule = "{RULE}"  # learned weights: what is used half as often gets half the care']
         if has_method:
-            place = next(at for at, line in enumerate(lines) if (one := TABLE.match(line)) and one.group(1) == "method")
+            place = next(
+                at for at, line in enumerate(lines) if (table := TABLE.match(line)) and table.group(1) == "method"
+            )
             lines[place + 1 : place + 1] = said
         else:
             lines += ["", "[method]", *said]
@@ -198,7 +202,7 @@ def _workload(spec: Spec, wanted: Spec, learned: LearnedWorkload) -> Iterator[st
         yield from ("", "[workload.weights]")
         yield "# The share of each quasi-identifier in all uses: a query counts once for what it selects by and once"
         yield "# for what it shows, groups by or joins by."
-        uses = {one.column: one.uses for one in learned.weights}
+        uses = {weighted.column: weighted.uses for weighted in learned.weights}
         for name, weight in wanted.workload.weights.items():
             why = "as the spec said" if name in spec.workload.weights else _used(uses.get(name, Uses()))
             yield f"{toml_value({name: weight})[2:-2]}  # {why}"
@@ -211,16 +215,16 @@ def _workload(spec: Spec, wanted: Spec, learned: LearnedWorkload) -> Iterator[st
 def _selections(spec: Spec, wanted: Spec, learned: LearnedWorkload) -> Iterator[str]:
     """The lines of the selections: first those of the spec, then those that were learned."""
     given = len(spec.workload.selections)
-    for place, one in enumerate(wanted.workload.selections):
+    for place, selection in enumerate(wanted.workload.selections):
         yield from ("", "[[workload.selections]]")
         if place < given:
             yield "# as the spec said"
         else:
             found = learned.selections[place - given]
             yield f"# {_evidence(found.own, found.times, found.alike, is_minterm=learned.is_minterms)}"
-        key, text = ("where", one.where) if one.where is not None else ("each", one.each)
+        key, text = ("where", selection.where) if selection.where is not None else ("each", selection.each)
         yield f"{key} = {toml_value(text)}"
-        yield f"weight = {one.weight!r}"
+        yield f"weight = {selection.weight!r}"
 
 
 def _evidence(own: int, times: int, alike: int, *, is_minterm: bool) -> str:

@@ -144,7 +144,7 @@ class PrivacySpec:
     @property
     def least(self) -> int:
         """The persons that a public figure of raw data must cover: the largest k of all quasi-identifiers."""
-        return max([self.k, *(one.k or self.k for one in self.quasi_identifiers)])
+        return max([self.k, *(quasi_identifier.k or self.k for quasi_identifier in self.quasi_identifiers)])
 
     @property
     def has_models(self) -> bool:

@@ -67,8 +67,8 @@ def public_tables(spec: Spec, schema: Schema, *, types: Mapping[str, ColumnType]
     Returns:
         Tables for the manifest, which `parse.public_spec` reads.
     """
-    told = replace(spec, method=replace(spec.method, weight_rule=spec.method.weight_rule or "first"))
-    public = {name: _public(section, told) for name, section in SECTIONS.items()}
+    shown = replace(spec, method=replace(spec.method, weight_rule=spec.method.weight_rule or "first"))
+    public = {name: _public(section, shown) for name, section in SECTIONS.items()}
     by_name = {column.name: column for column in schema.columns}
     public["privacy"]["diversity"] = [
         _public_demand(demand, by_name[demand.column], (types or {}).get(demand.column))
@@ -138,15 +138,15 @@ def _public_demand(demand: DiversitySpec, column: Column, found: ColumnType | No
     return public
 
 
-def _public_workload(told: dict[str, Any], workload: WorkloadSpec) -> dict[str, Any]:
+def _public_workload(shown: dict[str, Any], workload: WorkloadSpec) -> dict[str, Any]:
     """What is told of a workload in another way than a spec has it: selections are counted, targets told whole."""
-    public = {name: told.pop(name) for name in ("denoise", "selections", "weights")}
+    public = {name: shown.pop(name) for name in ("denoise", "selections", "weights")}
     public["selections"] = len(workload.selections)
-    if told.pop("targets", None) is not None:
+    if shown.pop("targets", None) is not None:
         public["targets"] = [
             target_table(target) | {"weight": target.weight, "scale": target.scale} for target in workload.targets or ()
         ]
-    return public | told
+    return public | shown
 
 
 def _key(name: str) -> str:
