@@ -379,13 +379,7 @@ def _weka_model(name: str, seed: int) -> Model:
 
 
 def learner(name: str) -> Learner:
-    """The learner of a name.
-
-    Args:
-        name: One of LEARNERS.
-
-    Returns:
-        The learner. What it needs is loaded when its first model learns.
+    """The learner of a name of LEARNERS; what it needs is loaded when its first model learns.
 
     Example:
         >>> learner("tree").predicts

@@ -69,13 +69,7 @@ class SpecMethod:
 
 
 def method(name: str) -> SpecMethod:
-    """The method of a name.
-
-    Args:
-        name: One of METHODS.
-
-    Returns:
-        The method.
+    """The method of a name of METHODS.
 
     Example:
         >>> method("median").name

@@ -116,14 +116,7 @@ class Gain:
 
 
 def paired_gain(before: NDArray[np.bool_], after: NDArray[np.bool_]) -> Gain:
-    """What was gained from one way to predict to another.
-
-    Args:
-        before: (row,) whether the first was right.
-        after: (row,) whether the second was.
-
-    Returns:
-        The gain.
+    """What was gained from one way to predict to another, each right or wrong of every row. (row,)
 
     Example:
         >>> right = np.array([True] * 30 + [False] * 70)

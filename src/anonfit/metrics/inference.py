@@ -25,6 +25,7 @@ from anonfit.engines.bits import blocks_of, unpacked
 from anonfit.metrics.detail import cell_shares, labels_of
 from anonfit.recoding.boxes import Parts
 from anonfit.recoding.recoding import Recoding
+from anonfit.tables.persons import Persons
 
 __all__ = ["SURE", "Guesses", "LearnedClasses", "ReleasedRecords", "Secret", "guess", "learn"]
 
@@ -47,21 +48,15 @@ class ReleasedRecords:
     def sizes(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
         """The nodes that have rows, and the persons in each."""
         used, place = self.places()
-        return used, _persons(place, len(used), self.counts, self.entities)
+        return used, self._persons().of_groups(place, len(used))
 
     def persons(self) -> int:
         """All persons."""
-        whole = np.zeros(len(self.nodes), np.int64)
-        return int(_persons(whole, 1, self.counts, self.entities)[0])
+        return self._persons().total()
 
-
-def _persons(
-    groups: NDArray[np.int64], size: int, counts: NDArray[Any] | None, entities: NDArray[Any] | None
-) -> NDArray[np.int64]:
-    if entities is not None:
-        pairs = np.unique(groups << 32 | entities.astype(np.int64))
-        return np.bincount(pairs >> 32, minlength=size)
-    return np.bincount(groups, weights=counts, minlength=size).astype(np.int64)
+    def _persons(self) -> Persons:
+        entities = None if self.entities is None else self.entities.astype(np.uint32)
+        return Persons(len(self.nodes), self.counts, entities)
 
 
 @dataclass(frozen=True, slots=True)

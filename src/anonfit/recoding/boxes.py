@@ -51,7 +51,7 @@ class Parts:
 
     def cells(self) -> list[Sequence[int]]:
         """The cells of each part, in ascending order."""
-        found: list[Sequence[int]] = list(map(range, self.first.tolist(), (self.last + 1).tolist()))
+        cells_of_part: list[Sequence[int]] = list(map(range, self.first.tolist(), (self.last + 1).tolist()))
         by_set = np.flatnonzero(self.set_of >= 0)
         size = 8 * self.sets.shape[1]
         for block in blocks_of(len(by_set), size):
@@ -59,16 +59,16 @@ class Parts:
             ends = np.cumsum(np.bincount(rows, minlength=block.stop - block.start)).tolist()
             listed = cells.tolist()
             for part, begin, end in zip(by_set[block].tolist(), [0, *ends], ends, strict=False):
-                found[part] = listed[begin:end]
-        return found
+                cells_of_part[part] = listed[begin:end]
+        return cells_of_part
 
     def bits(self, size: int) -> Bits:
         """The bits of each part of a column of so many cells."""
-        found = bits_of_runs(self.first, self.last, size)
+        bits = bits_of_runs(self.first, self.last, size)
         by_set = self.set_of >= 0
         if by_set.any():
-            found[by_set] = self.sets[self.set_of[by_set]]
-        return found
+            bits[by_set] = self.sets[self.set_of[by_set]]
+        return bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,8 +236,8 @@ class Grid:
     def nodes(self, cells: Sequence[NDArray[np.integer]]) -> NDArray[np.int32]:
         """The node of each row, from its cells; -1 is a value that the recoding does not know."""
         parts = [
-            np.append(column.part_of, np.int32(column.unknown))[found]
-            for column, found in zip(self.columns, cells, strict=True)
+            np.append(column.part_of, np.int32(column.unknown))[own]
+            for column, own in zip(self.columns, cells, strict=True)
         ]
         return self.number(parts)
 
@@ -245,7 +245,7 @@ class Grid:
         """The node of each row, from its parts: a combination that was never met gets the next number."""
         with _NUMBERING:
             met = self.met
-            both = [np.concatenate([met[:, index], found]) for index, found in enumerate(parts)]
+            both = [np.concatenate([met[:, index], own]) for index, own in enumerate(parts)]
             which = combined(both, [column.parts + 1 for column in self.columns])
             known, of_row = which[: len(met)], which[len(met) :]
             node_of = np.full(int(which.max(initial=0)) + 1, -1, np.int32)
@@ -254,10 +254,10 @@ class Grid:
             is_new = node_of[new] < 0
             node_of[new[is_new]] = np.arange(len(met), len(met) + np.count_nonzero(is_new), dtype=np.int32)
             if is_new.any():
-                rows = np.stack([found[first[is_new]] for found in parts], axis=1)
+                rows = np.stack([own[first[is_new]] for own in parts], axis=1)
                 self._met[:] = [np.concatenate([met, rows])]
-            found: NDArray[np.int32] = node_of[of_row]
-            return found
+            nodes: NDArray[np.int32] = node_of[of_row]
+            return nodes
 
     def boxes(self) -> Boxes:
         """The cells of the nodes that were met so far."""
@@ -282,10 +282,10 @@ class Grid:
 
 def combined(codes: Sequence[NDArray[np.integer]], sizes: Sequence[int]) -> NDArray[np.int64]:
     """A number for each different combination of codes, from 0 on."""
-    found, count = np.zeros(len(codes[0]) if codes else 0, np.int64), 1
+    groups, count = np.zeros(len(codes[0]) if codes else 0, np.int64), 1
     for column, size in zip(codes, sizes, strict=True):
         if count * size >= 1 << 62:
-            _, found = np.unique(found, return_inverse=True)
-            count = int(found.max(initial=0)) + 1
-        found, count = found * size + column, count * size
-    return np.unique(found, return_inverse=True)[1]
+            _, groups = np.unique(groups, return_inverse=True)
+            count = int(groups.max(initial=0)) + 1
+        groups, count = groups * size + column, count * size
+    return np.unique(groups, return_inverse=True)[1]

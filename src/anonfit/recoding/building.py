@@ -28,11 +28,11 @@ def _ordered(
     shift = int(domain.has_missing)
     between = before >= shift  # the others part missing from all values: no cut is needed
     pairs, pair_of = np.unique(np.stack([before[between], starts[between]]), axis=1, return_inverse=True)
-    found = _cuts(domain, pairs - shift, points)
-    on_axis = thresholds(found, domain.dtype)
+    placed = _cuts(domain, pairs - shift, points)
+    on_axis = thresholds(placed, domain.dtype)
     # Two texts may be one number on the axis of whole numbers (37.5 and 38): the first text is kept for both.
     axis_cuts, first, cut_of = np.unique(on_axis, return_index=True, return_inverse=True)
-    cuts: tuple[Cut, ...] = tuple(found[index] for index in first)
+    cuts: tuple[Cut, ...] = tuple(placed[index] for index in first)
     scale = scale_of(domain.dtype)
     assert scale is not None
     ends = declared_ends(domain.declared, scale)
@@ -47,7 +47,7 @@ def _cuts(domain: OrderedDomain, pairs: NDArray[np.int32], points: CutPoints) ->
     """A cut for each pair of places among the values: above the first and not above the second, or exactly there where
     both are the same.
     """
-    found: list[Cut] = [""] * pairs.shape[1]
+    cut_of_pair: list[Cut] = [""] * pairs.shape[1]
     exact = pairs[0] == pairs[1]
     for chosen, taken in ((exact, CutPoints.VALUE), (~exact, points)):
         places = np.flatnonzero(chosen)
@@ -55,8 +55,8 @@ def _cuts(domain: OrderedDomain, pairs: NDArray[np.int32], points: CutPoints) ->
             lower, upper = domain.values[pairs[0, places]], domain.values[pairs[1, places]]
             cuts = cuts_between(lower, upper, domain.dtype, points=taken, values=domain.values)
             for place, cut in zip(places.tolist(), cuts, strict=True):
-                found[place] = cut
-    return found
+                cut_of_pair[place] = cut
+    return cut_of_pair
 
 
 def _column(
@@ -169,17 +169,17 @@ def _between(domain: OrderedDomain, starts: NDArray[np.int32], given: tuple[Cut,
     shift = int(domain.has_missing)
     upper = np.searchsorted(on_axis, domain.values[starts - shift], side="right")
     lower = np.searchsorted(on_axis, domain.values[np.maximum(starts - 1 - shift, 0)], side="right")
-    found: NDArray[np.int64] = np.where(starts > shift, upper - lower, 0)
-    return found
+    gaps: NDArray[np.int64] = np.where(starts > shift, upper - lower, 0)
+    return gaps
 
 
 def cells_of_codes(recoding: Recoding, domains: Sequence[Domain]) -> list[NDArray[np.int32]]:
     """The cell of each code of each column, found from the values the codes stand for as it is for any other value."""
-    found = []
+    by_column = []
     for column, domain in zip(recoding.columns, domains, strict=True):
         if isinstance(domain, OrderedDomain) and isinstance(column, OrderedCells):
             cells = column.cells_on_axis(domain.values, domain.dtype)
-            found.append(np.concatenate([np.zeros(int(domain.has_missing), np.int32), cells]))
+            by_column.append(np.concatenate([np.zeros(int(domain.has_missing), np.int32), cells]))
         else:
-            found.append(np.arange(column.size, dtype=np.int32))
-    return found
+            by_column.append(np.arange(column.size, dtype=np.int32))
+    return by_column

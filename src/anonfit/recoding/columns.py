@@ -115,9 +115,9 @@ class Covers:
         is_whole = np.empty((len(sets), len(self.taxonomy.names)), np.bool_)
         is_whole[:, self.taxonomy.leaf_nodes] = sets
         is_whole[:, inner] = before[:, last + 1] - before[:, first] == last - first + 1
-        found = is_whole.copy()
-        found[:, 1:] &= ~is_whole[:, np.array(self.taxonomy.parents[1:], dtype=np.int64)]
-        return found
+        largest = is_whole.copy()
+        largest[:, 1:] &= ~is_whole[:, np.array(self.taxonomy.parents[1:], dtype=np.int64)]
+        return largest
 
     def labels(self, sets: NDArray[np.bool_]) -> list[str]:
         """The label of each set of leaves; of an empty one there is none, and its text has no meaning. sets: (set,
@@ -199,12 +199,12 @@ class OrderedCells:
 
     def cells_on_axis(self, numbers: Axis, dtype: pl.DataType) -> Cells:
         """The interval of each number on the axis of a column type."""
-        found = np.searchsorted(thresholds(self.cuts, dtype), numbers, side="right") + int(self.has_missing)
+        cells = np.searchsorted(thresholds(self.cuts, dtype), numbers, side="right") + int(self.has_missing)
         if self.domain:
             low = thresholds(self.domain[:1], dtype)[0]
             high = thresholds(self.domain[1:], dtype, rounding=ROUND_FLOOR)[0]
-            found = np.where((numbers < low) | (numbers > high), -1, found)
-        return found.astype(np.int32)
+            cells = np.where((numbers < low) | (numbers > high), -1, cells)
+        return cells.astype(np.int32)
 
     def ends(self, cells: Sequence[int]) -> tuple[Cut | None, Cut | None]:
         """Lower and upper end of the intervals of a run of cells, None where it is open."""
@@ -246,8 +246,8 @@ class OrdinalCells:
 
     def cells_of(self, values: pl.Series) -> Cells:
         """The rank of each word."""
-        found = name_positions(self.order, values)
-        return np.where(found < 0, -1, found + int(self.has_missing)).astype(np.int32)
+        positions = name_positions(self.order, values)
+        return np.where(positions < 0, -1, positions + int(self.has_missing)).astype(np.int32)
 
     def ends(self, cells: Sequence[int]) -> tuple[str | None, str | None]:
         """The first word of a run of cells and the word after its last, None where the run reaches the end of the
@@ -298,12 +298,12 @@ class NominalCells:
             distinct = values.unique()
             places = _places(values, distinct)
         if self.other is None:
-            found = leaf_positions(self.taxonomy, distinct, column=self.name)
+            positions = leaf_positions(self.taxonomy, distinct, column=self.name)
         else:
-            found = name_positions(self.taxonomy.leaves, distinct)
+            positions = name_positions(self.taxonomy.leaves, distinct)
             # A value that happens to be written as the leaf of unnamed values is itself not named.
-            found[found == self.taxonomy.leaf_position[self.other]] = -1
-        cells = np.where(found < 0, -1, found + int(self.has_missing)).astype(np.int32)
+            positions[positions == self.taxonomy.leaf_position[self.other]] = -1
+        cells = np.where(positions < 0, -1, positions + int(self.has_missing)).astype(np.int32)
         located: Cells = cells[places]
         return located
 
@@ -324,14 +324,14 @@ class NominalCells:
     def labels(self, sets: Bits) -> list[str]:
         """The labels of many sets of cells, none of them empty. sets: (set, byte)."""
         shift = int(self.has_missing)
-        found = []
+        labels = []
         for block in blocks_of(len(sets), self.size):
             held = unpacked(sets[block], self.size)
             texts = self._covers.labels(held[:, shift:])
             missing = held[:, 0].tolist() if self.has_missing else [False] * len(held)
             counts = held[:, shift:].sum(axis=1).tolist()
-            found += [self._label(*one) for one in zip(texts, missing, counts, strict=True)]
-        return found
+            labels += [self._label(*one) for one in zip(texts, missing, counts, strict=True)]
+        return labels
 
     def _label(self, names: str, missing: bool, known: int) -> str:
         """The label of so many known cells, whose names are given, and perhaps of missing."""
@@ -348,8 +348,8 @@ def _places(values: pl.Series, distinct: pl.Series) -> NDArray[Any]:
     joined = pl.DataFrame({"value": values}).join(
         lookup, on="value", how="left", maintain_order="left", nulls_equal=True
     )
-    found: NDArray[Any] = joined["place"].to_numpy()
-    return found
+    places: NDArray[Any] = joined["place"].to_numpy()
+    return places
 
 
 def declared_ends(domain: tuple[object, ...], scale: Scale) -> tuple[Cut, ...]:

@@ -79,14 +79,14 @@ def answer(
         What each selection asks for and gets.
     """
     groups = _Groups.of(selections.signatures, nodes, len(selections.applies), counts)
-    found = np.zeros(len(selections.weights), np.int64)
+    answered = np.zeros(len(selections.weights), np.int64)
     for chunk in _chunks(selections.selection):
         overlaps = _overlaps(boxes, groups.nodes, _on_cells(selections.rectangles[chunk], cells, boxes))
         numbers, starts = np.unique(selections.selection[chunk], return_index=True)
         for block in _blocks(len(groups.sizes), overlaps.shape[1]):
             hits = overlaps[groups.node[block]] & selections.applies[groups.signature[block], chunk].view(np.bool_)
-            found[numbers] += groups.sizes[block] @ np.logical_or.reduceat(hits, starts, axis=1)
-    return Answers(true, true if kept is None else kept, found, selections.weights)
+            answered[numbers] += groups.sizes[block] @ np.logical_or.reduceat(hits, starts, axis=1)
+    return Answers(true, true if kept is None else kept, answered, selections.weights)
 
 
 def overlapping(
@@ -108,13 +108,13 @@ def overlapping(
         (row, selection)
     """
     different, place = np.unique(nodes, return_inverse=True)
-    found = np.zeros((len(nodes), len(selections.weights)), np.bool_)
+    meets = np.zeros((len(nodes), len(selections.weights)), np.bool_)
     for chunk in _chunks(selections.selection):
         overlaps = _overlaps(boxes, different, _on_cells(selections.rectangles[chunk], cells, boxes))
         numbers, starts = np.unique(selections.selection[chunk], return_index=True)
         hits = overlaps[place] & selections.applies[selections.signatures, chunk].view(np.bool_)
-        found[:, numbers] = np.logical_or.reduceat(hits, starts, axis=1)
-    return found
+        meets[:, numbers] = np.logical_or.reduceat(hits, starts, axis=1)
+    return meets
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,22 +170,22 @@ def _on_cells(
         size = 1 + max(int(cell.max(initial=0)), int(boxes.last[:, column].max(initial=0)))
         order = np.argsort(cell, kind="stable")
         held, starts = np.unique(cell[order], return_index=True)
-        found = np.zeros((len(masks), size), np.uint8)
-        found[:, held] = np.maximum.reduceat(masks[:, order], starts, axis=1)
-        yield found
+        reduced = np.zeros((len(masks), size), np.uint8)
+        reduced[:, held] = np.maximum.reduceat(masks[:, order], starts, axis=1)
+        yield reduced
 
 
 def _overlaps(boxes: Boxes, nodes: NDArray[Any], masks: Iterator[NDArray[np.uint8]]) -> NDArray[np.bool_]:
     """Whether each node shares a cell with each rectangle in every column. (node, rectangle)"""
-    found: NDArray[np.bool_] | None = None
+    sharing: NDArray[np.bool_] | None = None
     for column, mask in enumerate(masks):
-        if found is None:
-            found = np.ones((len(nodes), len(mask)), np.bool_)
+        if sharing is None:
+            sharing = np.ones((len(nodes), len(mask)), np.bool_)
         restricted = np.flatnonzero(~mask.all(axis=1))
         if len(restricted):
-            found[:, restricted] &= _shares(boxes, nodes, column, mask[restricted])
-    assert found is not None
-    return found
+            sharing[:, restricted] &= _shares(boxes, nodes, column, mask[restricted])
+    assert sharing is not None
+    return sharing
 
 
 def _shares(boxes: Boxes, nodes: NDArray[Any], column: int, mask: NDArray[np.uint8]) -> NDArray[np.bool_]:
@@ -193,11 +193,11 @@ def _shares(boxes: Boxes, nodes: NDArray[Any], column: int, mask: NDArray[np.uin
     parts = boxes.parts(nodes, column)
     before = np.zeros((mask.shape[1] + 1, len(mask)), np.int32)  # cells of the rectangle before each cell
     np.cumsum(mask.T, axis=0, out=before[1:])
-    found: NDArray[np.bool_] = before[parts.last + 1] > before[parts.first]
+    of_part: NDArray[np.bool_] = before[parts.last + 1] > before[parts.first]
     sets = np.flatnonzero(parts.set_of >= 0)
     within = mask.T.astype(np.float32)
     for block in _blocks(len(sets), mask.shape[1]):
         held = unpacked(parts.sets[parts.set_of[sets[block]]], mask.shape[1]).astype(np.float32)
-        found[sets[block]] = held @ within > 0
-    shared: NDArray[np.bool_] = found[parts.of_node]
+        of_part[sets[block]] = held @ within > 0
+    shared: NDArray[np.bool_] = of_part[parts.of_node]
     return shared

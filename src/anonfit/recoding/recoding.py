@@ -105,8 +105,7 @@ class Recoding:
         rows = len(cells[0]) if cells else 0
         # The last code of each column stands for a value that is not known.
         codes = tuple(
-            np.where(found < 0, size, found).astype(code_dtype(size + 1))
-            for found, size in zip(cells, sizes, strict=True)
+            np.where(own < 0, size, own).astype(code_dtype(size + 1)) for own, size in zip(cells, sizes, strict=True)
         )
         coded = tuple(
             CodedColumn(column.name, size + 1, SplitMode.ORDERED, column.has_missing, np.zeros(size + 1))
@@ -171,8 +170,8 @@ def _cells(column: RecodedColumn, values: pl.Series, unseen: Unseen) -> NDArray[
     """The cells of a column's values, missing ones included."""
     values = typed(_declared(column), values)
     missing = values.is_null().to_numpy()
-    found = np.zeros(len(values), np.int32)
-    found[~missing] = column.cells_of(values.drop_nulls())
+    cells = np.zeros(len(values), np.int32)
+    cells[~missing] = column.cells_of(values.drop_nulls())
     if missing.any() and not column.has_missing:
         if unseen == Unseen.ERROR:
             raise RecodingError(
@@ -180,17 +179,17 @@ def _cells(column: RecodedColumn, values: pl.Series, unseen: Unseen) -> NDArray[
                 "recoding was made; "
                 "ask for unseen = 'suppress' or 'ancestor', or fill them."
             )
-        found[missing] = -1
-    if (found < 0).any() and isinstance(column, NominalCells) and column.other is not None:
+        cells[missing] = -1
+    if (cells < 0).any() and isinstance(column, NominalCells) and column.other is not None:
         # Values that are not named are told apart from the named ones, and from each other by nothing.
-        known_rare = found < 0
+        known_rare = cells < 0
         if not column.has_missing:
             known_rare &= ~missing
-        found[known_rare] = column.other_cell
-    if unseen == Unseen.ERROR and (found < 0).any():
+        cells[known_rare] = column.other_cell
+    if unseen == Unseen.ERROR and (cells < 0).any():
         raise RecodingError(
-            f"column '{column.name}': {int((found < 0).sum())} row(s) have a value that the recoding does not "
+            f"column '{column.name}': {int((cells < 0).sum())} row(s) have a value that the recoding does not "
             "know; ask for "
             "unseen = 'suppress' or 'ancestor', or mend the data."
         )
-    return found
+    return cells

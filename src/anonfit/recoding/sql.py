@@ -58,11 +58,11 @@ def _ordered_cell(column: OrderedCells, value: str) -> str:
     if column.scale == Scale.NUMBER:
         value = f"CAST({value} AS DOUBLE PRECISION)"  # or cuts would be rounded to shorter numbers
     cuts = [_cut(cut, column.scale) for cut in column.cuts]
-    found = _search(value, cuts, [str(cell + shift) for cell in range(len(cuts) + 1)])
+    cell_of_value = _search(value, cuts, [str(cell + shift) for cell in range(len(cuts) + 1)])
     if not column.domain:
-        return found
+        return cell_of_value
     low, high = (_cut(end, column.scale) for end in column.domain)
-    return f"CASE WHEN {value} < {low} OR {value} > {high} THEN NULL ELSE {found} END"
+    return f"CASE WHEN {value} < {low} OR {value} > {high} THEN NULL ELSE {cell_of_value} END"
 
 
 def _named_cell(column: RecodedColumn, value: str) -> str:
@@ -160,8 +160,8 @@ def _tree_query(recoding: Recoding, tree: Tree, kept: Sequence[str], values: Val
     listed = ",\n  ".join(f"({', '.join(_constant(one) for one in row)})" for row in rows)
     said = ", ".join(["region", *(f"said{place}" for place in range(len(names)))])
     cells = [f"cell{place}" for place in range(len(recoding.columns))]
-    found, *others = _regions_of_cells(tree)
-    placed = f"placed AS (\n SELECT {', '.join([f'{found} AS region', *cells, *kept])}\n FROM cells\n"  # noqa: S608
+    region, *others = _regions_of_cells(tree)
+    placed = f"placed AS (\n SELECT {', '.join([f'{region} AS region', *cells, *kept])}\n FROM cells\n"  # noqa: S608
     placed += f" WHERE {_known(recoding)}\n),\n"
     last = "placed"
     for number, further in enumerate(others):

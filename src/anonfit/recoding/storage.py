@@ -37,18 +37,18 @@ MOST = 2**31 - 1
 
 
 def _column_json(column: RecodedColumn) -> dict[str, Any]:
-    found: dict[str, Any] = {"name": column.name}
+    entry: dict[str, Any] = {"name": column.name}
     if isinstance(column, OrderedCells):
-        found |= {"type": str(column.type), "scale": str(column.scale), "missing": column.has_missing}
-        found |= {"domain": list(column.domain) or None, "cuts": list(column.cuts)}
+        entry |= {"type": str(column.type), "scale": str(column.scale), "missing": column.has_missing}
+        entry |= {"domain": list(column.domain) or None, "cuts": list(column.cuts)}
     elif isinstance(column, OrdinalCells):
-        found |= {"type": "ordinal", "missing": column.has_missing, "order": list(column.order)}
+        entry |= {"type": "ordinal", "missing": column.has_missing, "order": list(column.order)}
     elif isinstance(column, NominalCells):
-        found |= {"type": str(column.type), "missing": column.has_missing, "other": column.other}
-        found |= {"taxonomy": column.taxonomy.to_tree()}
+        entry |= {"type": str(column.type), "missing": column.has_missing, "other": column.other}
+        entry |= {"taxonomy": column.taxonomy.to_tree()}
     if column.type == ColumnType.DATE:
-        found["date_format"] = column.date_format
-    return found
+        entry["date_format"] = column.date_format
+    return entry
 
 
 def to_json(recoding: Recoding) -> str:
@@ -93,41 +93,41 @@ def _column(entry: JsonPart) -> RecodedColumn:
     kind = entry.named().get("type", JsonPart(None, f"{entry.place}.type")).word(ColumnType)
     dated = ("date_format",) if kind == ColumnType.DATE else ()
     if kind == ColumnType.ORDINAL:
-        found = entry.table(("name", "type", "missing", "order"))
-        order = tuple(found["order"].texts())
+        fields = entry.table(("name", "type", "missing", "order"))
+        order = tuple(fields["order"].texts())
         if not order:
-            raise found["order"].refused("is empty")
-        return OrdinalCells(found["name"].text(), order, found["missing"].flag())
+            raise fields["order"].refused("is empty")
+        return OrdinalCells(fields["name"].text(), order, fields["missing"].flag())
     if "taxonomy" not in entry.named():
         return _ordered(entry.table(("name", "type", "scale", "missing", "domain", "cuts", *dated)), ColumnType(kind))
-    found = entry.table(("name", "type", "missing", "other", "taxonomy", *dated))
-    name = found["name"].text()
-    taxonomy = Taxonomy.from_tree(found["taxonomy"].value, column=name)
-    other = found["other"].value
-    if other is not None and found["other"].text() not in taxonomy.leaf_position:
-        raise found["other"].refused("is no leaf of the taxonomy")
-    return NominalCells(name, taxonomy, found["missing"].flag(), other, ColumnType(kind), _date_format(found))
+    fields = entry.table(("name", "type", "missing", "other", "taxonomy", *dated))
+    name = fields["name"].text()
+    taxonomy = Taxonomy.from_tree(fields["taxonomy"].value, column=name)
+    other = fields["other"].value
+    if other is not None and fields["other"].text() not in taxonomy.leaf_position:
+        raise fields["other"].refused("is no leaf of the taxonomy")
+    return NominalCells(name, taxonomy, fields["missing"].flag(), other, ColumnType(kind), _date_format(fields))
 
 
-def _date_format(found: dict[str, JsonPart]) -> str | None:
-    given = found.get("date_format")
+def _date_format(fields: dict[str, JsonPart]) -> str | None:
+    given = fields.get("date_format")
     return None if given is None or given.value is None else given.text()
 
 
-def _ordered(found: dict[str, JsonPart], kind: ColumnType) -> OrderedCells:
-    name, scale = found["name"].text(), Scale(found["scale"].word(Scale))
+def _ordered(fields: dict[str, JsonPart], kind: ColumnType) -> OrderedCells:
+    name, scale = fields["name"].text(), Scale(fields["scale"].word(Scale))
     if (kind == ColumnType.CONTINUOUS) != (scale == Scale.NUMBER) or kind == ColumnType.NOMINAL:
-        raise found["type"].refused(f"is '{kind}', which its scale is not")
-    cuts = tuple(_cut(cut, scale) for cut in found["cuts"].items())
-    domain = () if found["domain"].value is None else tuple(_cut(end, scale) for end in found["domain"].items())
+        raise fields["type"].refused(f"is '{kind}', which its scale is not")
+    cuts = tuple(_cut(cut, scale) for cut in fields["cuts"].items())
+    domain = () if fields["domain"].value is None else tuple(_cut(end, scale) for end in fields["domain"].items())
     if len(domain) not in (0, 2):
-        raise found["domain"].refused("has not two ends")
+        raise fields["domain"].refused("has not two ends")
     # The domain is closed: a cut may be its upper end, and leaves that one value above it.
     ascending = all(low < high for low, high in pairwise((*domain[:1], *cuts)))  # type: ignore[operator]
     below = not domain or (domain[0] < domain[1] and (not cuts or cuts[-1] <= domain[1]))  # type: ignore[operator]
     if not ascending or not below:
-        raise found["cuts"].refused("are not in ascending order within the domain")
-    return OrderedCells(name, kind, scale, cuts, found["missing"].flag(), domain, _date_format(found))
+        raise fields["cuts"].refused("are not in ascending order within the domain")
+    return OrderedCells(name, kind, scale, cuts, fields["missing"].flag(), domain, _date_format(fields))
 
 
 def _cut(part: JsonPart, scale: Scale) -> Cut:
@@ -187,13 +187,13 @@ def _grid(part: JsonPart, columns: tuple[RecodedColumn, ...]) -> Grid:
 
 def _grid_column(part: JsonPart, column: RecodedColumn) -> GridColumn:
     """The parts of a column, under any numbers: who edits the file need not number them anew."""
-    found = grid_column(_array(part, column.size, NOT_DISCLOSED, MOST), NOT_DISCLOSED)
+    parts = grid_column(_array(part, column.size, NOT_DISCLOSED, MOST), NOT_DISCLOSED)
     if not isinstance(column, NominalCells):
-        if found.rest >= 0:
+        if parts.rest >= 0:
             raise part.refused("suppresses some cells, which only those of nominal columns can be")
-        if (np.diff(found.part_of) < 0).any():
+        if (np.diff(parts.part_of) < 0).any():
             raise part.refused("has a part that is no run of cells")
-    return found
+    return parts
 
 
 def _check_sets(tree: Tree, columns: tuple[RecodedColumn, ...]) -> None:
@@ -235,12 +235,12 @@ def read_recoding(path: str | Path) -> Recoding:
 def from_json(text: str) -> Recoding:
     """Read recoding.json; anything that is not a whole recoding of a known version is an error."""
     try:
-        found = parse_json(text)
+        content = parse_json(text)
     except Damaged as error:
         raise RecodingError(f"the recoding is damaged: {error}; it was cut short or edited by hand.") from None
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise RecodingError(f"this is no recoding: its format is not '{FORMAT}'.")
-    version = found.get("version")
+    version = content.get("version")
     if version not in (VERSION, GRID_VERSION) or type(version) is not int:
         raise RecodingError(
             f"the recoding has version {version!r:.20}; this anonfit reads versions {VERSION} and {GRID_VERSION}. "
@@ -249,7 +249,7 @@ def from_json(text: str) -> Recoding:
     try:
         is_grid = version == GRID_VERSION
         shape = "parts" if is_grid else "nodes"
-        entries = JsonPart(found).table(("format", "version", "columns", shape))
+        entries = JsonPart(content).table(("format", "version", "columns", shape))
         return recoding_of(entries["columns"], entries[shape], is_grid=is_grid)
     except (Damaged, AnonfitError) as error:
         raise RecodingError(f"the recoding is damaged: {str(error).removesuffix('.')}.") from None

@@ -95,13 +95,13 @@ def _bounds(column: RecodedColumn, parts: Parts) -> list[pl.Series]:
 
         return make
 
-    found = [
+    ends = [
         _each(f"{column.name}_lower", parts, end(0), dtype),
         _each(f"{column.name}_upper", parts, end(1), dtype),
     ]
     if column.has_missing:
-        found.append(_each(f"{column.name}_missing", parts, _missing_word, pl.String))
-    return found
+        ends.append(_each(f"{column.name}_missing", parts, _missing_word, pl.String))
+    return ends
 
 
 def _require_clear_bounds(column: RecodedColumn, parts: Parts) -> None:
@@ -166,12 +166,12 @@ def recoded_columns(recoding: Recoding, nodes: NDArray[np.int32], values: Values
     used, which = np.unique(nodes, return_inverse=True)
     has_suppressed = len(used) > 0 and used[0] == SUPPRESSED
     known = used[used != SUPPRESSED].astype(np.int32)
-    found = {}
+    recoded = {}
     for name, series in region_values(recoding, known, values).items():
         if has_suppressed:
             series = [_with_suppressed(column) for column in series]
-        found[name] = [column.gather(pl.Series(which)) for column in series]
-    return found
+        recoded[name] = [column.gather(pl.Series(which)) for column in series]
+    return recoded
 
 
 def _with_suppressed(series: pl.Series) -> pl.Series:
@@ -191,7 +191,7 @@ def recode_frame(recoding: Recoding, frame: Any, *, unseen: str, values: str) ->
     cells = recoding.cells(table, unseen=Unseen(unseen))
     nodes = recoding.nodes(cells)
     if unseen == Unseen.SUPPRESS:
-        unknown = np.any(np.stack([found < 0 for found in cells]), axis=0) if cells else np.zeros(len(nodes), bool)
+        unknown = np.any(np.stack([own < 0 for own in cells]), axis=0) if cells else np.zeros(len(nodes), bool)
         nodes = np.where(unknown, SUPPRESSED, nodes).astype(np.int32)
     recoded = recoded_columns(recoding, nodes, Values(values))
     columns: list[pl.Series] = []

@@ -65,9 +65,9 @@ class DatabaseSource:
 
     def schema(self) -> dict[str, pl.DataType]:
         """Its columns and their types."""
-        found = _reader(self).schema(self)
-        refuse_patterns(found)
-        return found
+        types = _reader(self).schema(self)
+        refuse_patterns(types)
+        return types
 
     def frames(self, names: tuple[str, ...] | None = None) -> Iterator[pl.DataFrame]:
         """Its rows in batches, of all columns or of some; at least one batch, if only an empty one."""
@@ -132,9 +132,9 @@ class DuckDBReader:
     def schema(self, source: DatabaseSource) -> dict[str, pl.DataType]:
         """The columns and their types, as a few rows show them."""
         with _duckdb(source) as connection:
-            found = pl.from_arrow(connection.sql(f"SELECT * FROM ({source.select}) LIMIT 0").to_arrow_table())  # noqa: S608
-            assert isinstance(found, pl.DataFrame)
-            return dict(found.schema)
+            head = pl.from_arrow(connection.sql(f"SELECT * FROM ({source.select}) LIMIT 0").to_arrow_table())  # noqa: S608
+            assert isinstance(head, pl.DataFrame)
+            return dict(head.schema)
 
     def frames(self, source: DatabaseSource, schema: Mapping[str, pl.DataType], rows: int) -> Iterator[pl.DataFrame]:
         """Batches of Arrow."""
@@ -142,9 +142,9 @@ class DuckDBReader:
         yield pl.DataFrame(schema=schema)
         with _duckdb(source) as connection:
             for batch in connection.sql(f"SELECT {names} FROM ({source.select})").to_arrow_reader(rows):  # noqa: S608
-                found = pl.from_arrow(batch)
-                assert isinstance(found, pl.DataFrame)
-                yield found.cast(pl.Schema(schema))
+                frame = pl.from_arrow(batch)
+                assert isinstance(frame, pl.DataFrame)
+                yield frame.cast(pl.Schema(schema))
 
 
 @contextmanager
@@ -190,11 +190,11 @@ class PostgreSQLReader:
             cursor.execute(f"SELECT * FROM ({source.select}) AS rows LIMIT 0")  # noqa: S608 - the user's own query
             known = _types()
             registry = connection.adapters.types
-            found = {}
+            types = {}
             for column in cursor.description:
                 info = registry.get(column.type_code)
-                found[column.name] = known.get(info.name if info else "", pl.String())
-            return found
+                types[column.name] = known.get(info.name if info else "", pl.String())
+            return types
 
     def frames(self, source: DatabaseSource, schema: Mapping[str, pl.DataType], rows: int) -> Iterator[pl.DataFrame]:
         """Batches of a cursor that the server keeps."""
@@ -234,12 +234,12 @@ class SQLiteReader:
 
     def schema(self, source: DatabaseSource) -> dict[str, pl.DataType]:
         """The columns: whole numbers, numbers or texts, whatever all known values of a column are."""
-        found: dict[str, pl.DataType] = {}
+        types: dict[str, pl.DataType] = {}
         with _sqlite(source) as connection:
             cursor = connection.execute(f"SELECT * FROM ({source.select}) LIMIT 0")  # noqa: S608 - the user's own query
             names = [entry[0] for entry in cursor.description]
             if not names:
-                return found
+                return types
             kinds = ", ".join(f"max(typeof({quoted(name)}) = '{kind}')" for name in names for kind in SQLITE_TYPES)
             flags = connection.execute(f"SELECT {kinds} FROM ({source.select})").fetchone()  # noqa: S608
         for place, name in enumerate(names):
@@ -247,10 +247,10 @@ class SQLiteReader:
             if "blob" in held:
                 raise DataError(f"{source.name}: the column '{name}' has binary values; leave it out by a query.")
             if "text" in held or not held:
-                found[name] = pl.String()
+                types[name] = pl.String()
             else:
-                found[name] = pl.Float64() if "real" in held else pl.Int64()
-        return found
+                types[name] = pl.Float64() if "real" in held else pl.Int64()
+        return types
 
     def frames(self, source: DatabaseSource, schema: Mapping[str, pl.DataType], rows: int) -> Iterator[pl.DataFrame]:
         """Batches of rows."""

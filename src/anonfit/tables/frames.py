@@ -37,7 +37,7 @@ def spark_types(source: Any) -> dict[str, pl.DataType]:
     from pyspark.errors import PySparkException
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    found: dict[str, pl.DataType] = {}
+    types: dict[str, pl.DataType] = {}
     for field in source.schema.fields:
         try:
             arrow = to_arrow_schema(type(source.schema)([field]), timezone="UTC", prefers_large_types=False)
@@ -48,17 +48,17 @@ def spark_types(source: Any) -> dict[str, pl.DataType]:
                 "leave it out, or cast it."
             ) from None
         assert isinstance(frame, pl.DataFrame)
-        found[field.name] = frame.schema[field.name]
-    return found
+        types[field.name] = frame.schema[field.name]
+    return types
 
 
 def spark_rows(source: Any) -> pl.DataFrame:
     """All rows, here: for those who ask for the engine 'memory'."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=FutureWarning, message="PySpark does not yet fully support pandas")
-        found = pl.from_arrow(source.toArrow())
-    assert isinstance(found, pl.DataFrame)
-    return found.cast(spark_types(source))  # type: ignore[arg-type]
+        frame = pl.from_arrow(source.toArrow())
+    assert isinstance(frame, pl.DataFrame)
+    return frame.cast(spark_types(source))  # type: ignore[arg-type]
 
 
 SEED = 0
@@ -73,9 +73,9 @@ SAMPLE, FEW = 4096, 256
 def from_frame(source: Any) -> pl.DataFrame:
     """Any known kind of frame as polars, its index left out."""
     refuse_fork()
-    found = _as_polars(source)
-    refuse_patterns(found.columns)
-    return found
+    frame = _as_polars(source)
+    refuse_patterns(frame.columns)
+    return frame
 
 
 def _as_polars(source: Any) -> pl.DataFrame:
@@ -89,9 +89,9 @@ def _as_polars(source: Any) -> pl.DataFrame:
         return _from_pandas(source)
     if kind == "pyarrow" and hasattr(source, "schema"):
         _refuse_twice([str(name) for name in source.schema.names])
-        found = pl.from_arrow(source)
-        if isinstance(found, pl.DataFrame):
-            return found
+        frame = pl.from_arrow(source)
+        if isinstance(frame, pl.DataFrame):
+            return frame
     if is_spark(source):
         return spark_rows(source)
     if isinstance(source, Mapping):
@@ -146,10 +146,10 @@ def like(source: Any, frame: pl.DataFrame, *, index: bool = True) -> Any:
     kind = type(source).__module__.split(".")[0]
     try:
         if kind == "pandas":
-            found = frame.to_pandas()
+            result = frame.to_pandas()
             if index:
-                found.index = source.index
-            return found
+                result.index = source.index
+            return result
         if kind == "pyarrow":
             return frame.to_arrow()
     except ModuleNotFoundError:
@@ -168,19 +168,19 @@ def rebuilt(frame: pl.DataFrame) -> pl.DataFrame:
 
 def _rebuilt(column: pl.Series) -> pl.Expr:
     """A column anew; what has neither texts nor missing values was copied when rows were chosen."""
-    found, dtype = pl.col(column.name), column.dtype
+    expression, dtype = pl.col(column.name), column.dtype
     if isinstance(dtype, pl.String):
-        return pl.concat_str([found, pl.lit("")]).alias(column.name)
+        return pl.concat_str([expression, pl.lit("")]).alias(column.name)
     if isinstance(dtype, pl.Binary):
-        return found.bin.encode("hex").str.decode("hex")
+        return expression.bin.encode("hex").str.decode("hex")
     if isinstance(dtype, pl.Categorical):
         # Categories that somebody named are written with that name.
-        return found if dtype == pl.Categorical() else found.cast(pl.String).cast(pl.Categorical())
+        return expression if dtype == pl.Categorical() else expression.cast(pl.String).cast(pl.Categorical())
     if not column.null_count() or isinstance(dtype, pl.Enum | pl.Null):
-        return found
-    plain = found.to_physical() if dtype.is_temporal() else found
+        return expression
+    plain = expression.to_physical() if dtype.is_temporal() else expression
     filled = plain.fill_null(value=False) if dtype == pl.Boolean else plain.fill_null(0)
-    return pl.when(found.is_not_null()).then(filled).cast(dtype).alias(column.name)
+    return pl.when(expression.is_not_null()).then(filled).cast(dtype).alias(column.name)
 
 
 def categorized(texts: pl.Series) -> tuple[pl.Series, NDArray[np.uint32]]:
@@ -213,8 +213,8 @@ def _by_hash(texts: pl.Series) -> tuple[pl.Series, NDArray[np.uint32]] | None:
         return None
     for bits, shift in SLOTS:
         slots = _slots(common, bits, shift)
-        if len(np.unique(slots)) == len(slots) and (found := _numbered(hashes, bits, shift)) is not None:
-            rows, places = found
+        if len(np.unique(slots)) == len(slots) and (numbered := _numbered(hashes, bits, shift)) is not None:
+            rows, places = numbered
             distinct = texts.gather(rows)
             if distinct.null_count():
                 known = distinct.is_not_null().to_numpy()

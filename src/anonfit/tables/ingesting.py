@@ -91,17 +91,17 @@ def ingest(source: Any, options: ReadOptions, folder: Path) -> Ingested:
     """A source as Parquet files, written to a folder where it is none yet."""
     refuse_fork()
     try:
-        found = _ingested(source, options, folder)
+        ingested = _ingested(source, options, folder)
     except OSError as error:
         raise EngineError(
             f"the source could not be copied to the spill folder {folder.parent} ({error.strerror}): is the disk full?"
         ) from None
-    for name, dtype in found.schema.items():
+    for name, dtype in ingested.schema.items():
         if dtype in (pl.Int128, pl.UInt128):
             raise DataError(
                 f"column '{name}' is of type {dtype}, which only the engine 'memory' reads; cast it to Int64."
             )
-    return found
+    return ingested
 
 
 def _ingested(source: Any, options: ReadOptions, folder: Path) -> Ingested:
@@ -120,8 +120,8 @@ def _ingested(source: Any, options: ReadOptions, folder: Path) -> Ingested:
     except (pl.exceptions.PolarsError, OSError) as error:
         raise DataError(f"{paths[0].name} cannot be read as a table: {type(error).__name__}.") from None
     wanted = options.wanted(schemas[0].names())
-    chosen = [[(name, dtype) for name, dtype in found.items() if name in wanted] for found in schemas]
-    if any(found != chosen[0] for found in chosen):
+    chosen = [[(name, dtype) for name, dtype in types.items() if name in wanted] for types in schemas]
+    if any(types != chosen[0] for types in chosen):
         return _in_memory(source, options, folder)
     if all(format_of(path).name == "parquet" for path in paths) and not _may_be_confused(schemas):
         return Ingested(tuple(paths), {name: schemas[0][name] for name in wanted}, cleaned=False)
@@ -135,21 +135,21 @@ def _ingested(source: Any, options: ReadOptions, folder: Path) -> Ingested:
 def _may_be_confused(schemas: Sequence[Mapping[str, pl.DataType]]) -> bool:
     """Whether columns of several files could be taken for others where case does not count: their order differs."""
     names = [list(schema) for schema in schemas]
-    every = {name for found in names for name in found}
-    return any(found != names[0] for found in names) and len({name.lower() for name in every}) < len(every)
+    every = {name for own in names for name in own}
+    return any(own != names[0] for own in names) and len({name.lower() for name in every}) < len(every)
 
 
 def scan_of(
-    found: Ingested, *, missing_texts: Mapping[str, Sequence[str]], without_missing: Sequence[str]
+    ingested: Ingested, *, missing_texts: Mapping[str, Sequence[str]], without_missing: Sequence[str]
 ) -> pl.LazyFrame:
     """The rows of files as they are when a source is read into memory: in columns of `missing_texts` some texts mean a
     missing value, and rows without a value of a column of `without_missing` are left out.
     """
-    rows = pl.concat([pl.scan_parquet(path, glob=False).select(list(found.schema)) for path in found.files])
-    floats = [name for name, dtype in found.schema.items() if dtype.is_float()]
+    rows = pl.concat([pl.scan_parquet(path, glob=False).select(list(ingested.schema)) for path in ingested.files])
+    floats = [name for name, dtype in ingested.schema.items() if dtype.is_float()]
     clean = [pl.col(name).fill_nan(None) for name in floats]
     for name, texts in missing_texts.items():
-        if texts and isinstance(found.schema[name], pl.String | pl.Categorical | pl.Enum):
+        if texts and isinstance(ingested.schema[name], pl.String | pl.Categorical | pl.Enum):
             column = pl.col(name)
             clean.append(pl.when(~column.cast(pl.String).is_in(list(texts))).then(column).alias(name))
     rows = rows.with_columns(clean) if clean else rows
@@ -217,9 +217,9 @@ def _typed(path: Path, shape: CsvShape, options: ReadOptions, file: Path) -> dic
     except (pl.exceptions.PolarsError, OSError) as error:
         raise DataError(f"{path.name} cannot be read as a table: {kind_of_error(error, path, shape)}") from None
     chosen = _chosen_types(texts, shape, options, wanted)
-    found = pl.scan_parquet(texts, glob=False).select(chosen)
-    schema = dict(found.collect_schema())
-    found.sink_parquet(file)
+    typed = pl.scan_parquet(texts, glob=False).select(chosen)
+    schema = dict(typed.collect_schema())
+    typed.sink_parquet(file)
     texts.unlink()
     return schema
 

@@ -83,8 +83,8 @@ def _decide(question: str) -> str:
 
 
 def _data(proposal: Proposal, source: str) -> Iterator[str]:
-    found = {text for column in proposal.columns for text in column.profile.missing_texts}
-    texts = [text for text in MISSING_TEXTS if text in found or text in _USUAL_MISSING]
+    seen = {text for column in proposal.columns for text in column.profile.missing_texts}
+    texts = [text for text in MISSING_TEXTS if text in seen or text in _USUAL_MISSING]
     yield ""
     yield "[data]"
     yield f"source = {_string(source)}"
@@ -239,8 +239,8 @@ def propose(frame: pl.DataFrame, *, k: int = 10) -> Proposal:
     'identifier'
     """
     if not frame.width or not frame.height:
-        found = f"{frame.height} rows and {frame.width} columns"
-        raise DataError(f"The table has {found}, but roles are proposed from data: give a table with rows.")
+        size = f"{frame.height} rows and {frame.width} columns"
+        raise DataError(f"The table has {size}, but roles are proposed from data: give a table with rows.")
     columns = _with_one_of_each(_with_entity(tuple(propose_column(column) for column in profile(frame))))
     links = [column for column in columns if column.role == "quasi-identifier"]
     hashes = [frame[column.name].hash(seed=number).to_numpy() for number, column in enumerate(links)]

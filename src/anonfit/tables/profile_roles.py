@@ -96,7 +96,7 @@ _Rule = Callable[[ColumnProfile, NameMeaning | None], _Verdict | None]
 def propose_column(profile: ColumnProfile) -> ColumnProposal:
     """The first rule that has something to say decides the role."""
     meaning = meaning_of(profile.name)
-    verdict = next(found for rule in _RULES if (found := rule(profile, meaning)) is not None)
+    verdict = next(decided for rule in _RULES if (decided := rule(profile, meaning)) is not None)
     column_type = _type(profile, meaning)
     decisions = [verdict.decision, *_type_decisions(profile, column_type)] if _released(verdict) else [verdict.decision]
     return ColumnProposal(
@@ -116,12 +116,12 @@ def could_be_entity(column: ColumnProposal) -> bool:
     profile = column.profile
     meaning = meaning_of(profile.name)
     official = meaning is not None and meaning.says == "an official number" and column.role == "identifier"
-    found = profile.rows - profile.missing
+    known = profile.rows - profile.missing
     return (
         profile.rows >= _ENOUGH_ROWS
         and column.type != "date"
         and (official or is_person_id(profile.name) or profile.shape in _PERSON_SHAPES)
-        and profile.distinct < found <= _MOST_ROWS_PER_PERSON * profile.distinct
+        and profile.distinct < known <= _MOST_ROWS_PER_PERSON * profile.distinct
         and profile.separation > _NEARLY_ALL
     )
 

@@ -125,8 +125,8 @@ def profile_column(series: pl.Series) -> ColumnProfile:
         values = values.cast(pl.String)
     absent, texts = _absent(values)
     present = counts[~absent]
-    found = int(present.sum())
-    missing = series.len() - found
+    filled = int(present.sum())
+    missing = series.len() - filled
     kind = _Kind("nominal", "nested values") if nested else _kind(values.filter(~absent), series)
     return ColumnProfile(
         name=series.name,
@@ -135,8 +135,8 @@ def profile_column(series: pl.Series) -> ColumnProfile:
         missing=missing,
         missing_texts=texts,
         distinct=len(present),
-        distinct_share=len(present) / found if found else 0.0,
-        unique_share=int((present == 1).sum()) / series.len() if found else 0.0,
+        distinct_share=len(present) / filled if filled else 0.0,
+        unique_share=int((present == 1).sum()) / series.len() if filled else 0.0,
         separation=separation_of(np.append(present, missing)),
         type=kind.type,
         shape=kind.shape,
@@ -169,8 +169,8 @@ def _absent(values: pl.Series) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
     """Which distinct values stand for a missing one, and the texts among them."""
     if values.dtype == pl.String:
         mask = values.is_in(MISSING_TEXTS)
-        found = set(values.filter(mask))
-        return mask.to_numpy(), tuple(text for text in MISSING_TEXTS if text in found)
+        seen = set(values.filter(mask))
+        return mask.to_numpy(), tuple(text for text in MISSING_TEXTS if text in seen)
     if values.dtype.is_float():
         return values.is_nan().to_numpy(), ()
     return np.zeros(len(values), dtype=np.bool_), ()
@@ -243,10 +243,10 @@ def _date_formats(values: pl.Series, sample: pl.Series) -> list[str]:
     def fits(texts: pl.Series, pattern: str) -> bool:
         return bool(texts.str.contains(pattern).all())
 
-    found = []
+    formats = []
     for date_format, pattern in _DATES.items():
         if not sample.is_empty() and fits(sample, pattern) and fits(values, pattern):
             parsed = values.str.to_datetime(date_format, strict=False, time_unit="us")
             if parsed.null_count() == 0:
-                found.append(date_format)
-    return found
+                formats.append(date_format)
+    return formats

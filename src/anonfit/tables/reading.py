@@ -65,10 +65,10 @@ def files_of(source: str | Path) -> list[Path]:
     """The files of a path or pattern."""
     text = str(source)
     if any(sign in text for sign in "*?[") and not os.path.exists(text):  # noqa: PTH110 - any text is asked for
-        found = sorted(Path(name) for name in glob.glob(text))  # noqa: PTH207 - absolute patterns too
-        if not found:
+        paths = sorted(Path(name) for name in glob.glob(text))  # noqa: PTH207 - absolute patterns too
+        if not paths:
             raise DataError(f"{text}: no file matches this pattern.")
-        return [_checked(path) for path in found]
+        return [_checked(path) for path in paths]
     return [_checked(Path(text))]
 
 
@@ -172,23 +172,23 @@ def _unpad(frame: pl.DataFrame, shape: CsvShape, options: ReadOptions) -> pl.Dat
     """Texts without the blanks around them, missing texts as missing, and numbers where every text is one."""
     missing = sorted({"", *options.missing})
     cleaned = frame.select(unpadded(missing))
-    found = []
+    columns = []
     kinds = dict(zip(shape.names, shape.types, strict=True))
     for name in cleaned.columns:
         kind = kinds[name]
         column = cleaned[name]
         if name not in options.texts and kind != "text":
             column = _as_values(column, kind, shape.decimal_comma)
-        found.append(column)
-    return pl.DataFrame(found)
+        columns.append(column)
+    return pl.DataFrame(columns)
 
 
 def _as_values(texts: pl.Series, kind: str, decimal_comma: bool) -> pl.Series:
     """A column of texts as the numbers or dates that all of them are; else as it is."""
     for attempt in value_tries(pl.lit(texts), kind, decimal_comma):
-        found = pl.select(attempt).to_series()
-        if found.null_count() == texts.null_count():
-            return found.alias(texts.name)
+        typed = pl.select(attempt).to_series()
+        if typed.null_count() == texts.null_count():
+            return typed.alias(texts.name)
     return texts
 
 
@@ -227,9 +227,9 @@ def scan_of_types(path: Path) -> pl.LazyFrame:
     """The rows of a file that has types."""
     scan = format_of(path).scan
     assert scan is not None
-    found = scan(path)
-    refuse_patterns(found.collect_schema())
-    return found
+    rows = scan(path)
+    refuse_patterns(rows.collect_schema())
+    return rows
 
 
 def column_names(source: Any, options: ReadOptions) -> tuple[str, ...]:

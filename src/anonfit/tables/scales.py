@@ -88,10 +88,10 @@ def on_axis(values: pl.Series) -> Axis:
         ) from None
     if isinstance(dtype, pl.Datetime):
         return values.dt.epoch("us").to_numpy()
-    found: NDArray[np.float64] = values.cast(pl.Float64).to_numpy()
-    if not np.isfinite(found).all():
+    numbers: NDArray[np.float64] = values.cast(pl.Float64).to_numpy()
+    if not np.isfinite(numbers).all():
         raise DataError(f"column '{values.name}': some numbers are infinite; make them missing, or numbers.")
-    return found + 0.0  # so that -0.0 and 0.0 are one value
+    return numbers + 0.0  # so that -0.0 and 0.0 are one value
 
 
 def _decimal(cut: Cut) -> Decimal:
@@ -100,8 +100,8 @@ def _decimal(cut: Cut) -> Decimal:
 
 def _whole(number: Decimal, rounding: str) -> int:
     """A whole number of 64 bits: beyond them there are no values to be compared with."""
-    found = number.to_integral_value(rounding=rounding)
-    return int(min(max(found, Decimal(-(2**63))), Decimal(2**63 - 1)))
+    whole = number.to_integral_value(rounding=rounding)
+    return int(min(max(whole, Decimal(-(2**63))), Decimal(2**63 - 1)))
 
 
 def _microseconds(cut: str) -> int:
@@ -145,12 +145,12 @@ def parse_cut(value: object, scale: Scale) -> Cut:
         return value.isoformat()
     if not isinstance(value, str | datetime):
         raise ValueError(f"{value!r} is not a date")
-    found = datetime.fromisoformat(value) if isinstance(value, str) else value
-    if found.tzinfo is not None:
-        found = found.astimezone(UTC).replace(tzinfo=None)
+    moment = datetime.fromisoformat(value) if isinstance(value, str) else value
+    if moment.tzinfo is not None:
+        moment = moment.astimezone(UTC).replace(tzinfo=None)
     if isinstance(value, str) and len(value) <= 10:
-        return found.date().isoformat()
-    return found.isoformat()
+        return moment.date().isoformat()
+    return moment.isoformat()
 
 
 def on_axis_text(number: Any, dtype: pl.DataType) -> Cut:
@@ -198,15 +198,15 @@ def cuts_between(
     if isinstance(dtype, pl.Datetime):
         return _dates_beside(lower, upper, simplest_times, values)
     unit = 10 ** (dtype.scale or 0) if isinstance(dtype, pl.Decimal) else 1
-    found = simplest_numbers(lower / unit, upper / unit)
+    simplest = simplest_numbers(lower / unit, upper / unit)
     if values is not None:
-        taken, following = _taken(found, values / unit, upper / unit)
-        found[taken] = simplest_numbers(found[taken], following)
+        taken, following = _taken(simplest, values / unit, upper / unit)
+        simplest[taken] = simplest_numbers(simplest[taken], following)
     exact = (abs(upper.astype(np.float64)) < 2**52) & (abs(lower.astype(np.float64)) < 2**52)
     return [
         _tidy(number) if is_exact else simplest_whole(int(low), int(high))
         for number, low, high, is_exact in zip(
-            found.tolist(), lower, upper, (exact | (upper.dtype.kind == "f")).tolist(), strict=True
+            simplest.tolist(), lower, upper, (exact | (upper.dtype.kind == "f")).tolist(), strict=True
         )
     ]
 
@@ -220,7 +220,7 @@ def _taken(cuts: Axis, values: Axis, upper: Axis) -> tuple[NDArray[np.int64], Ax
 
 def _dates_beside(lower: Axis, upper: Axis, simplest: Callable[[int, int], str], values: Axis | None) -> list[Cut]:
     """The simplest dates or times; where one is a record's, the simplest of the nearest gap between records, if any."""
-    found: list[Cut] = []
+    cuts: list[Cut] = []
     known = set() if values is None else set(values.tolist())
     for low, high in zip(lower.tolist(), upper.tolist(), strict=True):
         cut = simplest(low, high)
@@ -231,8 +231,8 @@ def _dates_beside(lower: Axis, upper: Axis, simplest: Callable[[int, int], str],
             if len(gaps):
                 nearest = gaps[np.argmin(abs(between[gaps] - place))]
                 cut = simplest(int(between[nearest]), int(between[nearest + 1]))
-        found.append(cut)
-    return found
+        cuts.append(cut)
+    return cuts
 
 
 def _on_axis(cut: str) -> int:
@@ -254,7 +254,7 @@ def simplest_numbers(lower: Axis, upper: Axis) -> NDArray[np.float64]:
     """
     lower, upper = np.asarray(lower, np.float64), np.asarray(upper, np.float64)
     middle = lower / 2 + upper / 2
-    found = np.where((middle > lower) & (middle < upper), middle, upper)
+    simplest = np.where((middle > lower) & (middle < upper), middle, upper)
     done = np.zeros(len(lower), bool)
     with np.errstate(over="ignore", invalid="ignore"):
         for power in range(LARGEST_POWER, SMALLEST_POWER - 1, -1):
@@ -264,11 +264,11 @@ def simplest_numbers(lower: Axis, upper: Axis) -> NDArray[np.float64]:
             multiple = np.clip(np.ceil(times(middle, unit) - 0.5), first, last)
             candidate = multiple * unit if power >= 0 else multiple / unit
             new = ~done & (first <= last) & (candidate > lower) & (candidate < upper)
-            found[new] = candidate[new] + 0.0
+            simplest[new] = candidate[new] + 0.0
             done |= new
             if done.all():
                 break
-    return found
+    return simplest
 
 
 def simplest_whole(lower: int, upper: int) -> int:
@@ -323,9 +323,9 @@ def simplest_times(lower: int, upper: int) -> str:
             if lower < candidate < upper:
                 return (START_OF_TIME + timedelta(microseconds=candidate)).isoformat()
     middle = (lower + upper) // 2
-    found = START_OF_TIME + timedelta(microseconds=middle) if middle > lower else high
-    assert low < found <= high
-    return found.isoformat()
+    moment = START_OF_TIME + timedelta(microseconds=middle) if middle > lower else high
+    assert low < moment <= high
+    return moment.isoformat()
 
 
 LARGEST_NUMBER = 1e150

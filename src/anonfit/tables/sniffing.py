@@ -143,16 +143,16 @@ def _is_number(text: str) -> bool:
 
 
 def _type(texts: Sequence[str], missing: frozenset[str], comma: bool) -> str:
-    found = [text.strip() for text in texts]
-    found = [text for text in found if text and text not in missing]
-    if not found:
+    stripped = [text.strip() for text in texts]
+    stripped = [text for text in stripped if text and text not in missing]
+    if not stripped:
         return "text"
-    if all(WHOLE.fullmatch(text) for text in found):
+    if all(WHOLE.fullmatch(text) for text in stripped):
         return "whole"
-    numbers = [text.replace(",", ".") for text in found] if comma else found
-    if all(_is_number(text) for text in numbers) and not any(LEADING_ZERO.match(text) for text in found):
+    numbers = [text.replace(",", ".") for text in stripped] if comma else stripped
+    if all(_is_number(text) for text in numbers) and not any(LEADING_ZERO.match(text) for text in stripped):
         return "number"
-    if all(DAY.fullmatch(text) for text in found):
+    if all(DAY.fullmatch(text) for text in stripped):
         return "date"
     return "text"
 
@@ -200,16 +200,15 @@ def _faults_of_first_lines(
     return None
 
 
-def _uneven(line: int, found: int, expected: int) -> str:
-    return (
-        f"its lines do not have equally many fields: up to line {line} there are {found}, in the first line {expected}."
-    )
+def _uneven(line: int, fields: int, expected: int) -> str:
+    uneven = f"up to line {line} there are {fields}, in the first line {expected}"
+    return f"its lines do not have equally many fields: {uneven}."
 
 
 def sniff(path: Path, *, delimiter: str | None, has_header: bool | None, missing: Sequence[str]) -> CsvShape:
     """Find the shape of a text file; what is given is not searched for."""
-    found = path.stat()
-    return _sniff(path, delimiter, has_header, tuple(missing), (found.st_size, found.st_mtime_ns))
+    status = path.stat()
+    return _sniff(path, delimiter, has_header, tuple(missing), (status.st_size, status.st_mtime_ns))
 
 
 @lru_cache(maxsize=8)

@@ -172,8 +172,8 @@ class Taxonomy:
     def lowest_cover(self, first: int, last: int) -> int:
         """The deepest node whose leaves include the leaf positions `first` to `last`."""
         if not 0 <= first <= last <= self.last_leaf[0]:
-            found = f"it has no run of leaf positions {first} to {last}"
-            raise taxonomy_error(f"{found}; they go from 0 to {self.last_leaf[0]}.")
+            fault = f"it has no run of leaf positions {first} to {last}"
+            raise taxonomy_error(f"{fault}; they go from 0 to {self.last_leaf[0]}.")
         return next(node for node in self._upward(self.leaf_nodes[first]) if self.last_leaf[node] >= last)
 
     def _upward(self, node: int) -> Iterator[int]:
@@ -196,8 +196,8 @@ def _name_and_children(part: object, column: str) -> tuple[str, Sequence[object]
         raise taxonomy_error(f"the children of {part['name']!r} are not a list; write them as one.", column)
     unknown = [key for key in part if key not in ("name", "children")]
     if unknown:
-        found = f"the node {part['name']!r} holds {listed(unknown)}"
-        raise taxonomy_error(f"{found}; a node has only 'name' and 'children'.", column)
+        fault = f"the node {part['name']!r} holds {listed(unknown)}"
+        raise taxonomy_error(f"{fault}; a node has only 'name' and 'children'.", column)
     return part["name"], children
 
 
@@ -214,8 +214,8 @@ def _check_paths(names: list[str], parents: list[int], ends: list[int], column: 
     inner = set(parents)
     both = [names[end] for end in ends if end in inner]
     if both:
-        found = f"{listed(both)} is a leaf and also has names below it"
-        raise taxonomy_error(f"{found}; give the leaf and the inner node different names.", column)
+        fault = f"{listed(both)} is a leaf and also has names below it"
+        raise taxonomy_error(f"{fault}; give the leaf and the inner node different names.", column)
 
 
 def _assembled(names: list[str], parents: list[int], column: str) -> Taxonomy:
@@ -274,7 +274,7 @@ def _check_names(names: list[str], parents: list[int], column: str) -> None:
     above = (names[parents[node]] for node, name in enumerate(names) if name == first and node)
     where = " and ".join(f"under {name!r}" for name in list(dict.fromkeys(above))[:2])
     if leaves:
-        found = f"the leaf {listed(leaves)} is there more than once ({first!r} stands {where})"
-        raise taxonomy_error(f"{found}; keep one, or give each its own name.", column)
-    found = f"the name {listed(repeated)} has two parents or stands at two places ({first!r} stands {where})"
-    raise taxonomy_error(f"{found}; give each place its own name.", column)
+        fault = f"the leaf {listed(leaves)} is there more than once ({first!r} stands {where})"
+        raise taxonomy_error(f"{fault}; keep one, or give each its own name.", column)
+    fault = f"the name {listed(repeated)} has two parents or stands at two places ({first!r} stands {where})"
+    raise taxonomy_error(f"{fault}; give each place its own name.", column)

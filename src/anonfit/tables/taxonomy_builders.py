@@ -60,8 +60,8 @@ def intervals(
     """
     start, end, width = _decimal(low), _decimal(high), _decimal(step)
     if start >= end or width <= 0:
-        found = f"there are no intervals from {low} to {high} by {step}"
-        raise taxonomy_error(f"{found}; low must be below high, and step above 0.")
+        fault = f"there are no intervals from {low} to {high} by {step}"
+        raise taxonomy_error(f"{fault}; low must be below high, and step above 0.")
     widths = _coarser_widths(end - start, width, factor, levels)
     cuts = [_number_cut(start), *_multiples(start, end, width), _number_cut(end)]
     coarser = [_multiples(start, end, wide) for wide in widths]
@@ -151,8 +151,8 @@ def masked(
     codes = sorted(_texts(values))
     holding = [code for code in codes if mask in code]
     if len(mask) != 1 or holding:
-        found = f"the mask {mask!r} is not one character that no code holds"
-        raise taxonomy_error(f"{found}{f' (it is in {len(holding)})' if holding else ''}; choose another.")
+        fault = f"the mask {mask!r} is not one character that no code holds"
+        raise taxonomy_error(f"{fault}{f' (it is in {len(holding)})' if holding else ''}; choose another.")
     width = max(map(len, codes), default=0)
     kept = range(width - 1, 0, -1) if levels is None else levels
     if any(left <= right for left, right in pairwise(kept)) or any(not 0 < number < width for number in kept):
@@ -175,8 +175,8 @@ def alphabetical(values: Iterable[object], *, groups: int | Sequence[int], root:
     ordered = sorted(_texts(values), key=lambda text: (text.casefold(), text))
     numbers = [groups] if isinstance(groups, int) else list(groups)
     if any(left <= right for left, right in pairwise([len(ordered), *numbers])) or min(numbers, default=1) < 1:
-        found = f"{len(ordered)} values cannot be joined to {listed(numbers)} groups"
-        raise taxonomy_error(f"{found}; give each level fewer groups than the one before.")
+        fault = f"{len(ordered)} values cannot be joined to {listed(numbers)} groups"
+        raise taxonomy_error(f"{fault}; give each level fewer groups than the one before.")
     paths = [[text] for text in ordered]
     # begins: the place in `ordered` where each group of the level begins, and the end.
     begins = list(range(len(ordered) + 1))
@@ -281,8 +281,8 @@ def _coarser_widths(span: Decimal, width: Decimal, factor: int, levels: Sequence
         return widths
     widths = [_decimal(level) for level in levels]
     if any(right <= left or right % left for left, right in pairwise([width, *widths])):
-        found = f"the widths {listed(levels)} are not each a greater multiple of the one before"
-        raise taxonomy_error(f"{found}, beginning with step; mend levels.")
+        fault = f"the widths {listed(levels)} are not each a greater multiple of the one before"
+        raise taxonomy_error(f"{fault}, beginning with step; mend levels.")
     return widths
 
 

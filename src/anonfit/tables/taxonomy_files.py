@@ -81,8 +81,8 @@ def _parse_arx(text: str, column: str) -> Taxonomy:
     width = len(rows[0][1])
     for line, row in rows:
         if len(row) != width:
-            found = f"line {line} has {len(row)} fields, line {rows[0][0]} has {width}"
-            raise taxonomy_error(f"{found}; give every row the same number of levels.", column)
+            fault = f"line {line} has {len(row)} fields, line {rows[0][0]} has {width}"
+            raise taxonomy_error(f"{fault}; give every row the same number of levels.", column)
     paths = [row for _, row in rows]
     if len({row[-1] for row in paths}) > 1:
         paths = [[*row, ROOT] for row in paths]
@@ -176,8 +176,8 @@ def _spelled_out(compact: dict[str, Any], column: str) -> dict[str, Any]:
             if isinstance(part, str) and isinstance(content, list):
                 part = {part: None}
             if not isinstance(part, dict):
-                found = f"below {parent!r} stands something that is neither a name nor a tree"
-                raise taxonomy_error(f"{found}; write names as JSON texts.", column)
+                fault = f"below {parent!r} stands something that is neither a name nor a tree"
+                raise taxonomy_error(f"{fault}; write names as JSON texts.", column)
             for name, below in part.items():
                 children: list[dict[str, Any]] = []
                 siblings.append({"name": name, "children": children})
@@ -205,8 +205,8 @@ def _parse_indented(text: str, column: str) -> Taxonomy:
         while branch and not (indent.startswith(branch[-1][0]) and len(indent) > len(branch[-1][0])):
             sibling = branch.pop()[0]
         if sibling != indent:
-            found = f"line {number} is indented like no line above it on its branch"
-            raise taxonomy_error(f"{found}; indent siblings alike, by spaces or by tabs.", column)
+            fault = f"line {number} is indented like no line above it on its branch"
+            raise taxonomy_error(f"{fault}; indent siblings alike, by spaces or by tabs.", column)
         if branch:
             branch[-1][1]["children"].append(tree)
         elif root is None:
@@ -239,8 +239,8 @@ def _unquoted(text: str, number: int, column: str) -> str:
     try:
         return JsonPart(parse_json(text), f"line {number}").text()
     except Damaged as error:
-        found = f"line {number} begins with a quote but is not a JSON string ({error})"
-        raise taxonomy_error(f"{found}; write the whole name as one.", column) from None
+        fault = f"line {number} begins with a quote but is not a JSON string ({error})"
+        raise taxonomy_error(f"{fault}; write the whole name as one.", column) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +261,6 @@ _FORMATS = {
 def _format(path: Path) -> _Format:
     """The format a file's suffix says."""
     if path.suffix.lower() not in _FORMATS:
-        found = f"{path}: a taxonomy file does not end in {path.suffix!r}" if path.suffix else f"{path}: no suffix"
-        raise DataError(f"{found}; use .csv (ARX layout), .json (tree) or .txt (indented).")
+        fault = f"{path}: a taxonomy file does not end in {path.suffix!r}" if path.suffix else f"{path}: no suffix"
+        raise DataError(f"{fault}; use .csv (ARX layout), .json (tree) or .txt (indented).")
     return _FORMATS[path.suffix.lower()]

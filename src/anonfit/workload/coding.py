@@ -74,11 +74,11 @@ def codes_within(condition: Condition, domain: Domain) -> Mask:
     Returns:
         (code,) 1 where within.
     """
-    found = np.zeros(size_of(domain), np.uint8)
-    known = found[int(domain.has_missing) :]
+    mask = np.zeros(size_of(domain), np.uint8)
+    known = mask[int(domain.has_missing) :]
     if condition.relation == Relation.MISSING:
         if domain.has_missing:
-            found[MISSING] = 1
+            mask[MISSING] = 1
     elif condition.relation == Relation.NOT_MISSING:
         known[:] = 1
     elif isinstance(domain, OrderedDomain):
@@ -90,7 +90,7 @@ def codes_within(condition: Condition, domain: Domain) -> Mask:
     else:
         known[:] = 1
         known[_leaves_of(condition, domain, wholly=True)] = 0
-    return found
+    return mask
 
 
 def codes_of(predicate: Predicate, domain: Domain) -> Mask:
@@ -98,14 +98,14 @@ def codes_of(predicate: Predicate, domain: Domain) -> Mask:
     if isinstance(predicate, Condition):
         return codes_within(predicate, domain)
     parts = [codes_of(part, domain) for part in predicate.parts]
-    found: Mask = (np.bitwise_and if isinstance(predicate, And) else np.bitwise_or).reduce(parts)
-    return found
+    mask: Mask = (np.bitwise_and if isinstance(predicate, And) else np.bitwise_or).reduce(parts)
+    return mask
 
 
 def _leaves_of(condition: Condition, domain: NominalDomain, *, wholly: bool = False) -> list[int]:
     """The leaves that hold a value of a condition; `wholly`: those that hold nothing else."""
     holding = condition.kind.holding
-    found = []
+    leaves = []
     by_value = None
     for value in condition.values:
         if isinstance(value, str):
@@ -121,10 +121,10 @@ def _leaves_of(condition: Condition, domain: NominalDomain, *, wholly: bool = Fa
             position = by_value.get(value, -1)
         is_named = position >= 0 and domain.taxonomy.leaves[position] != domain.other
         if is_named:
-            found.append(position)
+            leaves.append(position)
         elif domain.other is not None and not wholly:
-            found.append(domain.taxonomy.leaf_position[domain.other])
-    return found
+            leaves.append(domain.taxonomy.leaf_position[domain.other])
+    return leaves
 
 
 def _leaf_position(domain: NominalDomain, name: str, holding: Holding) -> int:
@@ -171,8 +171,8 @@ def cut_places_of(predicate: Predicate, domain: OrderedDomain) -> Axis:
 
 def _distinct(places: Iterable[int | float], domain: OrderedDomain) -> Axis:
     """Different places on the axis of a domain, ascending."""
-    found = sorted(set(places))
-    return np.array(found, np.int64) if domain.values.dtype.kind == "i" else np.array(found, np.float64)
+    ascending = sorted(set(places))
+    return np.array(ascending, np.int64) if domain.values.dtype.kind == "i" else np.array(ascending, np.float64)
 
 
 def selection_boundaries(predicates: Iterable[Predicate], domain: OrderedDomain) -> Axis:
@@ -190,8 +190,8 @@ def selection_boundaries(predicates: Iterable[Predicate], domain: OrderedDomain)
     def is_observed(condition: Condition) -> bool:
         return not dense or bool(compared(domain.values, Relation.IN, condition.values, domain.dtype).any())
 
-    found = (cut_places_of(unobserved_met_by_cuts(predicate, is_observed), domain) for predicate in predicates)
-    places = _distinct((place for part in found for place in part.tolist()), domain)
+    of_predicates = (cut_places_of(unobserved_met_by_cuts(predicate, is_observed), domain) for predicate in predicates)
+    places = _distinct((place for part in of_predicates for place in part.tolist()), domain)
     return places[~np.isin(places, domain.values)]
 
 
@@ -246,7 +246,7 @@ class SelectionCoder:
         observed = partial(self._is_observed, values)
         self.predicates = [by_column(unobserved_met_by_cuts(one.predicate, observed)) for one in asked]
         self.raw = [self._raw_parts(predicate) for predicate in self.predicates]
-        self.parts = list(dict.fromkeys(part for found in self.raw for part in found))
+        self.parts = list(dict.fromkeys(part for own in self.raw for part in own))
 
     @property
     def raw_columns(self) -> list[ColumnKind]:
@@ -283,12 +283,12 @@ class SelectionCoder:
         for number, predicate in enumerate(self.predicates):
             needed = [place[part] for part in self.raw[number]]
             try:
-                found = self._rectangles(predicate, self.raw[number], truths[:, needed])
+                of_predicate = self._rectangles(predicate, self.raw[number], truths[:, needed])
             except SpecError as error:
                 raise SpecError([f"{self.asked[number].place}: {fault}" for fault in error.faults]) from None
-            rectangles += [rectangle for rectangle, _ in found]
-            applies += [which for _, which in found]
-            selection += [number] * len(found)
+            rectangles += [rectangle for rectangle, _ in of_predicate]
+            applies += [which for _, which in of_predicate]
+            selection += [number] * len(of_predicate)
             self._check_size(len(rectangles))
         return CodedSelections(
             rectangles=masks_of(rectangles, self.sizes),
@@ -329,7 +329,7 @@ class SelectionCoder:
         if column is not None:
             return [] if column in self.place else [predicate]
         assert not isinstance(predicate, Condition)
-        return list(dict.fromkeys(found for part in predicate.parts for found in self._raw_parts(part)))
+        return list(dict.fromkeys(own for part in predicate.parts for own in self._raw_parts(part)))
 
     def _truths(self, signatures: Signatures, truths_of: Sequence[NDArray[np.bool_]]) -> NDArray[np.bool_]:
         """Of each signature which parts hold. (signature, part)"""
@@ -338,21 +338,21 @@ class SelectionCoder:
             truths = np.hstack([truths[known // size], own[known % size]])
         names = [column_of(part) for part in self.parts]
         order = [place for name in dict.fromkeys(names) for place, other in enumerate(names) if other == name]
-        found: NDArray[np.bool_] = truths[:, np.argsort(order)]
-        return found
+        in_order: NDArray[np.bool_] = truths[:, np.argsort(order)]
+        return in_order
 
     def _rectangles(
         self, predicate: Predicate, raw: Sequence[Predicate], truths: NDArray[np.bool_]
     ) -> list[tuple[Rectangle, NDArray[np.bool_]]]:
         """The rectangles of a predicate, and for which signatures each counts; disjoint for every signature."""
         patterns, pattern_of = _different(truths)
-        found: dict[tuple[tuple[tuple[int, int], ...], ...], NDArray[np.bool_]] = {}
+        classes_of: dict[tuple[tuple[tuple[int, int], ...], ...], NDArray[np.bool_]] = {}
         for number, pattern in enumerate(patterns):
             known = dict(zip(raw, pattern.tolist(), strict=True))
             parts = rectangles_of(predicate, partial(self._part, known=known), self.sizes)
             key = tuple(tuple(sorted(rectangle.items())) for rectangle in parts)
-            found[key] = found.get(key, False) | (pattern_of == number)
-        return [(dict(rectangle), which) for key, which in found.items() for rectangle in key]
+            classes_of[key] = classes_of.get(key, False) | (pattern_of == number)
+        return [(dict(rectangle), which) for key, which in classes_of.items() for rectangle in key]
 
     def _part(self, predicate: Predicate, known: Mapping[Predicate, bool]) -> Part:
         """What a part over one column selects; of raw columns it is known for each signature."""

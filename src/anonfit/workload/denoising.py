@@ -216,19 +216,19 @@ def _cross_fitted(
     return result
 
 
-def _tied(found: NDArray[np.float64], weights: NDArray[np.float64], folds: Folds) -> NDArray[np.float64]:
+def _tied(predicted: NDArray[np.float64], weights: NDArray[np.float64], folds: Folds) -> NDArray[np.float64]:
     """Rows with equal codes and equal target get their mean, since nothing says which of them is in which fold.
 
     Sums over a cell stay what they were. Each model in the mean has missed at least one of the rows.
     """
-    if len(folds.ties) == len(found):
-        return found
-    sizes = np.diff(folds.ties, append=len(found))
+    if len(folds.ties) == len(predicted):
+        return predicted
+    sizes = np.diff(folds.ties, append=len(predicted))
     totals = np.add.reduceat(weights, folds.ties)
     weights = np.where(np.repeat(totals, sizes) > 0, weights, 1.0)
     totals = np.add.reduceat(weights, folds.ties)
-    means = np.add.reduceat(found * weights[:, None], folds.ties, axis=0) / totals[:, None]
-    return np.where(np.repeat(sizes, sizes)[:, None] > 1, np.repeat(means, sizes, axis=0), found)
+    means = np.add.reduceat(predicted * weights[:, None], folds.ties, axis=0) / totals[:, None]
+    return np.where(np.repeat(sizes, sizes)[:, None] > 1, np.repeat(means, sizes, axis=0), predicted)
 
 
 def _single_thread() -> Any:
@@ -251,7 +251,7 @@ def _check(
         raise MissingPackage("scikit-learn", "learn", "Denoising") from None
     if folds < 2:
         raise ValueError("at least 2 folds are needed: a model must not have seen the rows it predicts")
-    if len(columns) != len(codes) or any(len(found) != len(target) for found in codes):
+    if len(columns) != len(codes) or any(len(own) != len(target) for own in codes):
         raise ValueError("every column needs one code for each row of the target")
     if weights is not None and (len(weights) != len(target) or not (np.isfinite(weights) & (weights >= 0)).all()):
         raise ValueError("weights must be one for each row, finite and not negative")

@@ -114,12 +114,12 @@ def _cell_keys(columns: Sequence[CodedColumn], codes: Sequence[Codes], rows: int
     """A number for each row, the same for equal codes only."""
     keys = np.zeros(rows, dtype=np.uint64)
     room = 1
-    for column, found in zip(columns, codes, strict=True):
+    for column, own in zip(columns, codes, strict=True):
         if room * column.size > _MOST_KEYS:
             # The ranks of the numbers so far need less room and keep apart what was apart.
             distinct, ranks = np.unique(keys, return_inverse=True)
             keys, room = ranks.astype(np.uint64), len(distinct)
-        keys = keys * np.uint64(column.size) + found.astype(np.uint64)
+        keys = keys * np.uint64(column.size) + own.astype(np.uint64)
         room *= column.size
     return keys
 
@@ -190,8 +190,8 @@ def make_features(
     """
     plain, wide, categorical = [], [], []
     signal_count = 0
-    for column, found in zip(columns, codes, strict=True):
-        present = np.flatnonzero(np.bincount(found, minlength=column.size))
+    for column, own in zip(columns, codes, strict=True):
+        present = np.flatnonzero(np.bincount(own, minlength=column.size))
         if len(present) < 2:
             continue
         values = present[present != MISSING] if column.has_missing else present
@@ -201,13 +201,13 @@ def make_features(
         elif len(values) <= _MOST_CATEGORIES:
             numbers[values] = np.arange(len(values))
         else:
-            wide.append(_Wide(found, _sums(found, column.size, folds, signals, weights)))
+            wide.append(_Wide(own, _sums(own, column.size, folds, signals, weights)))
             signal_count += signals.shape[1]
             if column.taxonomy is None or column.taxonomy.height < 2:
                 continue
             # Neighbours in a taxonomy are alike, so the order of its leaves tells something too.
             numbers[values] = values
-        plain.append(_Plain(found, numbers))
+        plain.append(_Plain(own, numbers))
         categorical.append(column.mode is not SplitMode.ORDERED and len(values) <= _MOST_CATEGORIES)
     return ModelFeatures(folds, tuple(plain), tuple(wide), (*categorical, *[False] * signal_count))
 

@@ -71,8 +71,8 @@ def compared(axis: Axis, relation: Relation, values: tuple[Value, ...], dtype: p
     places = [place_of(value, dtype) for value in values]
     if relation in (Relation.IN, Relation.NOT_IN):
         exact = [int(place) if isinstance(place, Fraction) else place for place in places if place == _whole(place)]
-        found: NDArray[np.bool_] = np.isin(axis, _fitting(exact, axis))
-        return ~found if relation == Relation.NOT_IN else found
+        equal: NDArray[np.bool_] = np.isin(axis, _fitting(exact, axis))
+        return ~equal if relation == Relation.NOT_IN else equal
     (place,) = places
     # Against whole numbers a fraction is rounded to the side on which it changes nothing.
     low, high = (ceil(place), floor(place)) if isinstance(place, Fraction) else (place, place)
@@ -146,8 +146,8 @@ def number_in(text: str) -> Fraction | None:
 def moment_in(text: str) -> datetime | None:
     """The date or time that a text is, if it is one in ISO form."""
     try:
-        found = datetime.fromisoformat(text.strip())
-        return found.astimezone(UTC).replace(tzinfo=None) if found.tzinfo is not None else found
+        moment = datetime.fromisoformat(text.strip())
+        return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo is not None else moment
     except (ValueError, OverflowError):
         return None
 
@@ -169,9 +169,9 @@ def values_of(literal: Literal, kind: ColumnKind) -> tuple[Value, ...]:
         return (_known(_name(literal), kind.declared.order, "its order"),)
     taxonomy = kind.declared.taxonomy
     if taxonomy is not None and literal.form == Form.TEXT:
-        found = _leaves(taxonomy, literal.text)
-        if found:
-            return tuple(_name_in(leaf, kind) for leaf in found)
+        leaves = _leaves(taxonomy, literal.text)
+        if leaves:
+            return tuple(_name_in(leaf, kind) for leaf in leaves)
     value = _plain(literal, kind)
     _check_declared(value, literal, kind)
     return (value,)
@@ -200,18 +200,18 @@ def _plain(literal: Literal, kind: ColumnKind) -> Value:
         if literal.text.lower() in ("true", "false") and literal.form in (Form.TRUTH, Form.TEXT):
             return literal.text.lower()
         raise ValueError(f"{literal.quoted} is neither TRUE nor FALSE, and the column holds nothing else")
-    found: Value | None = None
+    value: Value | None = None
     if kind.holding == Holding.NUMBERS:
         if literal.form == Form.NUMBER or (nominal and literal.form == Form.TEXT):
-            found = number_in(literal.text)
-        if found is None:
+            value = number_in(literal.text)
+        if value is None:
             raise ValueError(_no_number(literal))
-        return found
+        return value
     if literal.form in (Form.TEXT, Form.DATE):
-        found = moment_in(literal.text)
-    if found is None:
+        value = moment_in(literal.text)
+    if value is None:
         raise ValueError(f"{literal.quoted} is no date, and the column holds dates; write one as '2020-01-31'")
-    return found
+    return value
 
 
 def _no_number(literal: Literal) -> str:

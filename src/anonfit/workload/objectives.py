@@ -82,8 +82,8 @@ def feature_numbers(column: CodedColumn, codes: NDArray[np.int64], values: pl.Se
         missing = column.has_missing & (codes == MISSING)
         return np.where(missing, np.nan, np.asarray(column.positions, np.float64)[codes])
     if values.dtype.is_numeric():
-        found: NDArray[np.float64] = values.cast(pl.Float64).fill_null(float("nan")).to_numpy().astype(np.float64)
-        return np.where(np.isfinite(found), found, np.nan)
+        numbers: NDArray[np.float64] = values.cast(pl.Float64).fill_null(float("nan")).to_numpy().astype(np.float64)
+        return np.where(np.isfinite(numbers), numbers, np.nan)
     return None
 
 
@@ -153,10 +153,10 @@ def in_ranges(column: CodedColumn, codes: NDArray[np.int64], persons: NDArray[np
     total = int(counts.sum())
     # The middle person of a code decides, so that equal values stay together.
     middles = 2 * (np.cumsum(counts) - counts) + counts
-    found: NDArray[np.int64] = np.minimum(middles * RANGES // max(2 * total, 1), RANGES - 1) + 1
+    ranges: NDArray[np.int64] = np.minimum(middles * RANGES // max(2 * total, 1), RANGES - 1) + 1
     if column.has_missing:
-        found[MISSING] = 0
-    return found[codes]
+        ranges[MISSING] = 0
+    return ranges[codes]
 
 
 def guessed(places: NDArray[np.int64], classes: NDArray[np.int64], width: int, persons: NDArray[np.int64]) -> float:
@@ -270,10 +270,10 @@ def objective_of(
     )
 
 
-def require_target(workload: Workload, found: Sequence[Target]) -> None:
+def require_target(workload: Workload, targets: Sequence[Target]) -> None:
     """Refuse a criterion that was named and has nothing to judge."""
     objective = workload.objective
-    if not found and objective.serves is not None:
+    if not targets and objective.serves is not None:
         raise SpecError(
             [f"method.criterion = '{objective.name}' needs a {objective.serves}, and the workload has none."]
         )

@@ -101,8 +101,8 @@ def _parsed(text: str, names: Iterable[str]) -> exp.Expr:
     try:
         return _syntax_tree(text)
     except sqlglot.errors.ParseError as error:
-        found = error.errors[0] if error.errors else {}
-        near = found.get("highlight") or text
+        details = error.errors[0] if error.errors else {}
+        near = details.get("highlight") or text
         words = _dialect().tokenizer_class.KEYWORDS
         odd = (name for name in names if not name.isidentifier() or name.upper() in words)
         bare = next((name for name in odd if _stands_bare(name, text)), None)
@@ -164,8 +164,8 @@ class _Reader:
             return self.between(node, negated=negated)
         if isinstance(node, exp.In) and node.expressions and not any(node.args.get(key) for key in ("query", "unnest")):
             name, kind = self.column(node.this)
-            found = [value for item in node.expressions for value in self.values(item, name, kind)]
-            return self.condition(node, name, kind, Relation.IN, tuple(dict.fromkeys(found)), negated=negated)
+            values = [value for item in node.expressions for value in self.values(item, name, kind)]
+            return self.condition(node, name, kind, Relation.IN, tuple(dict.fromkeys(values)), negated=negated)
         if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null):
             name, kind = self.column(node.this)
             return self.condition(node, name, kind, Relation.MISSING, (), negated=negated)

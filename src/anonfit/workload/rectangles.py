@@ -35,14 +35,14 @@ def set_of(mask: NDArray[np.uint8]) -> int:
 
 def masks_of(rectangles: Sequence[Rectangle], sizes: Sequence[int]) -> NDArray[np.uint8]:
     """(rectangle, code of any quasi-identifier) 1 where within; the columns have these many codes."""
-    found = np.ones((len(rectangles), sum(sizes)), np.uint8)
+    masks = np.ones((len(rectangles), sum(sizes)), np.uint8)
     first = np.cumsum([0, *sizes])
     for row, rectangle in enumerate(rectangles):
         for column, codes in rectangle.items():
             size = sizes[column]
             packed = np.frombuffer(codes.to_bytes(-(-size // 8), "little"), np.uint8)
-            found[row, first[column] : first[column] + size] = np.unpackbits(packed, count=size, bitorder="little")
-    return found
+            masks[row, first[column] : first[column] + size] = np.unpackbits(packed, count=size, bitorder="little")
+    return masks
 
 
 def by_column(predicate: Predicate) -> Predicate:
@@ -96,25 +96,25 @@ class _Parter:
 
     def all_of(self, parts: Sequence[list[Rectangle]]) -> list[Rectangle]:
         """What lies in all parts. Each is disjoint, so what their rectangles share is."""
-        found: list[Rectangle] = [{}]
+        product: list[Rectangle] = [{}]
         for part in parts:
-            shared = (_shared(one, other) for one in found for other in part)
-            found = _bounded([both for both in shared if both is not None])
-        return found
+            shared = (_shared(one, other) for one in product for other in part)
+            product = _bounded([both for both in shared if both is not None])
+        return product
 
     def any_of(self, parts: Sequence[list[Rectangle]]) -> list[Rectangle]:
         """What lies in some part: of each what the parts before it leave over."""
-        found: list[Rectangle] = []
+        union: list[Rectangle] = []
         last = 0
         for part in parts:
             rest = part
-            for taken in found:
+            for taken in union:
                 rest = _bounded([piece for rectangle in rest for piece in self.beside(rectangle, taken)])
-            found = _bounded([*found, *rest])
-            if len(found) > 2 * last:
-                found = self.joined(found)
-                last = len(found)
-        return self.joined(found)
+            union = _bounded([*union, *rest])
+            if len(union) > 2 * last:
+                union = self.joined(union)
+                last = len(union)
+        return self.joined(union)
 
     def beside(self, rectangle: Rectangle, taken: Rectangle) -> list[Rectangle]:
         """What is left of a rectangle when another is taken from it, in disjoint pieces: one per column."""
@@ -146,12 +146,12 @@ class _Parter:
 
 def _shared(one: Rectangle, other: Rectangle) -> Rectangle | None:
     """What two rectangles share, if anything."""
-    found = dict(one)
+    shared = dict(one)
     for column, codes in other.items():
-        found[column] = found[column] & codes if column in found else codes
-        if found[column] == 0:
+        shared[column] = shared[column] & codes if column in shared else codes
+        if shared[column] == 0:
             return None
-    return found
+    return shared
 
 
 def _bounded(rectangles: list[Rectangle]) -> list[Rectangle]:

@@ -59,25 +59,25 @@ def selections_of_each(column: ColumnValues, domain: Domain | None) -> list[tupl
     kind = column.kind
     name = kind.declared.name
     shown = name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else '"' + name.replace('"', '""') + '"'
-    found = []
+    selections = []
     if column.missing_rows:
-        found.append((f"{shown} IS NULL", Condition(name, Relation.MISSING, kind=kind)))
+        selections.append((f"{shown} IS NULL", Condition(name, Relation.MISSING, kind=kind)))
     if isinstance(domain, NominalDomain):
-        found += _of_leaves(shown, column, domain)
+        selections += _of_leaves(shown, column, domain)
     elif kind.type == ColumnType.ORDINAL:
         words = [kind.declared.order[rank] for rank in sorted(set(column.ranks.tolist()))]
-        found += [(f"{shown} = {written(word)}", _equal(kind, word)) for word in words]
+        selections += [(f"{shown} = {written(word)}", _equal(kind, word)) for word in words]
     elif kind.holding in (Holding.TEXTS, Holding.TRUTHS):
-        found += [(f"{shown} = {written(word)}", _equal(kind, word)) for word in sorted(column.names)]
+        selections += [(f"{shown} = {written(word)}", _equal(kind, word)) for word in sorted(column.names)]
     else:
         on_axis(column.distinct)  # refuses numbers that are infinite
         values = [_value(value) for value in column.distinct.to_list()]
-        found += [(f"{shown} = {written(value)}", _equal(kind, value)) for value in values]
-    if len(found) > LIMIT:
+        selections += [(f"{shown} = {written(value)}", _equal(kind, value)) for value in values]
+    if len(selections) > LIMIT:
         raise SpecError(
-            [f"column '{name}' has {len(found):,} values; one selection each would be more than {LIMIT:,}."]
+            [f"column '{name}' has {len(selections):,} values; one selection each would be more than {LIMIT:,}."]
         )
-    return found
+    return selections
 
 
 def _equal(kind: ColumnKind, value: Value) -> Condition:
@@ -94,15 +94,15 @@ def _of_leaves(shown: str, column: ColumnValues, domain: NominalDomain) -> list[
         present = name_positions(leaves, column.distinct)
         if domain.other is not None:  # a value that happens to be written as that leaf is itself not named
             present[present == domain.taxonomy.leaf_position[domain.other]] = -1
-    found = [
+    selections = [
         (f"{shown} = {written(leaves[position])}", _equal(kind, _name(leaves[position], kind)))
         for position in np.unique(present[present >= 0]).tolist()
     ]
     if domain.other is not None and (present < 0).any():
         others = tuple(_name(leaf, kind) for leaf in leaves if leaf != domain.other)
         rare = Condition(kind.declared.name, Relation.NOT_IN, others, kind=kind)
-        found.append((f"{shown} is none of its frequent values", rare))
-    return found
+        selections.append((f"{shown} is none of its frequent values", rare))
+    return selections
 
 
 def _name(leaf: str, kind: ColumnKind) -> str:
@@ -183,8 +183,8 @@ def code_selections(
         The selections: disjoint rectangles of codes, and which rows each counts for.
     """
     rows = RawTable(frame)
-    found = ask_selections(requests, kinds_of(columns, frame), domains, rows)
-    return Selections(found.coder.of_rows(rows), found.predicates, found.warnings)
+    asked = ask_selections(requests, kinds_of(columns, frame), domains, rows)
+    return Selections(asked.coder.of_rows(rows), asked.predicates, asked.warnings)
 
 
 def ask_selections(
@@ -226,24 +226,26 @@ def _asked(
 ) -> Iterator[Selection]:
     """The selections of all requests in order."""
     faults: list[str] = []
-    found: list[Selection] = []
+    selections: list[Selection] = []
     for number, request in enumerate(requests):
         place = f"workload.selections[{number}]"
         try:
             if request.where is not None and request.each is None:
                 predicate = parse_predicate(request.where, kinds)
-                found.append(Selection(request.where, predicate, request.weight, place))
+                selections.append(Selection(request.where, predicate, request.weight, place))
             elif request.each is not None and request.where is None:
                 _check_each(request.each, kinds)
                 parts = each(request.each)
-                found += [Selection(name, condition, request.weight, place, is_each=True) for name, condition in parts]
+                selections += [
+                    Selection(name, condition, request.weight, place, is_each=True) for name, condition in parts
+                ]
             else:
                 faults.append(f"{place} must have either a where or an each.")
         except SpecError as error:
             faults += [f"{place}: {fault}" for fault in error.faults]
     if faults:
         raise SpecError(faults)
-    return iter(found)
+    return iter(selections)
 
 
 def _check_each(name: str, kinds: Mapping[str, ColumnKind]) -> None:

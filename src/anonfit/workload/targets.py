@@ -135,13 +135,13 @@ def _numbers(column: Column, values: pl.Series) -> NDArray[np.float64]:
     known = typed(column, values)
     if not known.dtype.is_numeric():
         known = known.to_physical()
-    found: NDArray[np.float64] = known.cast(pl.Float64).fill_null(float("nan")).to_numpy().astype(np.float64)
-    if (np.abs(found) > LARGEST_NUMBER).any():
+    numbers: NDArray[np.float64] = known.cast(pl.Float64).fill_null(float("nan")).to_numpy().astype(np.float64)
+    if (np.abs(numbers) > LARGEST_NUMBER).any():
         raise DataError(
             f"target '{values.name}': some values are infinite, or too large to be squared; mend them or make classes "
             "of them."
         )
-    return found
+    return numbers
 
 
 def classes_of(request: TargetRequest, column: Column, values: pl.Series) -> tuple[NDArray[np.int64], int]:
@@ -163,8 +163,8 @@ def classes_of(request: TargetRequest, column: Column, values: pl.Series) -> tup
     if request.equal_width and not missing.all():
         edges = _equal_edges(float(numbers[~missing].min()), float(numbers[~missing].max()), request.equal_width)
     gap = int(missing.any())
-    found = np.searchsorted(edges, numbers, side="right") + gap
-    return np.where(missing, 0, found).astype(np.int64), len(edges) + 1 + gap
+    classes = np.searchsorted(edges, numbers, side="right") + gap
+    return np.where(missing, 0, classes).astype(np.int64), len(edges) + 1 + gap
 
 
 def _equal_edges(low: float, high: float, count: int) -> NDArray[np.float64]:
@@ -298,7 +298,7 @@ def _predictions(request: TargetRequest, word: str, rows: Any, names: Sequence[s
     """What a model says of the rows. What it says of a failure may hold values of records, so only its kind is told."""
     model = f"workload.targets: the model of '{request.column}'"
     try:
-        found = np.asarray(getattr(request.model, word)(rows))
+        predicted = np.asarray(getattr(request.model, word)(rows))
     except Exception as error:
         if type(error).__name__ == "NotFittedError":
             raise RequestError(f"{model} is not fitted; fit it first.") from None
@@ -306,6 +306,6 @@ def _predictions(request: TargetRequest, word: str, rows: Any, names: Sequence[s
             f"{model} failed with {type(error).__name__} when its {word} was given the columns {listed(names, 20)}; "
             "fit it on these columns, by name or in this order, as the table has them."
         ) from None
-    if len(found.shape) == 0 or len(found) != len(rows):
-        raise RequestError(f"{model} must predict something of each of the {len(rows)} rows; found {found.shape}.")
-    return found
+    if len(predicted.shape) == 0 or len(predicted) != len(rows):
+        raise RequestError(f"{model} must predict something of each of the {len(rows)} rows; found {predicted.shape}.")
+    return predicted

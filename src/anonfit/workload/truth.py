@@ -85,10 +85,10 @@ class ColumnValues:
             return ranked(self.ranks, condition)
         names = {value for value in values if isinstance(value, str)}
         plain = tuple(value for value in values if not isinstance(value, str))
-        found = np.array([name in names for name in self.names], dtype=np.bool_) if names else np.False_
+        named = np.array([name in names for name in self.names], dtype=np.bool_) if names else np.False_
         if plain:
-            found = found | compared(self.axis, Relation.IN, plain, self.distinct.dtype)
-        met = np.broadcast_to(found, len(self.distinct))
+            named = named | compared(self.axis, Relation.IN, plain, self.distinct.dtype)
+        met = np.broadcast_to(named, len(self.distinct))
         return ~met if relation == Relation.NOT_IN else met
 
 
@@ -104,8 +104,8 @@ def ranked(ranks: NDArray[Any], condition: Condition) -> NDArray[np.bool_]:
         Relation.MORE: np.greater,
         Relation.AT_LEAST: np.greater_equal,
     }[relation]
-    found: NDArray[np.bool_] = comparison(ranks, wanted[0])
-    return found
+    holds: NDArray[np.bool_] = comparison(ranks, wanted[0])
+    return holds
 
 
 def _axis(values: pl.Series) -> Axis:
@@ -146,9 +146,9 @@ class RawTable:
 
     def holds(self, predicate: Predicate) -> NDArray[np.bool_]:
         """Whether each row satisfies a predicate."""
-        found = self._of_one_column(predicate)
-        if found is not None:
-            column, truth = found
+        of_one = self._of_one_column(predicate)
+        if of_one is not None:
+            column, truth = of_one
             met: NDArray[np.bool_] = truth[column.places]
             return met
         assert not isinstance(predicate, Condition)
@@ -172,11 +172,11 @@ class RawTable:
         by_value: dict[str, NDArray[Any]] = {}
         totals = []
         for predicate in predicates:
-            found = self._of_one_column(predicate)
-            if found is None:
+            of_one = self._of_one_column(predicate)
+            if of_one is None:
                 totals.append(int(weights[self.holds(predicate)].sum()))
                 continue
-            column, truth = found
+            column, truth = of_one
             name = column.kind.declared.name
             if name not in by_value:
                 by_value[name] = np.bincount(column.places, weights=weights, minlength=len(truth))
@@ -197,5 +197,5 @@ def truth_of(predicate: Predicate, column: ColumnValues) -> NDArray[np.bool_]:
     if isinstance(predicate, Condition):
         return column.truth(predicate)
     parts = [truth_of(part, column) for part in predicate.parts]
-    found: NDArray[np.bool_] = (np.logical_and if isinstance(predicate, And) else np.logical_or).reduce(parts)
-    return found
+    holds: NDArray[np.bool_] = (np.logical_and if isinstance(predicate, And) else np.logical_or).reduce(parts)
+    return holds

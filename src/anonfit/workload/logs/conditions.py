@@ -73,9 +73,9 @@ class Origins:
                 if table.lower() in sources:
                     return self._in(sources[table.lower()], name)
             else:
-                found = self._unqualified(list(sources.values()), name)
-                if found is not None:
-                    return found
+                origin = self._unqualified(list(sources.values()), name)
+                if origin is not None:
+                    return origin
             scope = scope.parent  # a subquery may name what is around it
         return NOWHERE
 
@@ -83,9 +83,9 @@ class Origins:
         """A name of one of several sources: of a subquery that gives it, else of one of the tables."""
         for source in sources:
             if isinstance(source, Scope):
-                found = self._output(source, name)
-                if found.columns:
-                    return found
+                origin = self._output(source, name)
+                if origin.columns:
+                    return origin
         tables = sorted({str(source.name) for source in sources if isinstance(source, exp.Table)})
         return Origin(([name, tables],), is_plain=True) if tables else None
 

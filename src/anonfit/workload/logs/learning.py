@@ -51,11 +51,11 @@ def minterms(counts: Mapping[Predicate, int], rows: RawRows, *, most: int, k: in
     parts, persons = _parts(rows, conditions)
     asked = _asked(counts, conditions, parts)
     order = sorted(np.flatnonzero((persons >= k) & (asked > 0)).tolist(), key=lambda at: (-asked[at], at))
-    found = []
+    terms = []
     for at in order[:most]:
         predicate = all_of(_tightest(_conditions(conditions, parts[at])))
-        found.append(Merged(predicate, int(asked[at]), int(asked[at]), 0))
-    return found
+        terms.append(Merged(predicate, int(asked[at]), int(asked[at]), 0))
+    return terms
 
 
 def _parts(rows: RawRows, conditions: Sequence[Condition]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
@@ -80,11 +80,11 @@ def _frequent(counts: Mapping[Predicate, int]) -> list[Condition]:
     for predicate, count in counts.items():
         for condition in set(conditions_of(predicate)):
             times[condition] = times.get(condition, 0) + count
-    found: list[Condition] = []
+    frequent: list[Condition] = []
     for condition in sorted(times, key=lambda one: (-times[one], repr(one))):
-        if _opposite(condition) not in found and len(found) < CONDITIONS:
-            found.append(condition)
-    return found
+        if _opposite(condition) not in frequent and len(frequent) < CONDITIONS:
+            frequent.append(condition)
+    return frequent
 
 
 def _opposite(condition: Condition) -> Condition:
@@ -172,8 +172,8 @@ def _holds(predicate: Predicate, stands: Mapping[Condition, NDArray[np.bool_]]) 
     if isinstance(predicate, Condition):
         return stands[predicate]
     parts = [_holds(part, stands) for part in predicate.parts]
-    found: NDArray[np.bool_] = (np.logical_and if isinstance(predicate, And) else np.logical_or).reduce(parts)
-    return found
+    holds: NDArray[np.bool_] = (np.logical_and if isinstance(predicate, And) else np.logical_or).reduce(parts)
+    return holds
 
 
 DIGITS = 4
@@ -258,8 +258,8 @@ def learn(
         The selections, those of most queries first, and a weight for every quasi-identifier.
     """
     tally = read_request(request, columns_of(columns, rows.without_rows(), table=request.table, is_capped=is_capped))
-    found, few = _selected(request, tally, rows, k)
-    whole = sum(one.times for one in found) or 1
+    selected, few = _selected(request, tally, rows, k)
+    whole = sum(one.times for one in selected) or 1
     selections = tuple(
         LearnedSelection(
             predicate_text(one.predicate),
@@ -268,7 +268,7 @@ def learn(
             one.times,
             one.alike,
         )
-        for one in found
+        for one in selected
     )
     return LearnedWorkload(tally, selections, _weights(tally, columns), few, request.minterms > 0)
 
@@ -278,10 +278,10 @@ def _selected(request: LogRequest, tally: LogTally, rows: RawRows, k: int) -> tu
     if request.minterms:
         return minterms(tally.predicates, rows, most=request.minterms, k=k), 0
     # Some are left out below, so a few more are looked at.
-    found = merge(tally.predicates, rows, most=2 * request.selections)
-    persons = rows.persons([one.predicate for one in found]).tolist()
-    enough = [one for one, selected in zip(found, persons, strict=True) if selected >= k]
-    return enough[: request.selections], len(found) - len(enough)
+    merged = merge(tally.predicates, rows, most=2 * request.selections)
+    persons = rows.persons([one.predicate for one in merged]).tolist()
+    enough = [one for one, selected in zip(merged, persons, strict=True) if selected >= k]
+    return enough[: request.selections], len(merged) - len(enough)
 
 
 def _weights(tally: LogTally, columns: Sequence[Column]) -> tuple[LearnedWeight, ...]:

@@ -98,11 +98,11 @@ def drawn_rows(rows: RawRows, names: Sequence[str], *, size: int, seed: int) -> 
     run = np.searchsorted(ends, places, side="right")
     wanted = np.zeros(len(sizes), np.bool_)
     wanted[run] = True
-    found = _different(rows, names, wanted)
+    different = _different(rows, names, wanted)
     # Rows of other runs are not among those that were found.
     before = ends - np.cumsum(np.where(wanted, sizes, 0))
-    at = np.searchsorted(found[TIMES].cum_sum().to_numpy(), places - before[run], side="right")
-    drawn: pl.DataFrame = found[at].select(pl.col(_held(place)).alias(name) for place, name in enumerate(names))
+    at = np.searchsorted(different[TIMES].cum_sum().to_numpy(), places - before[run], side="right")
+    drawn: pl.DataFrame = different[at].select(pl.col(_held(place)).alias(name) for place, name in enumerate(names))
     return drawn
 
 
@@ -117,15 +117,15 @@ def _first_bits(keys: NDArray[np.uint64]) -> NDArray[np.int64]:
 def _different(rows: RawRows, names: Sequence[str], wanted: NDArray[np.bool_]) -> pl.DataFrame:
     """What rows hold whose keys begin in a way that is wanted, in the order of keys, and how many rows hold it."""
     columns = [_held(place) for place in range(len(names))]
-    found: pl.DataFrame | None = None
+    different: pl.DataFrame | None = None
     for frame, keys in _keyed(rows, names):
         chosen = np.flatnonzero(wanted[_first_bits(keys)])
         some = frame[chosen].select(pl.col(name).alias(one) for name, one in zip(names, columns, strict=True))
         some = some.with_columns(pl.Series(KEY, keys[chosen]), pl.lit(1, pl.Int64).alias(TIMES))
-        both = some if found is None else pl.concat([found, some])
-        found = both.group_by(*columns, KEY).agg(pl.col(TIMES).sum())
-    assert found is not None
-    return found.sort(KEY, *columns)
+        both = some if different is None else pl.concat([different, some])
+        different = both.group_by(*columns, KEY).agg(pl.col(TIMES).sum())
+    assert different is not None
+    return different.sort(KEY, *columns)
 
 
 def _keyed(rows: RawRows, names: Sequence[str]) -> Iterator[tuple[pl.DataFrame, NDArray[np.uint64]]]:
@@ -143,8 +143,8 @@ def _bits(values: pl.Series) -> NDArray[np.uint64]:
     if isinstance(dtype, pl.String | pl.Categorical | pl.Enum):
         distinct, places = categorized(values.cast(pl.String))
         hashes = [int.from_bytes(blake2b(text.encode(), digest_size=8).digest()) for text in distinct.to_list()]
-        found: NDArray[np.uint64] = np.array([*hashes, int(_MISSING)], np.uint64)[places]
-        return found
+        bits: NDArray[np.uint64] = np.array([*hashes, int(_MISSING)], np.uint64)[places]
+        return bits
     plain = values.to_physical()
     if plain.dtype.is_integer() or plain.dtype == pl.Boolean:
         numbers = plain.cast(pl.Int64, strict=False).fill_null(0).to_numpy().view(np.uint64)
@@ -200,12 +200,12 @@ def _alternatives(predicate: Predicate) -> list[Predicate] | None:
         return None
     known = [part for part in inner if part is not None]
     if isinstance(predicate, Or):
-        found = [one for part in known for one in part]
+        alternatives = [one for part in known for one in part]
     else:
         if int(np.prod([len(part) for part in known], dtype=np.float64)) > MOST_PARTS:
             return None
-        found = [all_of(parts) for parts in product(*known)]
-    return found if len(found) <= MOST_PARTS else None
+        alternatives = [all_of(parts) for parts in product(*known)]
+    return alternatives if len(alternatives) <= MOST_PARTS else None
 
 
 def merge(counts: Mapping[Predicate, int], rows: RawRows, *, most: int, seed: int = 0) -> list[Merged]:
@@ -229,16 +229,16 @@ def merge(counts: Mapping[Predicate, int], rows: RawRows, *, most: int, seed: in
         return [Merged(one, single[one], single[one], 0) for one in ranked]
     chosen, others = _chosen(ranked, single)
     sample = drawn_rows(rows, columns_named([*chosen, *others]), size=SAMPLE, seed=seed)
-    found = _Leaders(RawTable(sample), 1.0)
+    leaders = _Leaders(RawTable(sample), 1.0)
     for alike in ALIKE:
-        found = _Leaders(found.rows, alike, found.seen)
+        leaders = _Leaders(leaders.rows, alike, leaders.seen)
         for one in chosen:
-            found.add(one, single[one])
-        if len(found.merged) <= most:
+            leaders.add(one, single[one])
+        if len(leaders.merged) <= most:
             break
     for one in others:
-        found.add(one, single[one], may_lead=False)
-    return sorted(found.merged, key=lambda one: (-one.times, repr(one.predicate)))[:most]
+        leaders.add(one, single[one], may_lead=False)
+    return sorted(leaders.merged, key=lambda one: (-one.times, repr(one.predicate)))[:most]
 
 
 def _chosen(ranked: Sequence[Predicate], times: Mapping[Predicate, int]) -> tuple[list[Predicate], list[Predicate]]:

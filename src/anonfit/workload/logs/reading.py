@@ -172,10 +172,10 @@ class _Splitter:
                 continue
             is_lost = self.is_broken(opened) or end - at > LONGEST
             # A quote that was never closed takes the next statement for a text.
-            found = NEXT.search(buffer, at) if is_lost and self.mended < MENDED else None
-            if found is not None:
+            next_mark = NEXT.search(buffer, at) if is_lost and self.mended < MENDED else None
+            if next_mark is not None:
                 self.mended += 1
-                end, after = found.start(), found.start() + 1
+                end, after = next_mark.start(), next_mark.start() + 1
                 yield self.unreadable(buffer[at:end], line)
             elif is_lost:
                 yield self.unreadable(buffer[at:end], line)
@@ -218,18 +218,18 @@ class _Splitter:
         while True:
             if opened:
                 closing = self.quoting.end_of(opened)
-                found = closing.search(text, at)
-                while found is not None and found.group().startswith("\\"):
-                    found = closing.search(text, found.end())
-                if found is None:
+                close = closing.search(text, at)
+                while close is not None and close.group().startswith("\\"):
+                    close = closing.search(text, close.end())
+                if close is None:
                     return len(text), len(text), opened
-                at, opened = found.end(), ""
-            found = self.opening.search(text, at)
-            if found is None:
+                at, opened = close.end(), ""
+            close = self.opening.search(text, at)
+            if close is None:
                 return len(text), len(text), ""
-            opened, at = found.group(), found.end()
+            opened, at = close.group(), close.end()
             if opened == ";" or opened.strip().lower() == "go":
-                return found.start(), at, ""
+                return close.start(), at, ""
 
     def unreadable(self, text: str, line: int) -> Statement:
         """A statement that is not read."""
@@ -251,8 +251,8 @@ def _blank(text: str) -> int:
 
 def _safe_end(text: str) -> int:
     """Where a text can be divided: not within what begins or ends a quote or comment."""
-    found = HALVES.search(text[-LONGEST_MARK:])
-    return len(text) if found is None else len(text) - (len(text[-LONGEST_MARK:]) - found.start())
+    half = HALVES.search(text[-LONGEST_MARK:])
+    return len(text) if half is None else len(text) - (len(text[-LONGEST_MARK:]) - half.start())
 
 
 def _is_by_lines(text: str, quoting: Quoting) -> bool:
@@ -330,8 +330,8 @@ def parse_statements(
     while done < len(texts):
         process = _Process(dialect)
         try:
-            for found in process.answers(texts[done:], seconds):
-                yield found
+            for parsed in process.answers(texts[done:], seconds):
+                yield parsed
                 done += 1
                 if monotonic() >= end:
                     break
@@ -380,8 +380,8 @@ class _Process:
             line = self._next(seconds)
             if line is None:
                 return
-            found = json.loads(line)
-            yield Parsed(found.get("content"), found.get("fault", ""))
+            answer = json.loads(line)
+            yield Parsed(answer.get("content"), answer.get("fault", ""))
 
     def _tell(self, texts: Sequence[str]) -> None:
         with suppress(OSError, ValueError):  # it may have been stopped
@@ -436,6 +436,6 @@ def answer_lines() -> None:
             _answer({"fault": f"it cannot be read ({type(error).__name__})"})
 
 
-def _answer(found: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(found) + "\n")
+def _answer(answer: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(answer) + "\n")
     sys.stdout.flush()

@@ -100,10 +100,10 @@ class _Plan:
 
     def text(self, values: Sequence[str]) -> str:
         """The shape of a statement that has some values."""
-        found = [self.texts[0]]
+        pieces = [self.texts[0]]
         for at, after in zip(self.kept, self.texts[1:], strict=True):
-            found += [values[at], after]
-        return "".join(found)
+            pieces += [values[at], after]
+        return "".join(pieces)
 
 
 class TooLarge(Exception):
@@ -174,14 +174,14 @@ class _Shaper:
         words: list[str] = []
         slots: list[list[int]] = []
         nesting, at, kept, end = _Nesting(), -1, [], -1
-        for found in self.pattern.finditer(text):
-            kind, word = found.lastgroup, found.group()
+        for match in self.pattern.finditer(text):
+            kind, word = match.lastgroup, match.group()
             if kind == "skip":
                 continue
             mark = ""  # the letter before a quote that says what the text is; N says nothing more
-            if kind == "text" and end == found.start() and len(words[-1]) == 1:
+            if kind == "text" and end == match.start() and len(words[-1]) == 1:
                 mark = words.pop().lower().replace("n", "")
-            end = found.end() if kind == "word" else -1
+            end = match.end() if kind == "word" else -1
             if kind in ("text", "number"):
                 nesting.chain, at = 0, at + 1
                 if at >= len(values) or values[at] != word:
@@ -383,15 +383,15 @@ class Filler:
         written = [one for value in tree[2] for one in self.written(value, slots)]
         if len(written) > MOST_VALUES:
             return self.unknown(f"'{name}' is compared with more than {MOST_VALUES:,} values")
-        found: list[Value] = []
+        meant: list[Value] = []
         for form, text in written:
             values = self.values(name, kind, form, text)
             if isinstance(values, str):
                 return self.unknown(values)
-            found += values
-        if relation.is_of_order and len(found) != 1:
+            meant += values
+        if relation.is_of_order and len(meant) != 1:
             return self.unknown(f"'{name}' is compared by order with several values")
-        values = tuple(dict.fromkeys(found))
+        values = tuple(dict.fromkeys(meant))
         return Filled(Condition(name, relation.opposite if negated else relation, values, kind=kind))
 
     def written(self, value: Sequence[str], slots: Slots) -> list[tuple[str, str]]:
@@ -411,12 +411,12 @@ class Filler:
             is_number = kind.holding == Holding.NUMBERS and form == Form.TEXT and number_in(text) is not None
             literal = Literal(Form.NUMBER if is_number else Form(form), text, text)
             try:
-                found = values_of(literal, kind)
-                can_be_written = all(number_in(written(one)) is not None for one in found if isinstance(one, Fraction))
+                meant = values_of(literal, kind)
+                can_be_written = all(number_in(written(one)) is not None for one in meant if isinstance(one, Fraction))
             except (ValueError, OverflowError):
-                found, can_be_written = (), False
+                meant, can_be_written = (), False
             # A number too large to be written into a spec is none that a column has, either.
-            self.known[key] = found if can_be_written else f"'{name}' is compared with a value that it cannot have"
+            self.known[key] = meant if can_be_written else f"'{name}' is compared with a value that it cannot have"
         return self.known[key]
 
 

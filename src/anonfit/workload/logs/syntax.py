@@ -58,10 +58,10 @@ class _Statement:
     def content(self) -> dict[str, Any]:
         """All that is used."""
         selects = [scope for scope in self.scopes if isinstance(scope.expression, exp.Select)]
-        found = {name: [] for name in ("shown", "filtered", "grouped", "joined")}  # type: dict[str, list[Column]]
+        used = {name: [] for name in ("shown", "filtered", "grouped", "joined")}  # type: dict[str, list[Column]]
         for scope in selects:
             for name, columns in self.uses(scope):
-                found[name] += columns
+                used[name] += columns
         inner = {id(below) for scope in selects if (below := self.source(scope)) is not None}
         outer = [scope for scope in selects if id(scope) not in inner]
         trees = [self.selection(scope) for scope in outer]
@@ -69,7 +69,7 @@ class _Statement:
             "is_query": True,
             "tables": sorted({name for scope in self.scopes for name in _tables(scope)}),
             "all": any(_shows_all(scope) for scope in selects),
-            **{name: _different(columns) for name, columns in found.items()},
+            **{name: _different(columns) for name, columns in used.items()},
             "selections": [tree for tree in trees if tree is not None],
             "asks": self.asked(),
         }
@@ -133,9 +133,9 @@ class _Statement:
     def source(self, scope: Scope) -> Scope | None:
         """The query that is the only source of a query."""
         sources = list(scope.selected_sources.values())
-        found = sources[0][1] if len(sources) == 1 else None
-        is_select = isinstance(found, Scope) and isinstance(found.expression, exp.Select)
-        return found if is_select and found is not scope else None  # type: ignore[return-value]
+        below = sources[0][1] if len(sources) == 1 else None
+        is_select = isinstance(below, Scope) and isinstance(below.expression, exp.Select)
+        return below if is_select and below is not scope else None  # type: ignore[return-value]
 
     def selection(self, scope: Scope, depth: int = 0) -> list[Any] | None:
         """The tree of all that a query and what it is made from select; None if it is everything."""
@@ -170,7 +170,7 @@ class _Statement:
                 return None
             scope = below
         groups = [self.origins.of_expression(self.root, key, by_alias=True) for key in self.keys(self.root)]
-        aggregates = [found for part in self.root.expression.expressions for found in self.aggregates(part)]
+        aggregates = [aggregate for part in self.root.expression.expressions for aggregate in self.aggregates(part)]
         if not all(group.is_plain for group in groups) or any(column is False for _, column in aggregates):
             return None
         return {
@@ -181,11 +181,11 @@ class _Statement:
 
     def aggregates(self, part: Any) -> Iterator[tuple[str, Any]]:
         """Counts, sums and means of an expression, with their columns: None for all rows, False if it is no column."""
-        for found in within(part, exp.AggFunc):
-            name = AGGREGATES.get(type(found))
-            argument = found.this
-            if name is None or found.find_ancestor(exp.Window, exp.Filter):
-                yield str(found.key), False
+        for function in within(part, exp.AggFunc):
+            name = AGGREGATES.get(type(function))
+            argument = function.this
+            if name is None or function.find_ancestor(exp.Window, exp.Filter):
+                yield str(function.key), False
             elif name == "count" and isinstance(argument, exp.Star | exp.Literal):
                 yield name, None
             else:
@@ -214,5 +214,5 @@ def _is_plain(scope: Scope, *, is_outer: bool) -> bool:
 
 
 def _different(columns: Iterable[Column]) -> list[Column]:
-    found = {(column[0], *column[1]): column for column in columns}
-    return [found[key] for key in sorted(found)]
+    by_key = {(column[0], *column[1]): column for column in columns}
+    return [by_key[key] for key in sorted(by_key)]

@@ -140,7 +140,7 @@ def _by_shape(paths: Sequence[Path], dialect: str | None, tally: LogTally) -> di
     """The statements by their shapes."""
     quoting, text_quotes = dialect_quoting(dialect)
     shapes = shaper(quoting, text_quotes)
-    found: dict[str, _Alike] = {}
+    by_shape: dict[str, _Alike] = {}
     kept = 0
     for statement in read_statements(paths, quoting):
         tally.statements += 1
@@ -155,15 +155,15 @@ def _by_shape(paths: Sequence[Path], dialect: str | None, tally: LogTally) -> di
         if not shape.text:
             tally.statements -= 1  # nothing but a comment
             continue
-        group = found.get(shape.text)
+        group = by_shape.get(shape.text)
         if group is not None and shape.slots in group.times:
             group.times[shape.slots] += 1
         elif kept + len(statement.text) > MOST_CHARACTERS:
             _not_read(tally, statement, 1, f"the log has more than {MOST_CHARACTERS:,} characters", "")
         else:
             kept += len(statement.text)
-            found.setdefault(shape.text, _Alike(statement, shape.outline)).times[shape.slots] += 1
-    return found
+            by_shape.setdefault(shape.text, _Alike(statement, shape.outline)).times[shape.slots] += 1
+    return by_shape
 
 
 def _not_read(tally: LogTally, statement: Statement, times: int, why: str, outline: str) -> None:
@@ -196,8 +196,8 @@ class _Counter:
     def uses(self, content: dict[str, Any], times: int) -> None:
         """Count the columns."""
         names = {use: set(self.names(content[use])) for use in ("shown", "filtered", "grouped", "joined")}
-        for use, found in names.items():
-            for name in found:
+        for use, columns in names.items():
+            for name in columns:
                 uses = self.tally.uses.setdefault(name, Uses())
                 setattr(uses, use, getattr(uses, use) + times)
         for name in names["shown"] | names["grouped"] | names["joined"]:
@@ -211,9 +211,9 @@ class _Counter:
         """Count what is selected and asked with some values."""
         self.reasons.clear()
         filled = [self.filler.fill(tree, slots) for tree in content["selections"]]
-        found = {_plain(one.predicate) for one in filled if one.predicate is not None and not one.is_empty}
-        self.tally.predicates.update(dict.fromkeys(found, times))
-        self.tally.selecting += times if found else 0
+        selected = {_plain(one.predicate) for one in filled if one.predicate is not None and not one.is_empty}
+        self.tally.predicates.update(dict.fromkeys(selected, times))
+        self.tally.selecting += times if selected else 0
         self.tally.unusable.update(dict.fromkeys(self.reasons, times))
         asked = content["asks"]
         if asked is not None:
@@ -248,10 +248,10 @@ class _Counter:
         """
         if column is None:
             return name, None
-        found = self.released(column)
-        if found is None:
+        released = self.released(column)
+        if released is None:
             return (name, None) if name == "count" and self.columns.name(column) is not None else None
-        return name, found
+        return name, released
 
 
 def _plain(predicate: Predicate) -> Predicate:
