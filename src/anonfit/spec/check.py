@@ -136,9 +136,12 @@ def _check_method(spec: Spec, faults: Faults) -> None:
         _check_capped(spec, some_target, faults)
     if method.weight_rule not in (None, "first") and not has_weights:
         faults.add(f"method.weight_rule = '{method.weight_rule}' needs weights: write them in [workload.weights].")
-    is_known = not faults.within("method.weight_rule")
-    if method.alpha != MethodSpec().alpha and method.weight_rule not in ("blend", "combined") and is_known:
-        faults.add("method.alpha is for weight_rule = 'blend' or 'combined' only; write that, or remove alpha.")
+    for setting in METHOD.settings:
+        other, words = setting.needs or ("", ())
+        is_asked = not words or getattr(method, other) in words or faults.within(f"method.{other}")
+        if METHOD.is_changed(method, setting.name) and not is_asked:
+            named = " or ".join(f"'{word}'" for word in words)
+            faults.add(f"method.{setting.name} is for {other} = {named} only; write that, or remove {setting.name}.")
 
 
 def _check_capped(spec: Spec, some_target: str, faults: Faults) -> None:
@@ -243,10 +246,6 @@ def _check_weights(spec: Spec, faults: Faults) -> None:
                     f"workload.{name} steers nothing with criterion = 'median', which is blind; remove it, or use "
                     "another criterion."
                 )
-    default = MethodSpec()
-    for name in ("beta", "gamma"):
-        if getattr(method, name) != getattr(default, name) and method.weight_rule != "combined":
-            faults.add(f"method.{name} is for weight_rule = 'combined' only; write that, or remove {name}.")
     if method.weight_rule == "combined" and (not spec.targets or not method.objective.uses_targets):
         faults.add(
             "method.weight_rule = 'combined' weighs what is gained for targets, and none steers the splits: name a "

@@ -100,6 +100,13 @@ def _read_criterion(given: Given) -> str:
     return found
 
 
+def _read_pruning(given: Given) -> float | None:
+    """The confidence of pruning; a wrong one is still one that was asked for."""
+    if given.key not in given.table:
+        return None
+    return given.faults.number(given.table, given.key, given.where, CONFIDENCE, 0.0)
+
+
 CONFIDENCE = Numbers("a number of at least 0 and at most 0.5 (0: no pruning)", lambda value: 0 <= value <= 0.5)
 ROWS = whole(1, word="a whole number of rows", fault="{place} = {value} is no number of rows; write 1 or more.")
 
@@ -255,6 +262,7 @@ METHOD = Section(
             number(FRACTION),
             "of `blend`: the share of the weight, 0 to 1; the rest is the width's. Of `combined`: the gain's",
             algorithms=MONDRIAN,
+            needs=("weight_rule", ("blend", "combined")),
             public=ALWAYS,
             public_with=NO_TREE,
         ),
@@ -330,7 +338,7 @@ METHOD = Section(
         ),
         Setting(
             "pruning",
-            number(CONFIDENCE),
+            ValueKind(_read_pruning),
             "the confidence of error-based pruning, 0 to 0.5; 0 for none",
             "`0.25` for `c45`, none for `id3`",
             algorithms=TREE,
