@@ -33,7 +33,7 @@ CASES = cases(FACTORS, 200)
 def _small_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rows are many, and few are read at once."""
     monkeypatch.setattr(made, "MANY_ROWS", 10)
-    monkeypatch.setattr(made, "BATCH", 41)
+    monkeypatch.setattr("anonfit.release.engine.BATCH", 41)
     monkeypatch.setattr(measuring, "ROWS_AT_ONCE", 37)
 
 

@@ -95,7 +95,7 @@ def _same(found: Made, expected: Made) -> None:
 @pytest.fixture(autouse=True)
 def _few_rows_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(merging, "SAMPLE", 150)
-    monkeypatch.setattr(made, "BATCH", 41)
+    monkeypatch.setattr("anonfit.release.engine.BATCH", 41)
 
 
 LOGS: list[dict[str, Any]] = [{"selections": 10}, {}, {"minterms": 12}, {"learn": False}]

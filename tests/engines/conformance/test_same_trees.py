@@ -180,7 +180,7 @@ def test_a_tree_that_others_changed_is_not_published(tmp_path):
 
 def test_a_large_table_is_audited_and_reported_as_in_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(held, "MANY_ROWS", 10)
-    monkeypatch.setattr(held, "BATCH", 41)
+    monkeypatch.setattr("anonfit.release.engine.BATCH", 41)
     monkeypatch.setattr(measuring, "ROWS_AT_ONCE", 37)
     spec = _people_spec(tmp_path)
     expected, found = (_made(spec, name, make) for name in ("memory", "duckdb"))

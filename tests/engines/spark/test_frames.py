@@ -69,7 +69,7 @@ def test_a_large_frame_is_never_here_as_a_whole(tmp_path, monkeypatch):
     words |= {"targets": ["ill"], "selections": ['"age.in years" < 4'], "missing_policy": "drop"}
     expected = af.anonymize(frame, **words)
     monkeypatch.setattr(made, "MANY_ROWS", 10)
-    monkeypatch.setattr(made, "BATCH", 7)
+    monkeypatch.setattr("anonfit.release.engine.BATCH", 7)
 
     def refused(*_: Any) -> None:
         raise AssertionError("all rows at once")

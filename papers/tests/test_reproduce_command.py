@@ -18,7 +18,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from anonfit.cli import reproducing
+from anonfit_papers import command
 from anonfit_papers.datasets import FETCHED, is_there
 from anonfit_papers.purpose_tables import BESIDE, VARIABLE, data_folder
 
@@ -123,6 +123,6 @@ def test_files_are_fetched_into_the_folder_of_the_results(tmp_path: Path, monkey
         path.write_bytes((folder / source.path).read_bytes())
     monkeypatch.delenv(VARIABLE, raising=False)
     with served(tmp_path / "archive") as address:
-        found = reproducing._folder(None, tmp_path / "out", fetched=True, archive=address, stage=lambda _: None)
+        found = command._folder(None, tmp_path / "out", fetched=True, archive=address, stage=lambda _: None)
     assert found == tmp_path / "out" / "data"
     assert is_there(found, FETCHED)
