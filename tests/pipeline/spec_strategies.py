@@ -90,10 +90,10 @@ def demands(draw: st.DrawFn, columns: Mapping[str, ColumnSpec]) -> tuple[Diversi
     """Demands on sensitive columns, t-closeness among them where it is what a taxonomy or order is for."""
     names = [name for name, column in columns.items() if column.role == Role.SENSITIVE]
     some = st.one_of(
-        st.builds(lambda l: ("distinct-l", {"l": l}), st.integers(1, 99)),  # noqa: E741
-        st.builds(lambda l: ("entropy-l", {"l": l}), st.floats(1, 99)),  # noqa: E741
-        st.builds(lambda c, l: ("recursive-cl", {"c": c, "l": l}), st.floats(0.1, 9), st.integers(1, 9)),  # noqa: E741
-        st.builds(lambda t: ("t-closeness", {"t": t, "distance": "equal"}), st.floats(0, 1)),
+        st.builds(lambda l: ("distinct-l", {"l": l}), st.integers(2, 99)),  # noqa: E741
+        st.builds(lambda l: ("entropy-l", {"l": l}), st.floats(1.01, 99)),  # noqa: E741
+        st.builds(lambda c, l: ("recursive-cl", {"c": c, "l": l}), st.floats(0.1, 9), st.integers(2, 9)),  # noqa: E741
+        st.builds(lambda t: ("t-closeness", {"t": t, "distance": "equal"}), st.floats(0, 0.99)),
         st.builds(lambda beta, on: ("beta-likeness", {"beta": beta, "enhanced": on}), st.floats(0.1, 9), st.booleans()),
     )
     found = [
@@ -136,6 +136,8 @@ def workloads(draw: st.DrawFn, columns: Mapping[str, ColumnSpec]) -> WorkloadSpe
     found = None if listed is None else tuple(target(name) for name in listed)
     has_targets = bool(found) or (found is None and len(targets) > len(links))
     weights = draw(st.dictionaries(st.sampled_from(links), WEIGHTS))
+    if all(weights.get(name, 1.0) == 0 for name in links):
+        weights = {}  # weights of which none matters are refused
     released = [name for name, column in columns.items() if column.role.is_released_raw] + links
     weights_from = "accuracy" if has_targets and not weights and draw(st.booleans()) else None
     some = st.just(()) if weights or weights_from else st.lists(st.sampled_from(released), unique=True, max_size=2)
@@ -163,7 +165,7 @@ def methods(draw: st.DrawFn, columns: Mapping[str, ColumnSpec], workload: Worklo
     is_free = not (has_weights or workload.features or workload.selected_by or workload.denoise)
     is_scaled = all(target.scale for target in workload.targets or ())
     criteria = ["auto"] + ["median"] * is_free + ["infogain"] * (has_targets and is_scaled) + ["lsd"] * has_targets
-    criteria += ["selection"] * bool(workload.selections) + ["weighted"] * (has_weights and not workload.denoise)
+    criteria += ["selection"] * any(one.weight > 0 for one in workload.selections) + ["weighted"] * (has_weights and not workload.denoise)
     in_clusters = [name for name in links if not workload.features or name in workload.features]
     if workload.weights_from is None and any(workload.weights.get(name, 1.0) > 0 for name in in_clusters):
         is_raw = not workload.denoise
@@ -202,6 +204,9 @@ def specs(draw: st.DrawFn) -> Spec:
         any(column.role == role for column in columns.values()) for role in (Role.TARGET, Role.SENSITIVE)
     )
     method = draw(methods(columns, workload))
+    method = method if consent else replace(method, cut_points=CutPoints.SIMPLEST)
+    regions = draw(st.sampled_from(["domain", "observed"])) if consent else "domain"
+    order = draw(st.sampled_from(["sorted", "original"])) if consent else "sorted"
     return Spec(
         columns=columns | waived,
         privacy=PrivacySpec(
@@ -219,14 +224,15 @@ def specs(draw: st.DrawFn) -> Spec:
             draw(st.none() | st.characters(codec="ascii", exclude_characters='\0\r\n"')),
             draw(st.none() | st.booleans()),
         ),
-        method=method if consent else replace(method, cut_points=CutPoints.SIMPLEST),
+        method=method,
         engine=EngineSpec(draw(st.sampled_from(["auto", "memory"]))),
         output=OutputSpec(
             draw(st.sampled_from(["csv", "parquet", "arrow"])),
             draw(st.sampled_from(["labels", "bounds", "representative"])),  # type: ignore[arg-type]
-            draw(st.sampled_from(["domain", "observed"])) if consent else "domain",
-            draw(st.sampled_from(["sorted", "original"])) if consent else "sorted",
-            consent,
+            regions,
+            order,
+            # Consent that nothing needs is refused.
+            method.cut_points == CutPoints.VALUE or regions == "observed" or order == "original",
         ),
         workload=workload,
         decisions=draw(st.none() | st.just("accepted")),

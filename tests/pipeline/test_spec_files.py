@@ -74,6 +74,7 @@ def test_settings_stand_above_the_file() -> None:
             'columns.age.type="continuous"',
             "columns.age.domain=[0, 120]",
             "data.missing=['?']",
+            "output.order=original",
             "output.consent=true",
         ],
     )

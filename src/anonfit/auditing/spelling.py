@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
+from math import floor
 
 from anonfit.auditing.axes import Run
 from anonfit.auditing.labels import INTERVAL_NAME, Interval, ValueSet, bare
@@ -75,11 +76,11 @@ def _scalars(value: Decimal, kind: str, scale: str | None) -> list[str]:
 
 
 def _moment(value: Decimal, scale: str | None) -> str:
-    seconds = int(value // 1)
+    seconds = floor(value)  # what `//` and `%` make of a Decimal below 0 is cut off at 0, not at the next number below
     found = _EPOCH + datetime.timedelta(seconds=seconds)
     if scale != "time":
         return found.date().isoformat() if seconds % 86400 == 0 else ""
-    parts = f"{value % 1:.9f}".partition(".")[2]
+    parts = f"{value - seconds:.9f}".partition(".")[2]
     digits = parts[:6] if parts.endswith("000") else parts
     return found.isoformat() + (f".{digits}" if digits.strip("0") else "")
 
