@@ -121,9 +121,10 @@ def requests(
 @st.composite
 def settings_for(draw: st.DrawFn, names: list[str]) -> dict[str, Any]:
     """Types, taxonomies and ways to split for these columns, and how to write the result."""
+    cut_points = draw(st.sampled_from(["simplest", "value"]))
     words: dict[str, Any] = {
-        "cut_points": draw(st.sampled_from(["simplest", "value"])),
-        "consent": True,
+        "cut_points": cut_points,
+        "consent": cut_points == "value",
         "types": {},
         "splits": {},
         "missing": (),

@@ -76,11 +76,11 @@ def random_release(seed: int) -> tuple[pl.DataFrame, dict[str, Any]]:
         "types": {"stage": "ordinal"} if "stage" in names else {},
         "orders": {"stage": ["low", "mid, or so", "high", "[top"]} if "stage" in names else {},
         "cut_points": str(rng.choice(["simplest", "value"])),
-        "consent": True,
         "missing": (),
         "values": str(rng.choice(["labels", "labels", "bounds", "representative"])),
         "missing_policy": "drop" if algorithm == "tree" else str(rng.choice(["category", "drop"])),
     }
+    words["consent"] = words["cut_points"] == "value"
     if algorithm == "tree":
         return frame, words | {"insensitive": [], "release": [], "identifiers": ["cost"]}
     words["splits"] = {

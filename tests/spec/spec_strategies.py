@@ -209,6 +209,9 @@ def specs(draw: st.DrawFn) -> Spec:
         any(column.role == role for column in columns.values()) for role in (Role.TARGET, Role.SENSITIVE)
     )
     method = draw(methods(columns, workload))
+    method = method if consent else replace(method, cut_points=CutPoints.SIMPLEST)
+    regions = draw(st.sampled_from(["domain", "observed"])) if consent else "domain"
+    order = draw(st.sampled_from(["sorted", "original"])) if consent else "sorted"
     return Spec(
         columns=columns | waived,
         privacy=PrivacySpec(
@@ -226,7 +229,7 @@ def specs(draw: st.DrawFn) -> Spec:
             draw(st.none() | st.characters(codec="ascii", exclude_characters='\0\r\n"')),
             draw(st.none() | st.booleans()),
         ),
-        method=method if consent else replace(method, cut_points=CutPoints.SIMPLEST),
+        method=method,
         engine=EngineSpec(draw(st.sampled_from(["auto", "memory"]))),
         output=OutputSpec(
             draw(st.sampled_from(["csv", "parquet", "arrow"])),

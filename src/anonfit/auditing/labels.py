@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import lru_cache
+from math import floor
 
 from anonfit.auditing.meanings import LabelMeaning, LabelTree, moment, period
 
@@ -373,11 +374,11 @@ def _scalars(value: Decimal, kind: str, scale: str | None) -> list[str]:
 
 
 def _moment(value: Decimal, scale: str | None) -> str:
-    seconds = int(value // 1)
+    seconds = floor(value)  # what `//` and `%` make of a Decimal below 0 is cut off at 0, not at the next number below
     moment_of_day = _EPOCH + datetime.timedelta(seconds=seconds)
     if scale != "time":
         return moment_of_day.date().isoformat() if seconds % 86400 == 0 else ""
-    parts = f"{value % 1:.9f}".partition(".")[2]
+    parts = f"{value - seconds:.9f}".partition(".")[2]
     digits = parts[:6] if parts.endswith("000") else parts
     return moment_of_day.isoformat() + (f".{digits}" if digits.strip("0") else "")
 
