@@ -3,7 +3,7 @@
 object.
 
 To add a criterion, add its Objective to `OBJECTIVES`. If it measures how mixed classes are in a new way, add an
-Impurity to `criteria.targets` and its branch to the kernel in `engines.memory.weighing`.
+Impurity to `criteria.targets` and its branch to the kernel in `engines.memory.count`.
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ def _gini(sums: Sums, unit: float) -> float:
 
 
 class Impurity(IntEnum):
-    """How the mixture of classes is measured; kernels (`engines.memory.weighing`) know it by its number."""
+    """How the mixture of classes is measured; kernels (`engines.memory.count`) know it by its number."""
 
     ENTROPY = 0
     GINI = 1
