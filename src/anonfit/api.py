@@ -17,8 +17,9 @@ from anonfit.metrics.comparison import read_ks
 from anonfit.recoding.recoding import Recoding, Unseen
 from anonfit.release.folder import check_free, copy_release, load_folder
 from anonfit.release.large_tables import released_table
-from anonfit.release.publish import audit_made, public_report, publish_made, require_passed, spec_of_manifest
+from anonfit.release.publish import audit_made, public_report, publish_made, require_passed
 from anonfit.release.result import Lazy
+from anonfit.release.retelling import spec_of_manifest
 from anonfit.release.run import Made, RowCounts, demands_of, extend, make, schema_of
 from anonfit.release.trees import MODEL, load_tree_folder, make_tree_of, publish_tree
 from anonfit.report.trees import drawn_svg

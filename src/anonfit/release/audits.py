@@ -9,7 +9,7 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from anonfit.auditing import release_folder, trees
-from anonfit.release.publish import retold, retold_tree
+from anonfit.release.retelling import retold, retold_tree
 
 __all__ = ["audit_release", "audit_tree"]
 

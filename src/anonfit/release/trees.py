@@ -22,8 +22,9 @@ from anonfit.privacy.disclosure import Disclosure
 from anonfit.release.bind import complete_names, reading_of, source_of, tree_of
 from anonfit.release.engine import engine_for, opened, refuse_unsupported, spill_place
 from anonfit.release.folder import RECORD, VERSION, check_free, publish, read_manifest
-from anonfit.release.publish import package_versions, retold_tree, source_hash
+from anonfit.release.publish import package_versions, source_hash
 from anonfit.release.result import RowCounts
+from anonfit.release.retelling import retold_tree
 from anonfit.report.trees import TreeFacts, asked_of_tree, drawn_svg, drawn_text, tree_content
 from anonfit.runtime.files import workplace, write_new
 from anonfit.runtime.progress import Stage, silent

@@ -229,12 +229,15 @@ Make: TypeAlias = Callable[[Any], Any]
 Entry = TypeVar("Entry")
 
 
-def choice(of: Any, make: Make | None = None) -> ValueKind:
-    """One of the words of a `Literal` or an enumeration; `make` turns the word into what the spec holds."""
+def choice(of: Any, make: Make | None = None, *, also: Iterable[str] = ()) -> ValueKind:
+    """One of the words of a `Literal` or an enumeration, or of those that there are `also` when it is read; `make`
+    turns it into what the spec holds.
+    """
     words = tuple(str(word) for word in (get_args(of) or of))
 
     def read(given: Given) -> Any:
-        found = given.faults.choice(given.table, given.key, given.where, words, None)
+        known = dict.fromkeys([*words, *also])
+        found = given.faults.choice(given.table, given.key, given.where, known, None)
         if found is None:
             return given.default
         return make(found) if make else found

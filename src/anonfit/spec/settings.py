@@ -9,6 +9,7 @@ uses it.
 from __future__ import annotations
 
 from anonfit.criteria.objectives import ALGORITHMS, OBJECTIVES
+from anonfit.engines.catalogue import ENGINES
 from anonfit.recoding.values import Values
 from anonfit.spec import model
 from anonfit.spec.columns import COLUMN, DIVERSITY, QUASI_IDENTIFIER, QUASI_IDENTIFIERS
@@ -354,7 +355,7 @@ ENGINE = Section(
     (
         Setting(
             "name",
-            choice(model.EngineName),
+            choice(model.EngineName, also=ENGINES),
             "`auto`, `memory`, `duckdb` or `spark` ([engines.md](engines.md))",
             keyword="engine",
             recodes=False,
