@@ -29,14 +29,7 @@ from anonfit.engines.memory.guide import (
 from anonfit.engines.memory.guide import BIT as TARGET_BIT
 from anonfit.engines.memory.guide import MASK as TARGET_MASK
 from anonfit.engines.memory.layout import BIN, BIT, MASK, QUARTER, SIZE, Columns, Int, Rows
-from anonfit.engines.memory.scratch import (
-    LEFT,
-    OWN,
-    RANK,
-    RIGHT,
-    STARTS,
-    Scratch,
-)
+from anonfit.engines.memory.scratch import LEFT, OWN, RANK, RIGHT, STARTS, Scratch
 from anonfit.runtime.compiling import inner, kernel
 
 __all__ = [
