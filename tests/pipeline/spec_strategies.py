@@ -165,7 +165,9 @@ def methods(draw: st.DrawFn, columns: Mapping[str, ColumnSpec], workload: Worklo
     is_free = not (has_weights or workload.features or workload.selected_by or workload.denoise)
     is_scaled = all(target.scale for target in workload.targets or ())
     criteria = ["auto"] + ["median"] * is_free + ["infogain"] * (has_targets and is_scaled) + ["lsd"] * has_targets
-    criteria += ["selection"] * any(one.weight > 0 for one in workload.selections) + ["weighted"] * (has_weights and not workload.denoise)
+    criteria += ["selection"] * any(one.weight > 0 for one in workload.selections) + ["weighted"] * (
+        has_weights and not workload.denoise
+    )
     in_clusters = [name for name in links if not workload.features or name in workload.features]
     if workload.weights_from is None and any(workload.weights.get(name, 1.0) > 0 for name in in_clusters):
         is_raw = not workload.denoise
