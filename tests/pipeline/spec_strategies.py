@@ -128,7 +128,7 @@ def workloads(draw: st.DrawFn, columns: Mapping[str, ColumnSpec]) -> WorkloadSpe
             classes=tuple(classes) if kind == "classes" else (),
             equal_width=draw(st.integers(2, 9)) if kind == "equal_width" else None,
             weight=draw(st.floats(1e-9, 1e9)),
-            scale=kind != "raw" or draw(st.booleans()),
+            scale=kind != "raw" or columns[name].type != ColumnType.CONTINUOUS or draw(st.booleans()),
         )
 
     where = st.builds(SelectionSpec, where=st.text(min_size=1).filter(str.strip), weight=WEIGHTS)
