@@ -127,8 +127,8 @@ class AuditFailed(DemandError):
 
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 """Control characters, signs that turn the direction of a text, and halves of signs."""
-LONGEST_NAME, MOST_NAMES = 60, 40
-"""Signs of a name, and names, that a message shows."""
+LONGEST_NAME, MOST_NAMES, MANY_NAMES = 60, 40, 10_000
+"""Signs of a name, and names, that a message shows; and names that are compared with an unknown one, at most."""
 
 
 def printable(text: str) -> str:
@@ -152,11 +152,17 @@ def refuse_fork() -> None:
 def did_you_mean(word: str, valid: Iterable[str]) -> str:
     """The tail of a message about an unknown word: the nearest valid one, or all of them."""
     options = list(valid)
-    near = get_close_matches(word, options, n=1, cutoff=0.6)
+    # Of very many words only those are compared that begin alike and are about as long.
+    like = options if len(options) <= MANY_NAMES else [name for name in options if _may_be_meant(name, word)]
+    near = get_close_matches(word, like[:MANY_NAMES], n=1, cutoff=0.6)
     if near:
         return f"did you mean '{_short(near[0])}'?"
     rest = f" and {len(options) - MOST_NAMES} more" if len(options) > MOST_NAMES else ""
     return f"valid: {', '.join(map(_short, options[:MOST_NAMES]))}{rest}."
+
+
+def _may_be_meant(name: str, word: str) -> bool:
+    return name[:1] == word[:1] and abs(len(name) - len(word)) <= 2
 
 
 def _short(name: str) -> str:

@@ -52,16 +52,16 @@ class Asked:
 @st.composite
 def demands_of(draw: st.DrawFn, column: str) -> dict[str, Any]:
     choices: list[dict[str, Any]] = [
-        {"model": "distinct-l", "l": draw(st.integers(1, 3))},
-        {"model": "entropy-l", "l": draw(st.sampled_from([1.0, 1.5, 2.0]))},
-        {"model": "recursive-cl", "c": draw(st.sampled_from([1.5, 3.0])), "l": draw(st.integers(1, 2))},
+        {"model": "distinct-l", "l": draw(st.integers(2, 3))},
+        {"model": "entropy-l", "l": draw(st.sampled_from([1.25, 1.5, 2.0]))},
+        {"model": "recursive-cl", "c": draw(st.sampled_from([1.5, 3.0])), "l": 2},
         {"model": "t-closeness", "t": draw(st.sampled_from([0.2, 0.5])), "distance": "equal"},
         {"model": "alpha-k", "alpha": draw(st.sampled_from([0.5, 0.8]))},
         {"model": "beta-likeness", "beta": draw(st.sampled_from([0.5, 2.0])), "enhanced": draw(st.booleans())},
         {"model": "delta-disclosure", "delta": draw(st.sampled_from([0.5, 2.0]))},
     ]
     if column.startswith(("whole", "wide")):
-        choices.append({"model": "variance", "variance": draw(st.sampled_from([0.0, 1.0]))})
+        choices.append({"model": "variance", "variance": draw(st.sampled_from([0.25, 1.0]))})
         choices.append({"model": "squared-error", "error": draw(st.sampled_from([0.5, 10.0]))})
     return draw(st.sampled_from(choices))
 
@@ -97,7 +97,8 @@ def workloads(draw: st.DrawFn) -> Asked:
         "min_gain": draw(st.sampled_from([0.0, 0.0, 0.5])) if targets else 0.0,
     }
     if draw(st.booleans()):
-        words["weights"] = {name: draw(st.sampled_from([0.0, 1.0, 2.0])) for name in names}
+        heaviest = draw(st.sampled_from(names))  # weights of which none matters are refused
+        words["weights"] = {name: draw(st.sampled_from([0.0, 1.0, 2.0])) for name in names} | {heaviest: 2.0}
         words["weight_rule"] = draw(st.sampled_from(["first", "product", "blend"]))
     return Asked(request, demands, words)
 

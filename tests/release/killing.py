@@ -138,12 +138,16 @@ def spark_run(folder: Path, seconds: float | None = None) -> float:
     code = f"import sys; sys.path[:0] = {sys.path!r}; import killing; killing._run(killing.Path({str(folder)!r}), 'spark', replace=True)"
     begun = time.monotonic()
     words = os.environ | {"SPARK_CONF_DIR": str(_spark_settings(folder.parent))}
-    with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL, env=words) as process:
+    said = folder.parent / "said.txt"
+    with (
+        said.open("w", encoding="utf-8") as log,
+        subprocess.Popen([sys.executable, "-c", code], stderr=log, env=words) as process,
+    ):
         try:
             process.wait(seconds)
         except subprocess.TimeoutExpired:
             process.kill()
-    assert process.returncode in ((0,) if seconds is None else (0, -signal.SIGKILL))
+    assert process.returncode in ((0,) if seconds is None else (0, -signal.SIGKILL)), said.read_text()[-3000:]
     return time.monotonic() - begun
 
 
