@@ -49,7 +49,9 @@ def test_a_column_that_is_not_divided_tells_nothing() -> None:
 
 def test_labels_that_overlap_are_spread_as_is_likeliest() -> None:
     # 30 persons are in cell 0, 10 in cell 1, 40 in either: the likeliest shares are three and one quarters.
-    labels = detail.Labels(np.array([0, 1, 0]), np.array([0, 1, 1]), np.zeros((0, 1), np.uint8), np.array([30, 10, 40]))
+    labels = detail.ColumnLabels(
+        np.array([0, 1, 0]), np.array([0, 1, 1]), np.zeros((0, 1), np.uint8), np.array([30, 10, 40])
+    )
     shares = detail.cell_shares(labels, 2)
     assert shares == pytest.approx([0.75, 0.25], abs=1e-3)
 
