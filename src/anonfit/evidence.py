@@ -88,7 +88,7 @@ def audit_made(made: Made, data: Any, *, rows_at_once: int | None = None) -> Aud
         regions="observed" if spec.output.regions == "observed" else "domain",
         representatives=spec.output.values == Values.REPRESENTATIVE,
         # The rows were read already, and only text files have no other way to say that a value is missing.
-        missing=("",) if str(data).endswith(".csv") and isinstance(data, str | Path) else (),
+        missing=("",) if isinstance(data, str | Path) and Path(data).suffix == ".csv" else (),
         rows_at_once=rows_at_once,
     )
 
