@@ -80,9 +80,10 @@ def test_observed_numbers(text: str, good: bool) -> None:
     assert _spelled(text, NUMBER, observed=True) is good
 
 
-@pytest.mark.parametrize("text", ["1969-01-01T00:00:00.000001", "1900-02-28T23:59:59.999999", "1970-01-01T00:00:00.5"])
-def test_moments_on_both_sides_of_1970(text: str) -> None:
-    moment = text if len(text) > 21 + 4 else f"{text}00000"  # six digits, or none
+@pytest.mark.parametrize(
+    "moment", ["1969-01-01T00:00:00.000001", "1900-02-28T23:59:59.999999", "1970-01-01T00:00:00.500000"]
+)
+def test_moments_on_both_sides_of_1970(moment: str) -> None:
     column = {"type": "date", "scale": "time", "missing": False, "domain": None, "cuts": [moment]}
     assert _spelled(f"< {moment}", column)
     assert _spelled(f"≥ {moment}", column)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import resource
 import signal
+from pathlib import Path
 
 from hostile_files import (
     ESCAPE,
@@ -318,7 +319,8 @@ MEANWHILE = [
     ),
 ]
 
-HOME = {"HOME": "-", "XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME", "-")}
+# The machine code stays where it is: without it, and without a home, it would be made anew in the temporary folder.
+HOME = {"HOME": "-", "XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")}
 PROCESSES = [
     Case(
         "addresses of one gigabyte",

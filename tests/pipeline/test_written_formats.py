@@ -80,14 +80,14 @@ def test_csv_gives_texts_that_look_like_numbers_back(tmp_path: Path, values: lis
 @pytest.mark.parametrize("kind", VALUES)
 def test_csv_is_written_or_refused(tmp_path: Path, kind: str) -> None:
     release = made(VALUES[kind])
-    try:
-        found = load(release.save(tmp_path / "release", format="csv")).data
-    except DataError as error:
-        assert "which a CSV file cannot hold" in str(error)  # noqa: PT017 - either way is right
+    if kind in ("durations", "bytes"):
+        with pytest.raises(DataError, match="which a CSV file cannot hold"):
+            release.save(tmp_path / "release", format="csv")
         assert not (tmp_path / "release").exists()
-    else:
-        assert found["raw"].null_count() == release.data["raw"].null_count()
-        assert found["raw"].n_unique() == release.data["raw"].n_unique()
+        return
+    found = load(release.save(tmp_path / "release", format="csv")).data
+    assert found["raw"].null_count() == release.data["raw"].null_count()
+    assert found["raw"].n_unique() == release.data["raw"].n_unique()
 
 
 @pytest.mark.parametrize("engine", ["memory", "duckdb"])

@@ -221,13 +221,8 @@ class Promise:
         """What is promised of the groups, in words."""
         sets = self.sets or (SetDemand(self.having("quasi-identifier"), self.k),)
         count, entity = self.only("count"), self.only("entity")
-        persons = (
-            f" (persons as '{count}' counts them)"
-            if count
-            else f" (persons told apart by '{entity}')"
-            if entity
-            else ""
-        )
+        persons = f" (persons told apart by '{entity}')" if entity else ""
+        persons = f" (persons as '{count}' counts them)" if count else persons
         claims = [f"k = {demand.k} of {', '.join(demand.columns)}{persons}" for demand in sets]
         for demand in self.diversity:
             parameters = ", ".join(f"{name} = {value:g}" for name, value in demand.parameters.items())
