@@ -12,15 +12,14 @@ import numpy as np
 import polars as pl
 
 from anonfit.algorithms.coding import TableCoding
-from anonfit.tables.scales import fixed_point
 from anonfit.criteria.splitting import SplitObjective
 from anonfit.criteria.targets import ClassTarget, NumberTarget
 from anonfit.engines.memory.engine import MemoryEngine
 from anonfit.engines.memory.grower import Guarded, grow
 from anonfit.privacy.catalogue import make_model
 from anonfit.privacy.coding import sensitive_column
-from anonfit.tables.schema import CodedTable
-from anonfit.tables.schema import Column, Role, Schema
+from anonfit.tables.scales import fixed_point
+from anonfit.tables.schema import CodedTable, Column, Role, Schema
 
 __all__ = ["coded_table", "growing_for_purposes", "purpose_section", "sklearn_tree"]
 

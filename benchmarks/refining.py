@@ -17,15 +17,14 @@ import numpy as np
 import polars as pl
 from fresh import fresh_run
 
-from anonfit.tables.persons import persons_of
-from anonfit.algorithms.refining_columns import Requirement
 from anonfit.algorithms.refining import refine
+from anonfit.algorithms.refining_columns import Requirement
 from anonfit.criteria.splitting import SplitObjective
 from anonfit.criteria.targets import ClassTarget
 from anonfit.engines.memory.grower import grow
 from anonfit.tables.codebook import code_column
-from anonfit.tables.schema import CodedTable
-from anonfit.tables.schema import Column, ColumnType, Role, Split
+from anonfit.tables.persons import persons_of
+from anonfit.tables.schema import CodedTable, Column, ColumnType, Role, Split
 from anonfit.tables.taxonomy import Taxonomy
 from anonfit_papers.blow_up import blow_up, random_requirements
 from anonfit_papers.datasets_adult import ADULT_TAXONOMIES, complete_adult
