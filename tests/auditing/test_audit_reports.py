@@ -117,6 +117,22 @@ LIES: dict[str, Callable[[dict[str, Any]], Any]] = {
 }
 
 
+def test_a_model_may_be_demanded_of_a_column_twice(tmp_path: Path) -> None:
+    twice = [{"model": "beta-likeness", "beta": beta} for beta in (1000.0, 4.0)]
+    release = af.anonymize(RAW_ROWS, quasi_identifiers=["age", "sex"], sensitive={"ill": twice}, k=5)
+    release.save(tmp_path / "release")
+    assert audit_release(tmp_path / "release", source=RAW_ROWS).passed
+    first = rewritten(tmp_path / "release", tmp_path / "first", told_twice)
+    findings = {finding.name: finding.met for finding in audit_release(first).findings}
+    assert findings["report findings"] is False
+
+
+def told_twice(report: dict[str, Any]) -> None:
+    """The weaker demand in the place of the stronger one."""
+    weak, strong = (finding for finding in report["audit"]["findings"] if finding["name"] == "beta-likeness")
+    strong.update(weak)
+
+
 def test_what_who_audits_brings_is_not_held_against_the_report(published: Path) -> None:
     found = af.audit_release(published, population=RAW_ROWS, source=RAW_ROWS, other=published, max_risk=0.3)
     assert [one.name for one in found.missed if one.name.startswith("report")] == []

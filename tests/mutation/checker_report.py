@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -108,9 +109,9 @@ def findings(release: Release, said: dict[str, Any]) -> None:
     asked = [(one["where"], one["asked"]) for one in told if one["name"] == "k"]
     wanted = [(None if sets is None else ", ".join(names), k) for names, k in release.sets]
     need(asked == wanted, "a finding on k says that another was asked")
-    need(
-        {(one["name"], (one["where"] or "").partition(" in groups of ")[0]) for one in told} >= models, "a demand lacks"
-    )
+    each = Counter((one["name"], (one["where"] or "").partition(" in groups of ")[0]) for one in told)
+    asked_each = Counter((one["model"], one["column"]) for one in release.demands)
+    need(all(each[key] == n * len(release.sets) for key, n in asked_each.items()), "a demand lacks")
 
 
 def columns(release: Release, said: dict[str, Any]) -> None:

@@ -321,26 +321,40 @@ def _of_findings(checked: CheckedReport) -> Finding:
     source may be told without it.
     """
     said, manifest = checked.report["audit"].get("findings"), checked.folder.manifest.get("audit")
-    mine = {(finding["name"], finding["where"]): finding for finding in checked.mine["findings"]}
+    mine = _numbered(checked.mine["findings"])
     without = checked.mine["source"] is None
     by_source = {finding.name: finding for finding in met_by_source()} if without else {}
-    named = {(finding.get("name"), finding.get("where")) for finding in listed_objects(said)}
+    stated = _numbered(said)
     others = (*_OF_FOLDER, *(("regions",) if checked.promise.regions == "observed" else ()))
-    missing = [key for key, finding in mine.items() if key not in named and finding["met"] and key[0] not in others]
+    missing = [key for key, finding in mine.items() if key not in stated and finding["met"] and key[0] not in others]
     same = isinstance(said, list) and manifest == {"passed": True, "findings": said} and not missing
     return as_recounted(
         "report findings",
-        same and len(named) == len(said) and all(_is_made(finding, mine, by_source) for finding in said),
+        same
+        and len(stated) == len(said)
+        and all(_is_made(finding, mine.get(key), by_source) for key, finding in stated.items()),
         "The report and the manifest tell the same findings, and so does this audit.",
         "The findings that the report or the manifest tell are others than those of this audit.",
     )
 
 
-def _is_made(stated: Any, mine: Mapping[Any, Json], by_source: Mapping[str, Finding]) -> bool:
-    """Whether a finding of a report is one of those made now, or one that this audit had not the means to make."""
-    if not isinstance(stated, Mapping) or set(stated) - set(_FIELDS) or stated.get("met") is False:
+def _numbered(findings: Any) -> dict[tuple[str, Any, int], Json]:
+    """Findings by their names, places, and numbers among those of the same name and place: a model may be demanded of
+    a column twice, with other parameters.
+    """
+    counts: Counter[tuple[str, Any]] = Counter()
+    numbered = {}
+    for finding in listed_objects(findings):
+        key = str(finding.get("name")), str(finding.get("where"))
+        numbered[*key, counts[key]] = finding
+        counts[key] += 1
+    return numbered
+
+
+def _is_made(stated: Json, known: Json | None, by_source: Mapping[str, Finding]) -> bool:
+    """Whether a finding of a report is the one made now, or one that this audit had not the means to make."""
+    if set(stated) - set(_FIELDS) or stated.get("met") is False:
         return False
-    known = mine.get((stated.get("name"), stated.get("where")))
     if known is not None and known["met"] is not None:
         names = ("asked", "met", "sentence") if known["name"] in ("suppression limit", WITHHELD, DROPPED) else _FIELDS
         return all(alike(stated.get(name), known[name]) for name in names)
