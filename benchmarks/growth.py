@@ -15,7 +15,8 @@ from anonfit.algorithms.coding import TableCoding
 from anonfit.criteria.splitting import SplitObjective
 from anonfit.criteria.targets import ClassTarget, NumberTarget
 from anonfit.engines.memory.engine import MemoryEngine
-from anonfit.engines.memory.grower import Guarded, grow
+from anonfit.engines.memory.grower import grow
+from anonfit.engines.memory.guard import Guarded
 from anonfit.privacy.catalogue import make_model
 from anonfit.privacy.coding import sensitive_column
 from anonfit.tables.scales import fixed_point

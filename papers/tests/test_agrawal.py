@@ -12,7 +12,8 @@ import pytest
 from anonfit.errors import RequestError
 from anonfit.tables.taxonomy import Taxonomy
 from anonfit_papers import agrawal as module
-from anonfit_papers.agrawal import AGRAWAL_COLUMNS, agrawal, groups, random_constants, taxonomies
+from anonfit_papers.agrawal import AGRAWAL_COLUMNS, agrawal, groups, taxonomies
+from anonfit_papers.agrawal_functions import random_constants
 
 MANY = 200_000
 

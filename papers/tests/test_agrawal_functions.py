@@ -11,7 +11,8 @@ import polars as pl
 import pytest
 
 from anonfit.errors import DataError, RequestError
-from anonfit_papers.agrawal import BandConstants, Constants, agrawal, groups, random_constants, score
+from anonfit_papers.agrawal import agrawal, groups, score
+from anonfit_papers.agrawal_functions import BandConstants, Constants, random_constants
 
 PERSON = {
     "salary": 60_000.0,

@@ -13,7 +13,8 @@ import pytest
 
 from anonfit.algorithms.result import Anonymized
 from anonfit.algorithms.selections import answer_selections
-from anonfit.release.run import Made, make
+from anonfit.release.result import Made
+from anonfit.release.run import make
 from anonfit.spec.model import SelectionSpec, Spec
 from anonfit.spec.parse import parse_spec
 from anonfit_papers.datasets_adult import complete_adult

@@ -14,21 +14,24 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 from anonfit.algorithms.trees.released import ReleasedTree
 from anonfit.errors import RequestError, did_you_mean, printable
 from anonfit.metrics.comparison import read_ks
-from anonfit.recoding.recoding import Recoding, Unseen
+from anonfit.recoding.recoding import Recoding
+from anonfit.recoding.values import Unseen
+from anonfit.release.bind import demands_of, schema_of
+from anonfit.release.evidence import audit_made, public_report, require_passed
 from anonfit.release.folder import check_free, copy_release, load_folder
 from anonfit.release.large_tables import released_table
-from anonfit.release.publish import audit_made, public_report, publish_made, require_passed
-from anonfit.release.result import Lazy
+from anonfit.release.publish import publish_made
+from anonfit.release.result import Lazy, Made, RowCounts
 from anonfit.release.retelling import spec_of_manifest
-from anonfit.release.run import Made, RowCounts, demands_of, extend, make, schema_of
+from anonfit.release.run import extend, make
 from anonfit.release.trees import MODEL, load_tree_folder, make_tree_of, publish_tree
 from anonfit.report.trees import drawn_svg
 from anonfit.runtime.progress import Stage, silent, stoppable
 from anonfit.spec.keywords import check_keywords, keyword_defaults, refuse_keywords, spec_of_keywords, takes_settings
 from anonfit.spec.kinds import FRACTION
-from anonfit.spec.model import ColumnSettings, FormatName, Settings, Spec, TargetSpec
+from anonfit.spec.model import ColumnSettings, Settings, Spec, TargetSpec
 from anonfit.spec.parse import read_spec, read_tree_spec, refuse_open
-from anonfit.tables.formats import FORMATS
+from anonfit.tables.formats import FORMATS, FormatName
 from anonfit.tables.frames import like
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from anonfit.algorithms.demands import Demands, DiversityRequest, guard, refuse_infeasible
-from anonfit.engines.memory.grower import Guarded
+from anonfit.engines.memory.guard import Guarded
 from anonfit.errors import Infeasible, SpecError
 from anonfit.tables.persons import KnownValues, Persons
 from anonfit.tables.schema import Column, ColumnType, Role, Schema

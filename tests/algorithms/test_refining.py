@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from anonfit.algorithms.refining_columns import Left, Part, Reason, Refined, Requirement, Step, redundant
-from anonfit.engines.memory.grower import Guarded
+from anonfit.engines.memory.guard import Guarded
 from anonfit.errors import Infeasible, RequestError
 from anonfit.privacy.catalogue import make_model
 from anonfit.privacy.coding import sensitive_column

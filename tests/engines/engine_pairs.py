@@ -13,7 +13,8 @@ from guarded import as_diverse
 
 from anonfit.criteria.splitting import MEDIAN, SplitObjective
 from anonfit.engines.memory import grower as engine
-from anonfit.engines.memory.grower import Growth, Guarded
+from anonfit.engines.memory.grower import Growth
+from anonfit.engines.memory.guard import Guarded
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.tables.schema import CodedTable
 from anonfit.testing import reference

@@ -14,7 +14,7 @@ from engine_pairs import Asked, check_same
 from hand_tables import classes, divisions, nominal, ordered, table
 
 from anonfit.criteria.splitting import MEDIAN, SplitObjective
-from anonfit.engines.memory.grower import Guarded
+from anonfit.engines.memory.guard import Guarded
 from anonfit.privacy.catalogue import make_model
 from anonfit.privacy.coding import sensitive_column
 from anonfit.tables.schema import CodedTable, SplitMode

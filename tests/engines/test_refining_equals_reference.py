@@ -13,7 +13,7 @@ from guarded import random_guarded, reordered_guarded
 from anonfit.algorithms.refining_columns import Part, Refined, Requirement
 from anonfit.engines.memory import refining as engine
 from anonfit.engines.memory import refining_kernels as grouping
-from anonfit.engines.memory.grower import Guarded
+from anonfit.engines.memory.guard import Guarded
 from anonfit.tables.schema import CodedTable, SplitMode
 from anonfit.testing.reference import refining as plain
 from refined_tables import refine

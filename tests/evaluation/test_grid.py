@@ -18,7 +18,7 @@ from anonfit.evaluation.jobs import fold_of_rows
 from anonfit.evaluation.methods import method
 from anonfit.evaluation.result import Evaluation
 from anonfit.recoding.recoding import Recoding
-from anonfit.release.run import schema_of
+from anonfit.release.bind import schema_of
 from anonfit.spec.model import PrivacySpec, Spec
 
 ROWS = 300

@@ -11,7 +11,7 @@ from evaluation_tables import SPEC, people, spec
 
 from anonfit.errors import RequestError
 from anonfit.evaluation.models import ModelSpec, default_models, model_of, tasks_of
-from anonfit.release.run import schema_of
+from anonfit.release.bind import schema_of
 from anonfit.spec.model import Spec
 
 WITH_AGE = SPEC.replace('targets = ["ill"]', 'targets = ["ill", { column = "age", classes = [30, 50] }]')

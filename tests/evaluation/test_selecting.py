@@ -13,8 +13,9 @@ from anonfit.errors import SpecError
 from anonfit.evaluation.features import nodes_of
 from anonfit.evaluation.methods import method
 from anonfit.evaluation.models import LearnedRecoding, answered, imprecision, satisfied
-from anonfit.release.run import persons_in, schema_of
+from anonfit.release.bind import schema_of
 from anonfit.spec.model import SelectionSpec
+from anonfit.tables.persons import persons_in
 
 pytest.importorskip("sqlglot", reason="the extra sql is not installed")
 

@@ -22,7 +22,7 @@ from checker_report import FINDINGS
 from planted import Planted, Shape
 
 import anonfit as af
-from anonfit.release.publish import retold
+from anonfit.release.retelling import retold
 
 After = Callable[[], None]
 """What is done to the files once they are written; hashes are mended again."""
@@ -160,7 +160,8 @@ def forge(p: Planted, source: pl.DataFrame) -> None:
             line["different"] = audit.frequent[line["name"]].different
     for line in report["detail"]:
         if (held := audit.frequent.get(line["column"])) is not None and p.spec["output"]["values"] == "labels":
-            label = line["frequent_label"] if line["frequent_label"] in held.labels else min(map(str, held.labels))
+            label, known = line["frequent_label"], sorted(map(str, held.labels))
+            label = label if label in held.labels or not known else known[0]
             line |= {"labels": held.different, "frequent_persons": held.persons, "frequent_label": label}
     with suppress(Exception):  # a report of groups that are too small has no texts and no page
         report, page = retold(p.path, p.manifest, report)

@@ -31,7 +31,7 @@ from anonfit.engines.tree import LEAF
 from anonfit.errors import AnonfitError
 from anonfit.recoding.recoding import Recoding
 from anonfit.release.bind import schema_of
-from anonfit.release.folder import file_hash
+from anonfit.runtime.files import file_hash
 from anonfit.spec.parse import read_spec
 from anonfit.tables.taxonomy_files import read_taxonomy
 from anonfit.workload.parsing import parse_predicate

@@ -17,7 +17,7 @@ from people import Request, columns_of, requests
 
 from anonfit.api import Release, anonymize, load
 from anonfit.errors import Infeasible
-from anonfit.recoding.recoding import Unseen
+from anonfit.recoding.values import Unseen
 from strategies import tries
 
 

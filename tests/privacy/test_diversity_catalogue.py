@@ -12,8 +12,8 @@ import pytest
 
 from anonfit.auditing.models import MODELS as AUDITED
 from anonfit.errors import SpecError
-from anonfit.privacy.catalogue import MODELS, Kind, make_model, model_table, parameter_faults
-from anonfit.privacy.models import SensitiveColumn
+from anonfit.privacy.catalogue import MODELS, make_model, model_table, parameter_faults
+from anonfit.privacy.models import Kind, SensitiveColumn
 from anonfit.tables.scales import FixedPoint
 from anonfit.tables.taxonomy import Taxonomy
 

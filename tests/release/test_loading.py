@@ -17,7 +17,7 @@ from requests_to_load import TREE, random_release
 
 import anonfit as af
 from anonfit.errors import ReleaseError, RequestError
-from anonfit.release.folder import file_hash
+from anonfit.runtime.files import file_hash
 
 
 def check_loads(seed: int, folder: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from spec_tables import demanded, people
 
 from anonfit.errors import SpecError
-from anonfit.release.run import schema_of
+from anonfit.release.bind import schema_of
 from anonfit.spec.model import DiversitySpec, SelectionSpec, Spec, TargetSpec
 from anonfit.spec.parse import public_spec, spec_of
 from anonfit.spec.write import public_tables

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from anonfit.demo.population import HOSPITAL_ROLES, hospital
 from anonfit.errors import DataError
-from anonfit.tables.profile import Proposal, proposal_toml, propose
+from anonfit.tables.profile import proposal_toml, propose
+from anonfit.tables.profile_roles import Proposal
 
 ROLES = {
     "identifier",

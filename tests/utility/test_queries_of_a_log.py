@@ -13,9 +13,11 @@ import polars as pl
 import pytest
 
 from anonfit.metrics.queries import QueryAnswer, judge_queries, query_table
-from anonfit.release.run import Made, make, persons_in
+from anonfit.release.result import Made
+from anonfit.release.run import make
 from anonfit.spec.model import Spec
 from anonfit.spec.parse import parse_spec
+from anonfit.tables.persons import persons_in
 from anonfit.workload.logs.tallies import Ask
 from anonfit.workload.parsing import parse_predicate
 from anonfit.workload.predicates import Predicate, kinds_of

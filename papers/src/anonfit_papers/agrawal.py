@@ -14,7 +14,6 @@ from anonfit_papers.agrawal_functions import (
     FIXED,
     FUNCTIONS,
     SCORED,
-    BandConstants,
     Constants,
     check_constants,
     columns_of,
@@ -25,17 +24,6 @@ from anonfit_papers.agrawal_functions import (
 
 if TYPE_CHECKING:
     import polars as pl
-
-__all__ = [
-    "AGRAWAL_COLUMNS",
-    "BandConstants",
-    "Constants",
-    "agrawal",
-    "groups",
-    "random_constants",
-    "score",
-    "taxonomies",
-]
 
 AGRAWAL_COLUMNS = ("salary", "commission", "age", "elevel", "car", "zipcode", "hvalue", "hyears", "loan")
 

@@ -13,21 +13,6 @@ from numpy.typing import NDArray
 
 from anonfit.errors import RequestError
 
-__all__ = [
-    "BANDED",
-    "FIXED",
-    "FUNCTIONS",
-    "SCORED",
-    "BandConstants",
-    "Constants",
-    "Span",
-    "check_constants",
-    "columns_of",
-    "in_group_a",
-    "random_constants",
-    "scores",
-]
-
 Numbers: TypeAlias = NDArray[np.float64]
 Flags: TypeAlias = NDArray[np.bool_]
 Span: TypeAlias = tuple[float, float]

@@ -11,8 +11,6 @@ import numpy as np
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["blow_up", "random_requirements"]
-
 
 def blow_up(frame: pl.DataFrame, rows: int, columns: Sequence[str], seed: int = 0) -> pl.DataFrame:
     """A table of so many rows: the given ones, and variations of them, in each of which between one and all of some

@@ -12,8 +12,6 @@ from typing import Any
 from anonfit.cli.showing import console, print_json, results, stages, table
 from anonfit.errors import DataError
 
-__all__ = ["reproduce"]
-
 
 def _list_experiments(*, as_json: bool) -> None:
     """Say which experiments there are."""

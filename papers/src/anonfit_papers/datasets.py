@@ -18,8 +18,6 @@ from anonfit.errors import DataError, RequestError
 from anonfit.runtime.files import whole_file
 from anonfit.runtime.progress import Stage, silent
 
-__all__ = ["ACS", "ADULT", "ARCHIVE", "CMC", "CRX", "FETCHED", "GERMAN", "Source", "fetch", "is_there", "require"]
-
 ARCHIVE = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 """The archive; another address with the same folders can be given in its place."""
 SECONDS = 60

@@ -12,8 +12,6 @@ from anonfit_papers.datasets import ADULT, require
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ADULT_COLUMNS", "ADULT_TAXONOMIES", "complete_adult"]
-
 ADULT_COLUMNS = (
     *("age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship"),
     *("race", "sex", "capital-gain", "capital-loss", "hours-per-week", "native-country", "class"),

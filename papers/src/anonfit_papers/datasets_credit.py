@@ -11,8 +11,6 @@ from anonfit_papers.datasets import CRX, require
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["CREDIT_CLASS", "CREDIT_NUMBERS", "complete_credit"]
-
 CREDIT_NUMBERS = ("A2", "A3", "A8", "A11", "A14", "A15")
 CREDIT_CLASS = "A16"
 

@@ -16,8 +16,6 @@ from anonfit_papers.datasets_adult import ADULT_TAXONOMIES, complete_adult
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Divided", "divided_adult", "divided_crx", "divided_german"]
-
 _ADULT_RANKED = (
     *("capital-gain", "age", "marital-status", "education-num", "relationship", "hours-per-week", "sex"),
     *("education", "occupation"),

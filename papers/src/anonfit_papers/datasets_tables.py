@@ -15,8 +15,6 @@ from anonfit_papers.purpose_tables import Task, wages
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["census", "census_numbers", "census_sources", "contraceptives", "fingerprint"]
-
 _CMC_COLUMNS = (
     *("wife-age", "wife-education", "husband-education", "children", "wife-religion", "wife-working"),
     *("husband-occupation", "living-standard", "media-exposure", "method"),

@@ -19,8 +19,6 @@ from anonfit.tables.taxonomy import Taxonomy
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Metric", "MetricSearch"]
-
 Metric: TypeAlias = Literal["LM", "CM"]
 Codes: TypeAlias = NDArray[np.int64]
 

@@ -23,8 +23,6 @@ from anonfit_papers.purpose_tables import TASKS, VARIABLE, Task, data_folder
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Holdout", "Result", "learners", "main", "measure", "report"]
-
 KS = (10, 50, 100)
 TEST_SHARE = 1 / 3
 ENCODINGS = ("expected", "ends")

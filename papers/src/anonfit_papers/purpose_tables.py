@@ -17,8 +17,6 @@ from anonfit.errors import DataError
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["TASKS", "Task", "adult", "data_folder", "wages"]
-
 VARIABLE = "ANONFIT_DATA"
 BESIDE = Path(__file__).resolve().parents[4] / "shared" / "data"
 HIGH_WAGE = 30_000

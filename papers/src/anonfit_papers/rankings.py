@@ -18,8 +18,6 @@ from anonfit.errors import DataError, MissingPackage, RequestError
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Root", "greedy_gain", "information_gains", "repeated_root", "tree_root"]
-
 Root = Callable[["pl.DataFrame", "pl.Series"], str]
 """Grows a tree on columns and classes and gives the name of the column at its root."""
 

@@ -52,8 +52,6 @@ if TYPE_CHECKING:
 
     from anonfit.workload.predicates import Predicate
 
-__all__ = ["TableCoding", "coded_with_boundaries", "without_row_numbers"]
-
 IN_ROWS = re.compile(r" \(first in row [^)]*\)")
 """Where an error says in which rows values are."""
 NONE: NDArray[Any] = np.zeros(0, np.int64)

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from anonfit.engines.memory.guard import Guarded
 
-__all__ = ["Demands", "DiversityRequest", "QuasiIdentifier", "guard", "has_classes", "not_capped", "refuse_infeasible"]
-
 
 @dataclass(frozen=True, slots=True)
 class DiversityRequest:

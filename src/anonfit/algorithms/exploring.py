@@ -19,8 +19,6 @@ from anonfit.algorithms.result import Anonymized
 from anonfit.runtime.progress import Stage, silent, stoppable
 from anonfit.workload.targets import Workload
 
-__all__ = ["CANDIDATES", "RULE", "Candidate", "Explored", "Tried", "candidate", "explore", "front", "nearest", "told"]
-
 CANDIDATES = 32
 """How many are tried where no time is given."""
 MOST = 10_000

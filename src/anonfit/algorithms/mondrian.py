@@ -26,8 +26,6 @@ from anonfit.workload.targets import NOTHING, Workload
 if TYPE_CHECKING:
     from anonfit.workload.predicates import Predicate
 
-__all__ = ["anonymize", "used_nodes"]
-
 
 def anonymize(
     engine: Engine,

@@ -18,12 +18,10 @@ from numpy.typing import NDArray
 from anonfit.engines.contract import Counted, Counting, CountRequest, first_of_run
 from anonfit.engines.levels.shape import MASS, PERSONS, code_name, sensitive_name, target_name
 from anonfit.engines.memory.guard import Guarded
-from anonfit.engines.memory.refining import ByClass, Groups, Refinement
-from anonfit.engines.memory.refining_kernels import Division
+from anonfit.engines.memory.refining import ByClass, Groups
+from anonfit.engines.memory.refining_kernels import Division, Refinement
 from anonfit.recoding.boxes import combined
 from anonfit.tables.schema import CodedColumn, CodedTable, Codes, code_dtype
-
-__all__ = ["CellGroups", "RecountedRows"]
 
 
 class CellGroups(Groups):

@@ -31,8 +31,6 @@ from anonfit.errors import Infeasible, RequestError, listed
 from anonfit.recoding.columns import RecodedColumn
 from anonfit.tables.schema import CodedColumn, Codes
 
-__all__ = ["Refinables", "Suppression", "never", "refine", "told_refinements", "unheard"]
-
 
 def told_refinements(
     found: Refined, columns: Sequence[RecodedColumn], cells: Sequence[NDArray[np.int32]]

@@ -12,22 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.criteria.refinement import ahead, cut_gains, disclosure_gains, gain, is_beneficial
-from anonfit.engines.memory.refining import Refinement
+from anonfit.engines.memory.refining_kernels import Refinement
 from anonfit.tables.schema import MISSING, CodedColumn, SplitMode
-
-__all__ = [
-    "Disclosures",
-    "Left",
-    "Part",
-    "Reason",
-    "Refinable",
-    "Refined",
-    "Requirement",
-    "Runs",
-    "Step",
-    "redundant",
-    "refinable",
-]
 
 
 @dataclass(frozen=True, slots=True)

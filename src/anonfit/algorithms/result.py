@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from anonfit.recoding.imprecision import Answers
     from anonfit.workload.selections import AskedSelections
 
-__all__ = ["Anonymized", "SelectionAnswers"]
-
 _NO_NUMBERS: NDArray[np.uint32] = np.zeros(0, np.uint32)
 _NO_NODES: NDArray[np.int32] = np.zeros(0, np.int32)
 

@@ -29,8 +29,6 @@ from anonfit.workload.truth import ColumnValues, RawTable, TableValues
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["CodingSelections", "answer_batches", "answer_selections", "selection_predicates", "typed_frame"]
-
 
 def typed_frame(engine: Engine) -> pl.DataFrame:
     """A frame of an engine's columns, with or without rows."""

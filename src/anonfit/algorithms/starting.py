@@ -19,8 +19,6 @@ from anonfit.tables.scales import Cut, parse_cut, scale_of
 from anonfit.tables.schema import MISSING, Domain, NominalDomain, OrderedDomain, OrdinalDomain, Split
 from anonfit.tables.taxonomy import Taxonomy
 
-__all__ = ["Start", "start_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Start:

@@ -17,19 +17,6 @@ from anonfit.engines.catalogue import CAPABILITIES, ENGINES, Capability
 from anonfit.privacy.catalogue import MODELS
 from anonfit.tables.schema import ColumnType
 
-__all__ = [
-    "COLUMNS",
-    "CRITERIA",
-    "PERSONS",
-    "PRIVACY",
-    "SENSITIVE",
-    "Choice",
-    "caps",
-    "divides",
-    "support_page",
-    "supports",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Choice:

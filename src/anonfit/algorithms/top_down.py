@@ -36,8 +36,6 @@ from anonfit.workload.targets import TargetRequest, Workload, is_numeric
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Refining", "anonymize_top_down", "placed", "requirements_of"]
-
 PAUSE = 0.5
 """Seconds between two words on progress."""
 CELLS = 1 << 26

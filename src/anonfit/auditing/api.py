@@ -26,8 +26,6 @@ from anonfit.auditing.request import (
 from anonfit.auditing.result import Audit
 from anonfit.errors import DataError
 
-__all__ = ["audit", "read_other"]
-
 
 def audit(
     data: object,

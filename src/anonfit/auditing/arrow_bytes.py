@@ -17,8 +17,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-__all__ = ["arrow_faults", "frame_end", "message_faults"]
-
 _MAGIC = b"ARROW1"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _SCHEMA, _DICTIONARY, _RECORDS = 1, 2, 3  # kinds of messages

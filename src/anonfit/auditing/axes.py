@@ -19,8 +19,6 @@ from anonfit.auditing.coding import IntArray, dictionary, integers, is_text
 from anonfit.auditing.labels import Interval, Run, ValueSet, joined, leaf_interval
 from anonfit.auditing.meanings import LabelMeaning
 
-__all__ = ["Axis", "Cells", "PlacedColumn", "as_moments", "axis_of", "distinct_texts", "on_line", "placed_on_line"]
-
 Cells = npt.NDArray[np.int32]
 ReadValues = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 _EXACT = 2**52  # below this, integers and halves are exact as floating point numbers

@@ -26,8 +26,6 @@ from anonfit.auditing.coding import IntArray
 from anonfit.auditing.labels import ValueSet
 from anonfit.auditing.reading import AuditedTable, require_columns
 
-__all__ = ["LabelBoxes", "Located", "box_space", "locate_rows", "locate_source", "overlapping_boxes", "place_rows"]
-
 Int32 = npt.NDArray[np.int32]
 _LARGEST_SET_AXIS = 512  # an ordered axis with more cells is cut in order only
 

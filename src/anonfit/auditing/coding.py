@@ -13,26 +13,6 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-__all__ = [
-    "Coded",
-    "Hashes",
-    "IntArray",
-    "as_numbers",
-    "as_pointers",
-    "coded",
-    "coded_in_order",
-    "coded_values",
-    "dense",
-    "dictionary",
-    "few_texts",
-    "integers",
-    "is_text",
-    "join_codes",
-    "many_values",
-    "numbered",
-    "numbered_few",
-]
-
 IntArray = npt.NDArray[np.int64]
 Hashes = npt.NDArray[np.uint64]
 _FEW_ROWS = 1 << 15  # of so many, keys are sorted: nothing has to be compiled

@@ -40,8 +40,6 @@ from anonfit.auditing.rows import Released
 from anonfit.auditing.values import RawValues, Reading, Reads, ReadValues, read_values, type_of
 from anonfit.errors import DataError
 
-__all__ = ["PERSONS_UNKNOWN", "CountedRows", "GroupCounter", "GroupCounts", "different", "groups_that_miss"]
-
 _HEAD = 4096  # rows that show whether texts are measurements
 PERSONS_UNKNOWN = "Not checked: persons are told apart by their entities, which are only in the source."
 _NO_ROWS = "Not checked: there are no rows."

@@ -26,8 +26,6 @@ from anonfit.auditing.arrow_bytes import arrow_faults, frame_end, message_faults
 from anonfit.auditing.reading import unquoted
 from anonfit.auditing.result import BYTES, Finding
 
-__all__ = ["check_bytes"]
-
 _ROWS_AT_ONCE = 1 << 18
 _MOMENT = r"^(-?\d{4,}-\d\d-\d\d)?T?(\d\d:\d\d:\d\d(\.\d+)?)?([+-]\d{4})?$"
 _NOT_UNDERSTOOD = (OSError, ValueError, LookupError, TypeError, AttributeError, AssertionError, struct.error)

@@ -22,9 +22,6 @@ from anonfit.auditing.result import (
     SourceCheck,
 )
 
-__all__ = ["all_findings", "k_finding", "met_by_source", "suppression"]
-
-
 _SENTENCES = {
     "undeclared columns": ("The file holds no undeclared column.", "The file holds undeclared columns."),
     "missing columns": ("The file holds every declared column.", "The file lacks declared columns."),

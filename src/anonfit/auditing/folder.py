@@ -18,18 +18,6 @@ from anonfit.auditing.request import DiversityDemand, SetDemand, demand_settings
 from anonfit.auditing.result import Finding
 from anonfit.errors import ReleaseError, listed
 
-__all__ = [
-    "RAW_ROLES",
-    "Folder",
-    "Promise",
-    "check_files",
-    "check_makers",
-    "files_as_stated",
-    "json_of",
-    "open_folder",
-    "read_promise",
-]
-
 _FEWER = re.compile(r"fewer than (\d{1,18})", re.ASCII)
 _VERSION = re.compile(r"unknown|\d[\w.+!-]{0,60}", re.ASCII)
 _DATA = ("data.csv", "data.parquet", "data.arrow")

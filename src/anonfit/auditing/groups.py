@@ -16,28 +16,6 @@ from anonfit.auditing.coding import Coded, IntArray, coded, dense, join_codes, n
 from anonfit.auditing.result import Bin, CountedFigure, FrequentLabels, GroupSizes, Share
 from anonfit.errors import DataError
 
-__all__ = [
-    "BoolArray",
-    "Evidence",
-    "FloatArray",
-    "RowGroups",
-    "RowPersons",
-    "SetGroups",
-    "ValueCounts",
-    "ValueSpread",
-    "count_values",
-    "frequent_labels",
-    "group_rows",
-    "group_sizes",
-    "most_frequent",
-    "persons_in_groups",
-    "read_persons",
-    "set_groups",
-    "share_of",
-    "spread_of",
-    "value_places",
-]
-
 _ROWS_AT_ONCE = 1 << 16
 
 

@@ -21,21 +21,6 @@ from anonfit.auditing.axes import as_moments
 from anonfit.auditing.coding import Hashes, IntArray, as_numbers, dictionary
 from anonfit.errors import DataError
 
-__all__ = [
-    "Align",
-    "ComparedColumn",
-    "HashShards",
-    "add_hashes",
-    "aligned",
-    "aligned_texts",
-    "differing",
-    "distinct_hashes",
-    "mixed",
-    "parts_of",
-    "plain_values",
-    "side_of",
-]
-
 Pair = tuple[pl.Series, pl.Series]
 Align = Callable[[pl.Series, pl.Series], Pair]
 _MIX = np.uint64(0x9E3779B97F4A7C15)

@@ -13,8 +13,6 @@ import numpy as np
 
 from anonfit.runtime.compiling import inner, kernel
 
-__all__ = ["grow", "locate", "overlapping"]
-
 BLOCK = 128  # rows that go down the tree together
 COPIES = 4  # boxes standing on both sides of a cut may add this many times the number of boxes, no more
 GEOMETRY = (

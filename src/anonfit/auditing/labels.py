@@ -19,19 +19,6 @@ from math import floor
 
 from anonfit.auditing.meanings import LabelMeaning, LabelTree, moment, period
 
-__all__ = [
-    "Interval",
-    "Run",
-    "ValueSet",
-    "bare",
-    "cell_reader",
-    "joined",
-    "leaf_interval",
-    "read_bounds",
-    "read_label",
-    "speller",
-]
-
 Run = tuple[int, int]
 """The first and the last of some neighbouring cells."""
 INTERVAL_NAME = re.compile(r'\[[^,"{}\x00-\x1f]+, [^,"{}\x00-\x1f]+[)\]]|[<≥] [^,"{}\x00-\x1f]*[^,"{}\s\x00-\x1f]')

@@ -21,20 +21,6 @@ from typing import Any, Literal, cast
 
 from anonfit.errors import RecodingError, RequestError, did_you_mean
 
-__all__ = [
-    "TYPES",
-    "LabelMeaning",
-    "LabelTree",
-    "LabelType",
-    "Settings",
-    "moment",
-    "number",
-    "object_of",
-    "period",
-    "read_meaning",
-    "text_of",
-]
-
 NEEDED: Any = object()
 """The default of a setting that must be written."""
 

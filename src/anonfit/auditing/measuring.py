@@ -44,8 +44,6 @@ from anonfit.auditing.rows import Released, RowOrder, open_released
 from anonfit.auditing.source import Hashers, KeyTally, SourceRows, compare_rows
 from anonfit.errors import DataError, refuse_fork
 
-__all__ = ["ROWS_AT_ONCE", "audit_request"]
-
 ROWS_AT_ONCE = 1 << 21
 """Rows that are read at once of a table that does not fit in memory, unless it is said."""
 _MANY_ROWS = 1 << 24

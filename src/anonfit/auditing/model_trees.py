@@ -24,21 +24,6 @@ from anonfit.auditing.meanings import LabelMeaning, Settings, object_of, read_me
 from anonfit.auditing.recoding import RegionNodes, read_nodes
 from anonfit.errors import DataError, ReleaseError, listed
 
-__all__ = [
-    "MODEL",
-    "FittedTrees",
-    "ModelTree",
-    "SavedTree",
-    "cells_of",
-    "feature_names",
-    "is_fitted_tree",
-    "leaf_of_rows",
-    "points_of",
-    "read_fitted",
-    "route",
-    "saved_tree_of",
-]
-
 NOWHERE = -1
 """The cell of a value that the tree does not know, and the child of a cell that cannot come to a test."""
 Ways = npt.NDArray[np.int32]

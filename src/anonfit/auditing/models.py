@@ -18,8 +18,6 @@ from anonfit.auditing.coding import IntArray
 from anonfit.auditing.groups import BoolArray, FloatArray, ValueSpread
 from anonfit.auditing.values import Hierarchy, ReadValues
 
-__all__ = ["MAX_CONFIDENCE", "MODELS", "DiversityModel"]
-
 TIE = 1e-9  # figures this near to what is asked count as equal to it
 Asked = Mapping[str, Any]
 Measured = tuple[npt.NDArray[Any], BoolArray]  # (group) the figure, and whether it is what was asked

@@ -14,8 +14,6 @@ import numpy as np
 
 from anonfit.runtime.compiling import kernel
 
-__all__ = ["number"]
-
 
 def _number(keys, codes, slots, first):
     """Number different keys 1, 2, … as they appear, and note the first row of each; returns how many there are, or -1

@@ -27,8 +27,6 @@ from anonfit.auditing.released import ColumnLabels
 from anonfit.auditing.request import Request
 from anonfit.auditing.values import RawValues
 
-__all__ = ["ReleasedRegions", "Seen", "observed_groups", "withholding_of"]
-
 _MISSING = ValueSet(missing=True)
 
 

@@ -18,8 +18,6 @@ from polars.exceptions import PolarsError
 from anonfit.auditing.coding import as_pointers, few_texts
 from anonfit.errors import DataError, did_you_mean, refuse_patterns
 
-__all__ = ["AuditedTable", "is_text_file", "open_table", "reading_options", "require_columns", "unquoted", "unreadable"]
-
 _DELIMITERS = (",", ";", "\t", "|")
 _PACKED = (".gz", ".zst")
 _TEXT, _PARQUET, _ARROW = (".csv", ".tsv", ".txt"), (".parquet", ".pq"), (".arrow", ".feather", ".ipc")

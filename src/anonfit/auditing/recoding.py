@@ -23,19 +23,6 @@ from anonfit.auditing.labels import Run, joined
 from anonfit.auditing.meanings import LabelMeaning, Settings, read_meaning
 from anonfit.errors import RecodingError
 
-__all__ = [
-    "Bits",
-    "Recoded",
-    "RegionGrid",
-    "RegionNodes",
-    "RegionTree",
-    "read_meanings",
-    "read_nodes",
-    "read_recoding",
-    "read_region_grid",
-    "read_region_tree",
-]
-
 Bits = npt.NDArray[np.uint8]  # (region, byte) a bit for every cell
 Int32 = npt.NDArray[np.int32]
 _LISTS = ("column", "children", "start", "set", "sets")

@@ -27,8 +27,6 @@ from anonfit.auditing.recoding import RegionGrid, RegionTree
 from anonfit.auditing.result import LabelCheck
 from anonfit.auditing.rows import Released
 
-__all__ = ["RegionSpace", "read_representatives", "region_space"]
-
 Part = tuple[Run, ...]
 _NONE = np.empty(0, np.int64)
 _DAY = 86400

@@ -22,8 +22,6 @@ from anonfit.auditing.request import THRESHOLDS, Attacker, OtherRelease, Request
 from anonfit.auditing.result import UNKNOWN_PERSONS, Audit, Finding, Share
 from anonfit.errors import RecodingError, ReleaseError, refuse_fork
 
-__all__ = ["audit_data", "audit_release", "check_published", "other_release"]
-
 _MANY = 1 << 62  # rows: more than any table has
 
 

@@ -24,8 +24,6 @@ from anonfit.auditing.regions import parts_of
 from anonfit.auditing.result import LabelCheck
 from anonfit.auditing.rows import Released
 
-__all__ = ["ColumnLabels", "Regions", "boxes_of", "check_labels", "count_strangers", "guess_meanings", "read_columns"]
-
 Regions = Literal["any", "domain", "observed"]
 
 

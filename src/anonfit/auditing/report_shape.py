@@ -13,8 +13,6 @@ from typing import Any
 from anonfit.auditing.labels import read_label, speller
 from anonfit.auditing.meanings import LabelMeaning
 
-__all__ = ["NOT_RECOUNTED", "Known", "has_shape", "spelled"]
-
 _TOLD = re.compile(r"(all but )?fewer than \d{1,18}( persons)?|not told", re.ASCII)
 _PART = re.compile(r"[<≥] [-+.\de]+|\[[-+.\de]+, [-+.\de]+\)|(-?\d+ days?, )?\d+:\d\d:\d\d(\.\d+)?", re.ASCII)
 """Parts of numbers, and spans and times of day, which files write in many ways."""

@@ -26,8 +26,6 @@ from anonfit.auditing.report_shape import NOT_RECOUNTED, Known, has_shape, spell
 from anonfit.auditing.result import DROPPED, UNKNOWN_PERSONS, WITHHELD, Audit, Finding
 from anonfit.errors import RecodingError
 
-__all__ = ["Json", "Retell", "alike", "as_recounted", "check_report", "entries", "not_recounted"]
-
 Json = Mapping[str, Any]
 _OF_PERSONS = (
     "k",

@@ -21,23 +21,6 @@ from anonfit.auditing.result import Finding
 from anonfit.auditing.values import Reading, read_nodes
 from anonfit.errors import DataError, SpecError, did_you_mean, listed
 
-__all__ = [
-    "THRESHOLDS",
-    "Attacker",
-    "DiversityDemand",
-    "OtherRelease",
-    "Request",
-    "SetDemand",
-    "Threshold",
-    "check_request",
-    "column_sets",
-    "demand_settings",
-    "read_demand",
-    "read_sensitive",
-    "read_targets",
-    "read_threshold",
-]
-
 Attacker = Literal["prosecutor", "journalist", "marketer"]
 
 

@@ -11,32 +11,6 @@ from typing import Any
 
 from anonfit.errors import listed
 
-__all__ = [
-    "BYTES",
-    "DROPPED",
-    "PERSONS",
-    "UNKNOWN_PERSONS",
-    "WITHHELD",
-    "Audit",
-    "Bin",
-    "CountedFigure",
-    "Diversity",
-    "Finding",
-    "FrequentLabels",
-    "GroupSizes",
-    "JointCells",
-    "JournalistRisk",
-    "LabelCheck",
-    "ProsecutorRisk",
-    "RawColumn",
-    "SetSizes",
-    "Share",
-    "SourceCheck",
-    "ThresholdShare",
-    "figure_words",
-    "plain",
-]
-
 PERSONS = {"persons": True}  # metadata of a field that is itself a number of persons
 APART = {"apart": True}  # metadata of a field that is told in sentences, not among the figures
 _IDENTIFYING = 0.9  # different values per row

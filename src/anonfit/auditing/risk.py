@@ -20,8 +20,6 @@ from anonfit.auditing.result import CountedFigure, JointCells, JournalistRisk, P
 from anonfit.auditing.rows import Released, open_released
 from anonfit.errors import DataError
 
-__all__ = ["joint_cells", "journalist_figures", "locate_in_other", "marketer_risk", "prosecutor_risk"]
-
 
 def prosecutor_risk(sizes: IntArray, thresholds: Sequence[Threshold]) -> ProsecutorRisk:
     """1 / size of a person's group: highest, average over persons (= groups / persons), and shares above thresholds."""

@@ -18,8 +18,6 @@ from anonfit.auditing.coding import IntArray, as_numbers, coded_in_order, dictio
 from anonfit.auditing.groups import group_rows
 from anonfit.auditing.reading import AuditedTable, reading_options, require_columns, unreadable
 
-__all__ = ["Released", "RowOrder", "batches_of", "open_released"]
-
 BoolArray = npt.NDArray[np.bool_]
 Ordered = npt.NDArray[Any] | pl.Series
 

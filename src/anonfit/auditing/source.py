@@ -35,8 +35,6 @@ from anonfit.auditing.request import Request
 from anonfit.auditing.result import CountedFigure, Share, SourceCheck
 from anonfit.auditing.rows import Released, batches_of
 
-__all__ = ["Hashers", "KeyTally", "SourceRows", "compare_rows"]
-
 _GROUP = np.uint64(0xD6E8FEB86659FD93)
 _SEED = 0x3C6EF372
 

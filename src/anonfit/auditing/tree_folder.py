@@ -24,20 +24,6 @@ from anonfit.auditing.request import THRESHOLDS, Request
 from anonfit.auditing.result import PERSONS, Audit, Finding, Share, plain
 from anonfit.errors import ReleaseError
 
-__all__ = [
-    "ClassExposure",
-    "OneTree",
-    "RetellTree",
-    "Span",
-    "TreeAudit",
-    "check_tree_folder",
-    "claimed",
-    "is_tree_folder",
-    "open_tree_folder",
-    "training_rows",
-    "uncounted",
-]
-
 RetellTree = Callable[[Path, Json, Json], tuple[Json, Mapping[str, str]]]
 """Given a folder, its manifest and its audit.json: that with all that follows from the rest told anew, and the texts of
 the drawings by the names of their files. Who audits lends it."""

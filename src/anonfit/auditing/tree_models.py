@@ -33,8 +33,6 @@ from anonfit.auditing.model_trees import (
 from anonfit.auditing.result import Finding
 from anonfit.errors import DataError, listed
 
-__all__ = ["AuditedModel", "ModelSpans", "class_name", "joined_spans", "open_model", "spans_of", "spans_of_tree"]
-
 _BYTES_AT_ONCE = 1 << 26
 
 

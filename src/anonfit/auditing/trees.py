@@ -45,9 +45,6 @@ from anonfit.auditing.tree_folder import (
 from anonfit.auditing.tree_models import AuditedModel, ModelSpans, class_name, joined_spans, open_model, spans_of
 from anonfit.errors import DataError, listed, refuse_fork
 
-__all__ = ["audit_tree"]
-
-
 CONFIDENCES = (0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
 
 

@@ -19,8 +19,6 @@ from anonfit.auditing.groups import FloatArray, value_places
 from anonfit.auditing.meanings import LabelMeaning, LabelType
 from anonfit.errors import DataError, TaxonomyError
 
-__all__ = ["Hierarchy", "RawValues", "ReadValues", "Reading", "Reads", "read_nodes", "read_values", "type_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Nodes:

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from anonfit.auditing.tree_folder import TreeAudit
     from anonfit.spec.model import Spec
 
-__all__ = ["audit_data"]
-
 NOT_CHECKED = "Not checked: "
 
 

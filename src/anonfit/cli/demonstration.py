@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from anonfit.metrics.holdout import Gain
     from anonfit.spec.model import Spec
 
-__all__ = ["demonstrate"]
-
 SPEC = """# The spec of the demo: change it and run it again with  anonfit run spec.toml --replace
 version = 1
 

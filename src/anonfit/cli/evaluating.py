@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from anonfit.evaluation.result import Evaluation
     from anonfit.spec.model import Spec
 
-__all__ = ["columns_table", "compare_releases", "disagreements_line", "evaluate_spec"]
-
 SHOWN = {
     "gcp": "certainty penalty",
     "weighted_discernibility": "weighted discernibility",

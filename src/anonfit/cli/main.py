@@ -16,8 +16,6 @@ import typer
 
 from anonfit.tables.formats import endings
 
-__all__ = ["app", "main"]
-
 app = typer.Typer(
     name="anonfit",
     no_args_is_help=True,

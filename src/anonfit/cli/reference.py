@@ -16,8 +16,6 @@ from anonfit.spec.kinds import Section, Setting
 from anonfit.spec.settings import ALL
 from anonfit.spec.write import toml_value
 
-__all__ = ["reference", "settings_reference"]
-
 
 def _plain(text: str | None) -> str:
     """A help text on one line."""

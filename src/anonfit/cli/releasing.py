@@ -14,8 +14,6 @@ from anonfit.report.content import CONSENTED, FORMULAS
 if TYPE_CHECKING:
     from anonfit.algorithms.trees.released import ReleasedTree
 
-__all__ = ["apply_release", "run_spec", "summary", "tree_of_spec", "use_tree"]
-
 
 def summary(report: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """What a script wants to know of a release."""

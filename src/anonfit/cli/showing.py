@@ -21,18 +21,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = [
-    "check_addresses",
-    "console",
-    "outlive_readers",
-    "print_json",
-    "results",
-    "show_failure",
-    "show_usage",
-    "stages",
-    "table",
-]
-
 
 def console() -> Console:
     """Where progress, notices and errors are shown."""

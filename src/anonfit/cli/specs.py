@@ -14,11 +14,9 @@ from anonfit.runtime.files import write_file
 
 if TYPE_CHECKING:
     from anonfit.spec.model import ProposedSpec, Spec
-    from anonfit.tables.profile import Proposal
+    from anonfit.tables.profile_roles import Proposal
     from anonfit.workload.logs.learning import LearnedWorkload
     from anonfit.workload.logs.tallies import Unread
-
-__all__ = ["learn_workload", "propose_spec"]
 
 
 def _masks(proposed: ProposedSpec, folder: Path) -> dict[str, str]:
@@ -127,10 +125,12 @@ def learn_workload(
     as_json: bool,
 ) -> None:
     """Learn from logs and write the spec."""
-    from anonfit.release.run import persons_in, read_source, source_of
+    from anonfit.release.bind import source_of
+    from anonfit.release.run import read_source
     from anonfit.spec.learning import learn_from_log, learned_text
     from anonfit.spec.model import QueryLogSpec
     from anonfit.spec.parse import read_spec
+    from anonfit.tables.persons import persons_in
     from anonfit.workload.logs.merging import rows_of_frame
 
     target = out or path.with_name("learned.toml")

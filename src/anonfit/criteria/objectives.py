@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 from anonfit.criteria.refinement import score
 from anonfit.criteria.targets import Impurity, NumberTarget, Target
 
-__all__ = ["ALGORITHMS", "AUTO", "OBJECTIVES", "Algorithm", "AlgorithmName", "CriterionName", "Objective", "TargetKind"]
-
 AlgorithmName: TypeAlias = Literal["mondrian", "tdr", "tree"]
 CriterionName: TypeAlias = Literal[
     "auto", "score", "median", "infogain", "lsd", "selection", "weighted", "clustering", "explore"

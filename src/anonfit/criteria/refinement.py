@@ -14,19 +14,6 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = [
-    "Average",
-    "Criterion",
-    "ahead",
-    "anonymity_loss",
-    "cut_gains",
-    "disclosure_gains",
-    "entropy",
-    "gain",
-    "is_beneficial",
-    "score",
-]
-
 Criterion: TypeAlias = Literal["score", "infogain"]
 Average: TypeAlias = Literal["containing", "all"]
 Counts: TypeAlias = NDArray[np.int64]

@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 
 from anonfit.criteria.targets import CodedSelections, Sums, Target, factors
 
-__all__ = ["MEDIAN", "TIE", "SplitObjective", "WeightRule", "child_key", "exponential", "median_distance", "root_key"]
-
 TIE = 1e-9
 """Merits that differ by less are equal."""
 

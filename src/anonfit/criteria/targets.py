@@ -19,21 +19,6 @@ from numpy.typing import NDArray
 
 from anonfit.tables.scales import FixedPoint
 
-__all__ = [
-    "SHARE_BITS",
-    "ClassTarget",
-    "CodedSelections",
-    "Impurity",
-    "NumberTarget",
-    "ShareTarget",
-    "Signatures",
-    "Sums",
-    "Target",
-    "by_entropy",
-    "factors",
-    "signatures_of",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class CodedSelections:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["AGE_ANCHORS", "CHAPTERS", "DIAGNOSES", "SEASONS", "Diagnosis"]
-
 AGE_ANCHORS = (0, 5, 15, 30, 45, 60, 75, 90)
 SEASONS = ("none", "winter", "summer")
 

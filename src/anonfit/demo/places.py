@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-__all__ = ["BORDERS", "COUNTRIES", "HOME", "KINDS", "nationality_weights", "places"]
-
 KINDS = ("city", "town", "village")
 BORDERS = ("", "west", "south", "east")
 HOME = "Germany"

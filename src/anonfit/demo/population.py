@@ -25,8 +25,6 @@ from anonfit.demo.diagnoses import AGE_ANCHORS, CHAPTERS, DIAGNOSES, SEASONS, Di
 from anonfit.demo.places import BORDERS, COUNTRIES, HOME, KINDS, nationality_weights, places
 from anonfit.errors import RequestError
 
-__all__ = ["FIRST_DAY", "HOSPITAL_ROLES", "LAST_DAY", "OUTCOMES", "hospital", "hospital_taxonomies"]
-
 HOSPITAL_ROLES: Mapping[str, str] = {
     "patient_id": "identifier",
     "age": "quasi-identifier",

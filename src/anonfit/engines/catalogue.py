@@ -15,8 +15,6 @@ from anonfit.tables.databases import DatabaseSource
 from anonfit.tables.formats import format_of
 from anonfit.tables.reading import ReadOptions, files_of
 
-__all__ = ["CAPABILITIES", "ENGINES", "Capability", "EngineKind", "needed_memory", "open_engine", "register_engine"]
-
 TIMES = 4
 """The table itself, its coded rows twice, and what the audit keeps of both."""
 COMFORTABLE = 0.6

@@ -27,25 +27,6 @@ if TYPE_CHECKING:
     from anonfit.engines.memory.grower import Growth
     from anonfit.tables.persons import Persons
 
-__all__ = [
-    "CountRequest",
-    "Counted",
-    "Counting",
-    "Draw",
-    "Engine",
-    "Field",
-    "Finishing",
-    "Grow",
-    "InMemory",
-    "Move",
-    "Opening",
-    "OutOfCore",
-    "Placing",
-    "Written",
-    "first_of_run",
-    "out_of_core",
-]
-
 Grow = Callable[[int, Mapping[str, NDArray[Any]]], tuple[NDArray[np.int64], NDArray[np.int64]]]
 """The in-memory kernel: from a node's number and the fields of its rows to its subtree. It can be pickled."""
 

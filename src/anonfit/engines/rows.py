@@ -18,8 +18,6 @@ from anonfit.tables.frames import rebuilt
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["check_writable", "in_batches", "plain", "released", "sink", "write_table"]
-
 
 def plain(dtype: pl.DataType) -> pl.DataType:
     """The type of a column as engines tell it: texts are texts."""

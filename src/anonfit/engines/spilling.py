@@ -17,8 +17,6 @@ from anonfit.errors import RequestError
 from anonfit.runtime.files import is_used, locked
 from anonfit.runtime.progress import ending
 
-__all__ = ["spill_folder", "sweep_spill"]
-
 MARK = "anonfit-spill-"
 
 

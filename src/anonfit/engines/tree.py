@@ -10,19 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "LEAF",
-    "Bits",
-    "Tree",
-    "bits_of_pairs",
-    "bits_of_runs",
-    "blocks_of",
-    "bounds_of",
-    "different_sets",
-    "set_bits",
-    "unpacked",
-]
-
 LEAF = -1
 
 

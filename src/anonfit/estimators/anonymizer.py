@@ -27,8 +27,8 @@ from anonfit.estimators.inputs import (
     targets_of,
 )
 from anonfit.estimators.reading import RawReader
-from anonfit.recoding.recoding import Recoding, Unseen
-from anonfit.recoding.values import Values, recoded_columns, region_values
+from anonfit.recoding.recoding import Recoding
+from anonfit.recoding.values import Unseen, Values, recoded_columns, region_values
 from anonfit.spec.keywords import check_keywords, keyword_defaults, takes_settings
 from anonfit.spec.kinds import is_whole
 from anonfit.spec.model import ColumnSettings, RecodingSettings
@@ -38,8 +38,6 @@ from anonfit.tables.reading import ReadOptions, read_table
 if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
-
-__all__ = ["Anonymizer"]
 
 OUTPUTS = (*Encoding, Values.LABELS, Values.BOUNDS)
 OWN = ("k", "quasi_identifiers", "targets", "columns")

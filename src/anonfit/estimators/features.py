@@ -19,25 +19,6 @@ from anonfit.tables.scales import Cut, cut_text
 from anonfit.tables.schema import ColumnType
 from anonfit.tables.taxonomy import Taxonomy
 
-__all__ = [
-    "FEW_CUTS_DAYS",
-    "Encoding",
-    "FeatureColumn",
-    "LeafColumn",
-    "Leaves",
-    "LineColumn",
-    "Numbers",
-    "Parts",
-    "Spans",
-    "closed_ends",
-    "feature_column",
-    "meaning_of",
-    "on_line",
-    "parts_of_nodes",
-    "side_by_side",
-    "tree_of",
-]
-
 Numbers: TypeAlias = NDArray[np.float64]
 
 NEVER, POSSIBLE, ALWAYS = 0.0, 0.5, 1.0

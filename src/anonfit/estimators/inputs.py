@@ -23,18 +23,6 @@ from anonfit.workload.targets import TargetRequest, is_numeric
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "REMAINDERS",
-    "Targets",
-    "array_column",
-    "given_names",
-    "is_frame",
-    "refuse_twice",
-    "require_known",
-    "table_of",
-    "targets_of",
-]
-
 REMAINDERS = ("passthrough", "drop")
 """What may become of columns that are no quasi-identifiers."""
 

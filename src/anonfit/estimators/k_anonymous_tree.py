@@ -18,7 +18,7 @@ from anonfit.algorithms.trees.released import CONFIDENCES, Exposure, exposure_of
 from anonfit.algorithms.trees.tree import DecisionTree
 from anonfit.errors import DataError, RequestError, did_you_mean, listed
 from anonfit.estimators.inputs import require_known, table_of
-from anonfit.release.run import schema_of
+from anonfit.release.bind import schema_of
 from anonfit.spec.keywords import spec_of_keywords
 from anonfit.spec.kinds import FRACTION, is_whole
 from anonfit.spec.model import ColumnSettings, VariantName
@@ -30,8 +30,6 @@ from anonfit.tables.taxonomy import Taxonomy
 if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
-
-__all__ = ["KAnonymousTreeClassifier", "MissingValues"]
 
 
 class MissingValues(DataError, ValueError):

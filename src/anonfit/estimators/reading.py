@@ -36,17 +36,6 @@ from anonfit.tables.schema import texts_of
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "BoundsReader",
-    "LabelReader",
-    "RawReader",
-    "Reader",
-    "bounds_names",
-    "distinct_texts",
-    "is_raw",
-    "places_of",
-]
-
 MISSING_WORDS = {"no": NEVER, "possible": POSSIBLE, "only": ALWAYS}
 
 

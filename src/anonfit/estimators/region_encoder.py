@@ -52,8 +52,6 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = ["Declared", "RegionEncoder", "declared", "learn_bounds", "learn_labels"]
-
 _INTERVAL = re.compile(r"\[.*, .*[)\]]|[<≥] .*", re.DOTALL)
 
 

@@ -28,8 +28,6 @@ from anonfit.workload.targets import TargetRequest, classes_of
 if TYPE_CHECKING:
     from anonfit.spec.model import Spec
 
-__all__ = ["Compared", "alike", "figures", "released_nodes"]
-
 OBSERVED = "labels are what the records of a group have, so they are not measured by the recoding"
 AMBIGUOUS = "several regions have the same representative"
 

@@ -23,8 +23,6 @@ from anonfit.runtime.files import write_file
 from anonfit.runtime.progress import Stage, silent
 from anonfit.tables.schema import Role
 
-__all__ = ["Comparison", "Side", "check_page", "compare", "differences", "together"]
-
 
 @dataclass(frozen=True, slots=True)
 class Comparison:

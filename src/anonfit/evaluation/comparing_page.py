@@ -12,8 +12,6 @@ from typing import Any
 from anonfit.metrics.registry import Metric, metrics_of
 from anonfit.report.markup import HEAD, escaped
 
-__all__ = ["PAIR_HEAD", "comparison_page", "pair_line", "sections"]
-
 Releases = Sequence[Mapping[str, Any]]
 """The releases of a comparison, as plain data."""
 Line = tuple[str, tuple[str, ...]]

@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 from anonfit.estimators.features import ALWAYS, NEVER, Encoding, Leaves, Numbers, Spans, feature_column, parts_of_nodes
 from anonfit.estimators.reading import RawReader, is_raw
 from anonfit.recoding.columns import NominalCells, OrdinalCells, RecodedColumn
-from anonfit.recoding.recoding import Recoding, Unseen
+from anonfit.recoding.recoding import Recoding
+from anonfit.recoding.values import Unseen
 from anonfit.tables.codebook import typed
 from anonfit.tables.schema import Column, ColumnType
-
-__all__ = ["ENCODINGS", "FeatureColumns", "nodes_of", "one_value_features", "plain_features", "recoded_features"]
 
 ENCODINGS = tuple(str(one) for one in Encoding)
 NOTHING = "nothing"

@@ -29,15 +29,15 @@ from anonfit.evaluation.learners import CLASSIFIERS, REGRESSORS, Learner, learne
 from anonfit.evaluation.methods import BASELINES, DEFAULT_METHODS, Method, SpecMethod, method
 from anonfit.evaluation.models import ModelSpec, Task, default_models, model_of, satisfied, tasks_of
 from anonfit.evaluation.result import COLUMNS, FIGURE_COLUMNS, Evaluation, frame_of
-from anonfit.release.run import persons_in, read_source, source_of
+from anonfit.release.bind import source_of
+from anonfit.release.run import read_source
 from anonfit.runtime.threads import thread_count
 from anonfit.spec.kinds import is_whole
 from anonfit.spec.learning import with_query_log
 from anonfit.spec.model import ColumnSpec, Spec
+from anonfit.tables.persons import persons_in
 from anonfit.tables.schema import Role, Schema
 from anonfit.workload.logs.merging import rows_of_frame
-
-__all__ = ["evaluate"]
 
 LARGEST = 1e38
 """Some learners have numbers of single precision."""

@@ -49,19 +49,6 @@ from anonfit.spec.model import Spec
 from anonfit.spec.write import spec_tables
 from anonfit.tables.schema import Role, Schema
 
-__all__ = [
-    "EvaluationSetting",
-    "Keys",
-    "Progress",
-    "Store",
-    "collected",
-    "fold_of_rows",
-    "jobs_of",
-    "name_of",
-    "pairs_of",
-    "work",
-]
-
 
 @dataclass(frozen=True)
 class EvaluationSetting:

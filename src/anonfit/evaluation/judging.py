@@ -22,23 +22,11 @@ from anonfit.metrics.estimates import observed_ends
 from anonfit.metrics.queries import JUDGED, QueryAnswer, judge_queries, query_table
 from anonfit.metrics.registry import RecodedTable, figures
 from anonfit.recoding.recoding import Recoding
-from anonfit.release.run import persons_in, workload_of
+from anonfit.release.bind import workload_of
 from anonfit.spec.learning import Asked
 from anonfit.spec.model import Spec
+from anonfit.tables.persons import persons_in
 from anonfit.tables.schema import Role, Schema
-
-__all__ = [
-    "COMBINED",
-    "RAW_TEST",
-    "Figure",
-    "LearnerResult",
-    "TrainingAndTest",
-    "learned",
-    "measured",
-    "release_figures",
-    "released",
-    "require_protocol",
-]
 
 HOLDOUT, COMBINED, RAW_TEST = "holdout", "combined", "raw-test"
 PROTOCOLS = (HOLDOUT, COMBINED, RAW_TEST)

@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 
 from anonfit.errors import MissingPackage, RequestError, did_you_mean
 
-__all__ = ["CLASSIFIERS", "LEARNERS", "REGRESSORS", "Learner", "Model", "codes_of", "learner", "once_for_each"]
-
 MOST_BINS = 20
 """A column of numbers with more different values than this is cut into so many parts of about as many rows."""
 

@@ -12,14 +12,12 @@ from typing import Protocol
 
 import polars as pl
 
-from anonfit.criteria.objectives import OBJECTIVES
+from anonfit.criteria.objectives import OBJECTIVES, CriterionName
 from anonfit.errors import RequestError, did_you_mean
 from anonfit.recoding.recoding import Recoding
 from anonfit.release.run import make
-from anonfit.spec.model import ColumnSpec, CriterionName, MethodSpec, Spec, WeightRule, WorkloadSpec
+from anonfit.spec.model import ColumnSpec, MethodSpec, Spec, WeightRule, WorkloadSpec
 from anonfit.tables.schema import ColumnType, Role, Split
-
-__all__ = ["BASELINES", "DEFAULT_METHODS", "ORIGINAL", "REMOVED", "Method", "SpecMethod", "method"]
 
 ORIGINAL = "original"
 """Models learn from raw rows."""

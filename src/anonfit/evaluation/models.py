@@ -22,7 +22,7 @@ from anonfit.metrics.queries import bounded_domains, domains_of
 from anonfit.recoding.building import cells_of_codes
 from anonfit.recoding.imprecision import answer, overlapping
 from anonfit.recoding.recoding import Recoding
-from anonfit.release.run import workload_of
+from anonfit.release.bind import workload_of
 from anonfit.spec.model import SelectionSpec, Spec
 from anonfit.tables.codebook import typed
 from anonfit.tables.schema import Column, Role, Schema
@@ -34,18 +34,6 @@ from anonfit.workload.truth import RawTable, holds
 
 if TYPE_CHECKING:
     from anonfit.tables.persons import Persons
-
-__all__ = [
-    "LearnedRecoding",
-    "ModelSpec",
-    "Task",
-    "answered",
-    "default_models",
-    "imprecision",
-    "model_of",
-    "satisfied",
-    "tasks_of",
-]
 
 SEEN = (Role.QUASI_IDENTIFIER, Role.INSENSITIVE, Role.SENSITIVE)
 """Roles of columns that a model may learn from if it does not say which."""

@@ -17,8 +17,6 @@ from anonfit.errors import MissingPackage, RequestError, did_you_mean
 from anonfit.evaluation.methods import BASELINES, ORIGINAL, REMOVED
 from anonfit.runtime.files import write_file
 
-__all__ = ["COLUMNS", "FIGURE_COLUMNS", "Evaluation", "PairedTest", "Unmet", "frame_of", "paired_test"]
-
 
 @dataclass(frozen=True, slots=True)
 class PairedTest:

@@ -24,8 +24,6 @@ from anonfit.evaluation.learners import codes_of, once_for_each
 if TYPE_CHECKING:
     from anonfit.evaluation.learners import Model
 
-__all__ = ["weka_model"]
-
 _SETTINGS = {
     "j48": ("weka.classifiers.trees.J48", "-C 0.25 -M 2"),
     "weka-naive-bayes": ("weka.classifiers.bayes.NaiveBayes", "-D"),  # supervised discretization

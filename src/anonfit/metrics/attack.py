@@ -23,12 +23,11 @@ from numpy.typing import NDArray
 
 from anonfit.metrics.inference import SURE, Guesses, LearnedClasses, ReleasedRecords, Secret, guess, learn
 from anonfit.privacy.disclosure import Disclosure
-from anonfit.recoding.recoding import Recoding, Unseen
+from anonfit.recoding.recoding import Recoding
+from anonfit.recoding.values import Unseen
 from anonfit.tables.persons import Persons
 from anonfit.tables.schema import Column, Role, Schema
 from anonfit.workload.targets import TargetRequest, classes_of, is_numeric
-
-__all__ = ["Attack", "SoughtPersons", "attack", "attack_content", "attack_release", "draw_persons", "link"]
 
 PERSONS = 1000
 """Persons that are sought, if there are more."""

@@ -26,8 +26,6 @@ from anonfit.tables.schema import Schema
 from anonfit.workload.objectives import feature_weights
 from anonfit.workload.targets import Workload
 
-__all__ = ["ClusterFigures", "can_cluster", "clusters_content", "workload_clusters"]
-
 ROWS = 10_000
 """More rows are not clustered: what is measured would hardly change."""
 MOST_NAMES = 64

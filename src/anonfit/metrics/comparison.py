@@ -22,17 +22,6 @@ from anonfit.privacy.disclosure import Disclosure
 from anonfit.workload.objectives import feature_weights
 from anonfit.workload.targets import Workload
 
-__all__ = [
-    "Curve",
-    "PurposeComparison",
-    "compare",
-    "comparison_content",
-    "curve",
-    "curve_content",
-    "has_purpose",
-    "read_ks",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Contest:

@@ -25,8 +25,6 @@ from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, R
 from anonfit.recoding.recoding import Recoding
 from anonfit.tables.scales import cut_text
 
-__all__ = ["Detail", "cell_shares", "detail_content", "details", "labels_of", "partition_content"]
-
 ROUNDS = 30
 SPANS = (0.05, 0.25, 0.5, 1.0)
 """Labels are sorted by the share of all persons that fit them: up to each of these; everybody fits the last sort."""

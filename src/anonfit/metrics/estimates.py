@@ -30,8 +30,6 @@ from anonfit.workload.predicates import ColumnKind, Holding, Predicate
 from anonfit.workload.selections import code_predicates
 from anonfit.workload.truth import RawTable
 
-__all__ = ["Ends", "Estimator", "QueryTable", "Spread", "observed_ends", "uniform_spread"]
-
 Ends = Mapping[str, tuple[float, float]]
 """From where to where ordered columns reach, on the axes of their types; the upper end is not included."""
 DAYS = 365

@@ -15,19 +15,6 @@ from numpy.typing import NDArray
 
 from anonfit.privacy.disclosure import Disclosure
 
-__all__ = [
-    "ClassEntropy",
-    "CombinationCounter",
-    "GroupFigures",
-    "InitialRisk",
-    "class_entropy",
-    "group_bins",
-    "group_figures",
-    "initial_content",
-    "initial_risk",
-    "sizes_of",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class GroupFigures:

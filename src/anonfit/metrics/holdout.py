@@ -25,13 +25,12 @@ from anonfit.algorithms.trees.making import TreeRequest, anonymize_by_tree
 from anonfit.engines.memory.engine import MemoryEngine
 from anonfit.errors import AnonfitError
 from anonfit.metrics.workload import CodedTarget, coded_targets
-from anonfit.recoding.recoding import Recoding, Unseen
+from anonfit.recoding.recoding import Recoding
+from anonfit.recoding.values import Unseen
 from anonfit.tables.persons import Persons
 from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import Role, Schema
 from anonfit.workload.targets import Workload
-
-__all__ = ["Gain", "Holdout", "HoldoutRequest", "Judged", "RegionLearner", "depths", "draw_holdout", "paired_gain"]
 
 LEAN = 100
 """A region's classes are counted together with so many rows of the region it was cut from: small regions say little by

@@ -27,8 +27,6 @@ from anonfit.recoding.boxes import Parts
 from anonfit.recoding.recoding import Recoding
 from anonfit.tables.persons import Persons
 
-__all__ = ["SURE", "Guesses", "LearnedClasses", "ReleasedRecords", "Secret", "guess", "learn"]
-
 
 @dataclass(frozen=True, slots=True)
 class ReleasedRecords:

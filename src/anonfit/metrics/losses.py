@@ -33,21 +33,6 @@ from anonfit.recoding.columns import NominalCells, OrderedCells, OrdinalCells, R
 from anonfit.recoding.recoding import Recoding
 from anonfit.tables.scales import Cut, Scale
 
-__all__ = [
-    "Discernibility",
-    "Extents",
-    "Losses",
-    "common_extents",
-    "disagreements",
-    "losses",
-    "numbers_on_line",
-    "observed_extents",
-    "places",
-    "stated_extents",
-    "unnamed_values",
-    "weighted_discernibility",
-]
-
 YEAR = 365.0
 """Days beyond a single cut between dates."""
 LARGEST = np.finfo(np.float64).max / 4

@@ -48,18 +48,6 @@ from anonfit.workload.predicates import (
 from anonfit.workload.selections import code_predicates
 from anonfit.workload.truth import ColumnValues, RawTable
 
-__all__ = [
-    "JUDGED",
-    "QueryAnswer",
-    "bounded_domains",
-    "domains_of",
-    "internal_queries",
-    "judge_queries",
-    "public_queries",
-    "query_figures",
-    "query_table",
-]
-
 JUDGED = 200
 """Queries of a log by which a release is judged, those that are asked most."""
 TOGETHER = 1_000

@@ -24,8 +24,6 @@ from anonfit.metrics.queries import QueryAnswer, query_figures
 from anonfit.recoding.recoding import Recoding
 from anonfit.tables.persons import Persons
 
-__all__ = ["METRICS", "Metric", "RecodedTable", "content", "figures", "metrics_of"]
-
 Need = Literal["groups", "regions", "classes", "clusters", "selections", "queries"]
 """What must be known of a table: the persons of its groups, the region of every row, the classes of targets, clusters,
 answers to selections, or answers to queries.

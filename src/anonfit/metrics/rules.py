@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-__all__ = ["AssociationRule", "find_rules", "items_of", "rules_content"]
-
 PARTS = 4
 """Parts of an ordered column, of about as many rows each."""
 MOST_NAMES = 20

@@ -38,17 +38,6 @@ from anonfit.tables.schema import Role, Schema
 from anonfit.workload.selections import SelectionRequest
 from anonfit.workload.targets import Workload, code_target
 
-__all__ = [
-    "CodedTarget",
-    "TargetFigures",
-    "coded_targets",
-    "internal_selections",
-    "predictions",
-    "predictions_content",
-    "public_selections",
-    "told_together",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class CodedTarget:

@@ -17,8 +17,6 @@ from anonfit.privacy.likeness import (
 )
 from anonfit.privacy.models import ANY, NUMBERS, DiversityModel, Kind, Parameter, SensitiveColumn, Value
 
-__all__ = ["MODELS", "Kind", "make_model", "model_table", "parameter_faults"]
-
 NOTHING_ASKED = ': ask for more diversity than that, or write diversity = "none" and a reason = "…" for the column.'
 
 

@@ -19,8 +19,6 @@ from anonfit.tables.schema import Codes, Column, ColumnType, Domain, OrderedDoma
 from anonfit.tables.taxonomy import Taxonomy
 from anonfit.tables.taxonomy_leaves import leaf_positions
 
-__all__ = ["groups_allowed", "persons_by_code", "sensitive_column"]
-
 ON_A_SCALE = (ColumnType.CONTINUOUS, ColumnType.DATE)
 
 

@@ -11,8 +11,6 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["EVERYTHING", "Disclosed", "Disclosure"]
-
 Disclosed = int | str
 Number = TypeVar("Number", int, NDArray[np.int64])
 

@@ -27,8 +27,6 @@ from anonfit.privacy.models import (
     plain,
 )
 
-__all__ = ["DIVERSITY", "DistinctL", "EntropyL", "RecursiveCL", "SquaredError", "Variance", "squared_deviations"]
-
 
 @dataclass(frozen=True, slots=True)
 class DistinctL(DiversityModel):

@@ -35,20 +35,6 @@ from anonfit.privacy.models import (
 )
 from anonfit.tables.taxonomy import Taxonomy
 
-__all__ = [
-    "DISTANCES",
-    "LIKENESS",
-    "AlphaK",
-    "BetaLikeness",
-    "DeltaDisclosure",
-    "Distance",
-    "MaxConfidence",
-    "TCloseness",
-    "equal_distance",
-    "hierarchical_distance",
-    "ordered_distance",
-]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Distance:

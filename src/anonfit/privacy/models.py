@@ -19,23 +19,6 @@ from anonfit.tables.scales import FixedPoint
 from anonfit.tables.schema import ColumnType
 from anonfit.tables.taxonomy import Taxonomy
 
-__all__ = [
-    "ANY",
-    "NUMBERS",
-    "TIE",
-    "DiversityModel",
-    "KAnonymity",
-    "Kind",
-    "Parameter",
-    "SensitiveColumn",
-    "Value",
-    "at_least",
-    "at_most",
-    "more_than",
-    "plain",
-    "shares_of",
-]
-
 DIGITS = 4
 
 

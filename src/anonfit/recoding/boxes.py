@@ -28,8 +28,6 @@ from anonfit.engines.tree import (
     unpacked,
 )
 
-__all__ = ["Boxes", "ColumnSets", "Grid", "GridColumn", "Parts", "boxes_of", "combined", "grid_column"]
-
 
 @dataclass(frozen=True, slots=True)
 class ColumnSets:

@@ -18,8 +18,6 @@ from anonfit.recoding.recoding import Recoding
 from anonfit.tables.scales import Cut, CutPoints, cuts_between, scale_of, thresholds
 from anonfit.tables.schema import Domain, NominalDomain, OrderedDomain, OrdinalDomain
 
-__all__ = ["build_grid", "build_recoding", "cells_of_codes"]
-
 
 def _ordered(
     domain: OrderedDomain, starts: NDArray[np.int32], before: NDArray[np.int32], points: CutPoints

@@ -27,19 +27,6 @@ from anonfit.tables.schema import ColumnType, name_positions, texts_of
 from anonfit.tables.taxonomy import Taxonomy
 from anonfit.tables.taxonomy_leaves import leaf_positions
 
-__all__ = [
-    "EVERYTHING",
-    "MISSING",
-    "Covers",
-    "NominalCells",
-    "OrderedCells",
-    "OrdinalCells",
-    "RecodedColumn",
-    "declared_ends",
-    "interval_label",
-    "with_missing",
-]
-
 EVERYTHING = "*"
 MISSING = "missing"
 NOT_MISSING = "not missing"

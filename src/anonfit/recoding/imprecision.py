@@ -16,8 +16,6 @@ from anonfit.criteria.targets import CodedSelections
 from anonfit.engines.tree import unpacked
 from anonfit.recoding.boxes import Boxes
 
-__all__ = ["Answers", "answer", "overlapping"]
-
 TOGETHER = 256
 """Rectangles that are held against all regions at once."""
 BLOCK = 1 << 25

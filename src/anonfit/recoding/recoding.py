@@ -23,8 +23,6 @@ from anonfit.recoding.values import Unseen, Values, recode_frame
 from anonfit.tables.codebook import typed
 from anonfit.tables.schema import CodedColumn, CodedTable, Column, Role, SplitMode, code_dtype
 
-__all__ = ["Recoding", "Unseen"]
-
 
 @dataclass(frozen=True)
 class Recoding:

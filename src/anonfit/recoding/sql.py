@@ -21,8 +21,6 @@ from anonfit.tables.schema import ColumnType
 if TYPE_CHECKING:
     from anonfit.recoding.recoding import Recoding
 
-__all__ = ["recoding_query"]
-
 DEEPEST = 8
 """Conditions within conditions; SQLite reads about a dozen."""
 

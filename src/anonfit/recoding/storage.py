@@ -23,8 +23,6 @@ from anonfit.tables.scales import Cut, Scale, parse_cut
 from anonfit.tables.schema import ColumnType
 from anonfit.tables.taxonomy import Taxonomy
 
-__all__ = ["from_json", "read_recoding", "recoding_of", "to_json"]
-
 FORMAT = "anonfit recoding"
 VERSION = 1
 """Of a tree of splits."""

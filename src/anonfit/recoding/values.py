@@ -23,8 +23,6 @@ from anonfit.tables.scales import Cut, Scale
 if TYPE_CHECKING:
     from anonfit.recoding.recoding import Recoding
 
-__all__ = ["Unseen", "Values", "label_series", "recode_frame", "recoded_columns", "region_values"]
-
 
 class Unseen(StrEnum):
     """What becomes of a record with a category that the recoding does not know."""

@@ -11,8 +11,6 @@ from typing import Any, ParamSpec, TypeVar
 from anonfit.auditing import release_folder, trees
 from anonfit.release.retelling import retold, retold_tree
 
-__all__ = ["audit_release", "audit_tree"]
-
 Words = ParamSpec("Words")
 Found = TypeVar("Found")
 

@@ -33,28 +33,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-__all__ = [
-    "NEARLY_DISTINCT",
-    "asked_raw",
-    "check_bounds",
-    "complete_names",
-    "demands_of",
-    "missing_refused",
-    "nearly_distinct",
-    "not_plain",
-    "read_rows",
-    "reading_of",
-    "refining_of",
-    "refuse_output",
-    "released_names",
-    "schema_of",
-    "source_of",
-    "start_recoding",
-    "tree_of",
-    "without_missing",
-    "workload_of",
-]
-
 NEARLY_DISTINCT = 0.9
 """A raw column with a larger share of distinct values identifies its records, and is released only if that is
 written.

@@ -37,17 +37,6 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-__all__ = [
-    "REASONS",
-    "batches_of",
-    "engine_for",
-    "opened",
-    "raw_rows",
-    "refuse_unsupported",
-    "rows_here",
-    "spill_place",
-]
-
 BATCH = 1 << 20
 """Rows that are read at once."""
 

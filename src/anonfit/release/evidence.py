@@ -22,10 +22,11 @@ from anonfit.metrics.inference import SURE, LearnedClasses
 from anonfit.metrics.workload import internal_selections, public_selections
 from anonfit.privacy.disclosure import EVERYTHING, Disclosure
 from anonfit.recoding.values import Values
+from anonfit.release.bind import demands_of, refining_of, tree_of, workload_of
 from anonfit.release.explore import FIGURES
 from anonfit.release.large_tables import LargeTable, raw_columns, read_large, released_table
 from anonfit.release.measure import Appraisal, different_labels, formula_columns, measure_all
-from anonfit.release.run import Made, demands_of, persons_in, refining_of, tree_of, workload_of
+from anonfit.release.result import Made
 from anonfit.report.asking import Aim, ReleaseRequest, aims_of, asked_content
 from anonfit.report.content import read_content, report_content
 from anonfit.spec.columns import quasi_identifier_table
@@ -35,6 +36,7 @@ from anonfit.spec.write import public_tables
 from anonfit.tables.codebook import column_type
 from anonfit.tables.formats import FORMATS, format_of
 from anonfit.tables.ingesting import RawColumns
+from anonfit.tables.persons import persons_in
 from anonfit.tables.schema import ColumnType, Role, Schema
 from anonfit.workload.targets import TargetRequest, Workload
 
@@ -43,22 +45,6 @@ if TYPE_CHECKING:
 
     from anonfit.auditing.result import Audit
     from anonfit.metrics.attack import Attack
-
-__all__ = [
-    "UNKNOWN_USE",
-    "all_of_selections",
-    "asked_of",
-    "attack_made",
-    "audit_made",
-    "audited_demands",
-    "audited_targets",
-    "both_reports",
-    "manifest_spec",
-    "public_report",
-    "public_rule",
-    "require_passed",
-]
-
 
 UNKNOWN_USE = "The use is not known: "
 

@@ -22,8 +22,6 @@ from anonfit.workload.targets import Workload
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["FIGURES", "explored"]
-
 COMPARED = sorted(metrics_of("explore"), key=lambda metric: metric.words)
 FIGURES = {metric.short or metric.name: metric.words for metric in COMPARED}
 """What candidates are held against; less is better."""

@@ -20,19 +20,6 @@ from anonfit.tables.formats import FORMATS, format_of
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "FORMAT",
-    "VERSION",
-    "Loaded",
-    "check_free",
-    "copy_release",
-    "data_name",
-    "load_folder",
-    "publish",
-    "read_manifest",
-    "records_of",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Loaded:

@@ -20,16 +20,6 @@ from anonfit.tables.schema import Domain, Role
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "LargeTable",
-    "drawn_content",
-    "drawn_regions",
-    "raw_columns",
-    "read_large",
-    "released_table",
-    "whole_domains",
-]
-
 DRAWN = 1 << 20
 """Rows of the regions that are drawn, about."""
 HUGE = 1 << 16

@@ -34,16 +34,17 @@ from anonfit.metrics.registry import RecodedTable, content
 from anonfit.metrics.rules import ROWS, AssociationRule, find_rules, items_of, rules_content
 from anonfit.metrics.workload import TargetFigures, coded_targets, predictions, predictions_content
 from anonfit.privacy.disclosure import EVERYTHING, Disclosure
+from anonfit.release.bind import demands_of, refining_of, tree_of, workload_of
 from anonfit.release.large_tables import LargeTable, drawn_content, whole_domains
-from anonfit.release.run import Made, demands_of, make, persons_in, refining_of, tree_of, workload_of
+from anonfit.release.result import Made
+from anonfit.release.run import make
 from anonfit.spec.learning import Asked
 from anonfit.spec.model import Spec
+from anonfit.tables.persons import persons_in
 from anonfit.tables.schema import Role
 
 if TYPE_CHECKING:
     import polars as pl
-
-__all__ = ["Appraisal", "different_labels", "formula_columns", "measure_all", "risk_utility_curve"]
 
 NUMBER = r"^[+-]\s?[\d.,]*(?:[eE][+-]?\d+)?\s?%?$"
 """A text with a sign that is a number, or the sign alone."""

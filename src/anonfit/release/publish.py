@@ -22,7 +22,6 @@ from anonfit.release.evidence import (
     audit_made,
     both_reports,
     manifest_spec,
-    public_report,
     public_rule,
     require_passed,
 )
@@ -35,26 +34,18 @@ from anonfit.release.folder import (
     load_folder,
     publish,
 )
+from anonfit.release.result import Made
 from anonfit.release.retelling import retold, spec_of_manifest
-from anonfit.release.run import Made
 from anonfit.release.warmup import prepare
 from anonfit.report.page import internal_page, report_page
 from anonfit.runtime.files import file_hash, workplace, write_new
 from anonfit.runtime.progress import Stage, silent
-from anonfit.spec.model import FormatName, Spec
+from anonfit.spec.model import Spec
 from anonfit.spec.write import spec_tables
+from anonfit.tables.formats import FormatName
 
 if TYPE_CHECKING:
     from anonfit.auditing.result import Audit
-
-__all__ = [
-    "audit_made",
-    "package_versions",
-    "public_report",
-    "publish_made",
-    "require_passed",
-    "source_hash",
-]
 
 PACKAGES = ("anonfit", "polars", "numba", "numpy")
 INTERNAL = ("selections", "initial_risk", "attack", "predictions", "comparison", "curve", "queries", "rules")

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from anonfit.workload.objectives import LearnedWeights
 
-__all__ = ["Lazy", "Made", "RowCounts", "raw_batches", "within_limit"]
-
 Held = TypeVar("Held")
 
 MANY_ROWS = 1 << 22

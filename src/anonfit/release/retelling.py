@@ -16,14 +16,13 @@ from anonfit.errors import ReleaseError, SpecError, listed
 from anonfit.recoding.columns import NominalCells, OrdinalCells
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.storage import read_recoding
-from anonfit.release.bind import schema_of
+from anonfit.release.bind import schema_of, workload_of
 from anonfit.release.engine import REASONS
 from anonfit.release.evidence import (
     UNKNOWN_USE,
     asked_of,
 )
 from anonfit.release.large_tables import drawn_content
-from anonfit.release.run import workload_of
 from anonfit.report.asking import GIVEN_MODEL, Aim
 from anonfit.report.content import following
 from anonfit.report.page import report_page
@@ -33,8 +32,6 @@ from anonfit.spec.model import Spec
 from anonfit.spec.parse import public_spec
 from anonfit.tables.schema import Role
 from anonfit.workload.targets import TargetRequest, Workload
-
-__all__ = ["retold", "retold_tree", "spec_of_manifest"]
 
 Json = Mapping[str, Any]
 

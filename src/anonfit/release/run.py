@@ -29,7 +29,8 @@ from anonfit.errors import Infeasible
 from anonfit.privacy.coding import groups_allowed
 from anonfit.privacy.disclosure import Disclosure
 from anonfit.recoding.boxes import combined
-from anonfit.recoding.recoding import Recoding, Unseen
+from anonfit.recoding.recoding import Recoding
+from anonfit.recoding.values import Unseen
 from anonfit.release.bind import (
     check_bounds,
     demands_of,
@@ -37,7 +38,6 @@ from anonfit.release.bind import (
     refining_of,
     refuse_output,
     released_names,
-    schema_of,
     source_of,
     start_recoding,
     tree_of,
@@ -70,22 +70,6 @@ if TYPE_CHECKING:
 
     from anonfit.engines.memory.guard import Guarded
     from anonfit.workload.selections import AskedSelections
-
-__all__ = [
-    "Made",
-    "RowCounts",
-    "demands_of",
-    "extend",
-    "make",
-    "persons_in",
-    "read_source",
-    "refining_of",
-    "schema_of",
-    "source_of",
-    "tree_of",
-    "without_missing",
-    "workload_of",
-]
 
 
 def read_source(spec: Spec, source: Any) -> tuple[Schema, pl.DataFrame]:

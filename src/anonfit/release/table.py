@@ -28,8 +28,6 @@ from anonfit.tables.scales import cut_text, on_axis, on_axis_text
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["observed_labels", "placing_of", "region_ranks", "released_table"]
-
 Groups = NDArray[np.int32]
 """The group of each row."""
 

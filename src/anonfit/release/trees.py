@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
     from anonfit.auditing.tree_folder import TreeAudit
 
-__all__ = ["FORMAT", "MODEL", "MadeTree", "load_tree_folder", "make_tree_of", "publish_tree"]
-
 FORMAT = "anonfit tree release"
 MODEL, TEXT, PICTURE, AUDIT = "model.json", "tree.txt", "tree.svg", "audit.json"
 

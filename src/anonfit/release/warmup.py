@@ -18,8 +18,6 @@ from anonfit.runtime.threads import thread_count
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["prepare"]
-
 WITH_MODELS, AUDIT_ONLY = "with-models", "audit-only"
 
 

@@ -16,8 +16,6 @@ from anonfit.tables.schema import Role, Schema
 from anonfit.workload.objectives import feature_weights
 from anonfit.workload.targets import TargetRequest, Workload, is_numeric
 
-__all__ = ["GIVEN_MODEL", "Aim", "ReleaseRequest", "aims_of", "asked_content", "method_name", "nothing_asked"]
-
 TREE = "k-anonymous decision tree"
 GIVEN_MODEL = "as a given model predicts it"
 RULES = {

@@ -10,8 +10,6 @@ from typing import Any
 
 from anonfit.report.markup import joined, number_text, percent, share_text, value_text
 
-__all__ = ["board_content"]
-
 Report = Mapping[str, Any]
 
 

@@ -12,8 +12,6 @@ from typing import Any
 
 from anonfit.report.markup import Markup, element, figure, together
 
-__all__ = ["TEXT", "bars", "curve_lines", "key", "shape", "stack", "text", "tiling_figure"]
-
 WIDTH = 360
 TEXT = 6.2
 """The width of a letter, about: for what must not run over its place."""

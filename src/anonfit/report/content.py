@@ -15,16 +15,6 @@ from anonfit.report.findings import attack_sentences, diversity_content
 from anonfit.report.markup import joined, share_text
 from anonfit.tables.schema import Role, Schema
 
-__all__ = [
-    "CONSENTED",
-    "FORMULAS",
-    "PRESETS",
-    "SEVERAL_RELEASES",
-    "following",
-    "read_content",
-    "report_content",
-]
-
 ATTACKER = (
     "The assumed attacker knows that a person is in the table, knows all of the person's quasi-identifiers "
     "exactly, and wants to find "

@@ -23,8 +23,6 @@ from anonfit.report.markup import (
     value_text,
 )
 
-__all__ = ["EVIDENCE"]
-
 Report = Mapping[str, Any]
 HOLDS = {True: "holds", False: "does not hold", None: "could not be checked"}
 

@@ -12,8 +12,6 @@ from typing import Any
 from anonfit.privacy.catalogue import MODELS
 from anonfit.privacy.likeness import MaxConfidence
 
-__all__ = ["attack_sentences", "diversity_content"]
-
 TIE = 1e-9
 """Figures that are so near to each other are equal."""
 SHORT = (Decimal("1e-6"), Decimal("1e15"))

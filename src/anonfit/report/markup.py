@@ -12,28 +12,6 @@ from typing import Any
 
 from anonfit.errors import printable
 
-__all__ = [
-    "HEAD",
-    "Head",
-    "Markup",
-    "Section",
-    "bullets",
-    "definitions",
-    "element",
-    "escaped",
-    "figure",
-    "joined",
-    "number_text",
-    "paragraph",
-    "percent",
-    "section",
-    "share_text",
-    "table",
-    "together",
-    "told_share",
-    "value_text",
-]
-
 LONG = 20
 
 

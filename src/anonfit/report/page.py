@@ -24,8 +24,6 @@ from anonfit.report.markup import (
 from anonfit.report.style import STYLE
 from anonfit.report.utility_sections import UTILITY
 
-__all__ = ["internal_page", "report_page"]
-
 Report = Mapping[str, Any]
 PRIVATE = (
     "For the owner of the data only. This page tells figures about few persons and the texts of selections: do not "

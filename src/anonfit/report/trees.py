@@ -19,8 +19,6 @@ from anonfit.report.charts import TEXT, shape, text
 from anonfit.report.content import CONSENTED, SEVERAL_RELEASES, read_content
 from anonfit.report.markup import Markup, element, together
 
-__all__ = ["TreeFacts", "asked_of_tree", "drawn_svg", "drawn_text", "tree_content"]
-
 ATTACKER = (
     "The assumed attacker has the tree and knows, of everybody whose row it was taught with, all public columns "
     "exactly; the attacker knows nobody's private values and wants to learn them."

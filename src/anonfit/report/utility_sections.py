@@ -21,8 +21,6 @@ from anonfit.report.markup import (
     value_text,
 )
 
-__all__ = ["UTILITY"]
-
 Report = Mapping[str, Any]
 LONGEST = 60
 COLUMN_METRICS = {"ncp": "NCP", "together": "Pairs not told apart"}

@@ -18,8 +18,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-__all__ = ["cache_folder", "inner", "kernel"]
-
 KEPT = 3
 """Versions whose machine code is kept."""
 CONSTANTS = {"engines": ("tables/schema.py", "criteria/targets.py", "criteria/splitting.py", "privacy/*.py")}

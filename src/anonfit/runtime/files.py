@@ -24,19 +24,6 @@ from typing import Any
 from anonfit.errors import ReleaseError
 from anonfit.runtime.progress import ending
 
-__all__ = [
-    "file_hash",
-    "give_names",
-    "is_used",
-    "locked",
-    "sync",
-    "taken",
-    "whole_file",
-    "workplace",
-    "write_file",
-    "write_new",
-]
-
 fcntl: Any = import_module("fcntl") if find_spec("fcntl") else None
 MARK = ".anonfit-"
 LOCK = "lock"

@@ -15,8 +15,6 @@ from threading import current_thread, main_thread
 from types import FrameType
 from typing import TypeAlias
 
-__all__ = ["Stage", "Stopping", "ending", "silent", "stoppable", "unstoppable"]
-
 Stage: TypeAlias = Callable[[str], None]
 """Told the name of each stage as it begins."""
 

@@ -16,8 +16,6 @@ from typing import Any
 
 from anonfit.errors import DataError, RequestError, did_you_mean, listed
 
-__all__ = ["Damaged", "JsonPart", "parse_json", "read_text", "refuse_endless"]
-
 MEGABYTE = 1 << 20
 _HALF_SIGN = re.compile(r"\\u[dD][89a-fA-F]")
 

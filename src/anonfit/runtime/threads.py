@@ -6,8 +6,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["available_memory", "thread_count"]
-
 GROUP = Path("/sys/fs/cgroup")
 """Where the limits of a container are told."""
 

@@ -17,8 +17,6 @@ from anonfit.tables.schema import ColumnType, Role, Split
 from anonfit.workload.selections import why_guarded
 from anonfit.workload.targets import not_scaled
 
-__all__ = ["check_algorithm", "check_application", "check_workload"]
-
 # --- the workload -----------------------------------------------------------------------------------------------
 
 

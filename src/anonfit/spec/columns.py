@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from anonfit.errors import RequestError, listed
-from anonfit.privacy.catalogue import MODELS, Kind, parameter_faults
+from anonfit.privacy.catalogue import MODELS, parameter_faults
+from anonfit.privacy.models import Kind
 from anonfit.spec.kinds import (
     SWITCH,
     TEXTS,
@@ -30,19 +31,6 @@ from anonfit.spec.kinds import (
 )
 from anonfit.spec.model import ColumnSpec, DiversitySpec, QuasiIdentifierSpec, Spec
 from anonfit.tables.schema import ColumnType, Role, Split
-
-__all__ = [
-    "COLUMN",
-    "DIVERSITY",
-    "QUASI_IDENTIFIER",
-    "QUASI_IDENTIFIERS",
-    "distance_of",
-    "diversity_table",
-    "quasi_identifier_table",
-    "read_column",
-    "without_role",
-]
-
 
 # --- [columns.NAME] ---------------------------------------------------------------------------------------------
 

@@ -19,8 +19,6 @@ from anonfit.spec.settings import SECTIONS
 from anonfit.tables.schema import Role
 from anonfit.workload.targets import can_predict
 
-__all__ = ["check_keywords", "keyword_defaults", "refuse_keywords", "spec_of_keywords", "takes_settings"]
-
 KEYWORDS = {
     name: tuple(setting for setting in section.settings if setting.keyword is not None)
     for name, section in SECTIONS.items()

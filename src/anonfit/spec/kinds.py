@@ -19,34 +19,6 @@ from anonfit.errors import RecodingError, did_you_mean
 from anonfit.recoding.recoding import Recoding
 from anonfit.tables.taxonomy import Taxonomy
 
-__all__ = [
-    "ABOVE_ZERO",
-    "AT_LEAST_ZERO",
-    "FRACTION",
-    "NAMES",
-    "NAMES_ONCE",
-    "RECODING",
-    "SHARE",
-    "SIZE",
-    "SWITCH",
-    "TEXTS",
-    "Faults",
-    "Given",
-    "Numbers",
-    "Public",
-    "Section",
-    "Setting",
-    "ValueKind",
-    "choice",
-    "is_whole",
-    "number",
-    "read_entries",
-    "read_section",
-    "text",
-    "whole",
-    "written",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Numbers:

@@ -22,8 +22,6 @@ from anonfit.workload.logs.learning import LearnedWorkload, LogRequest, columns_
 from anonfit.workload.logs.merging import RawRows
 from anonfit.workload.logs.tallies import Ask, Uses
 
-__all__ = ["Asked", "as_clause", "learn_from_log", "learned_text", "queries", "with_learned", "with_query_log"]
-
 RULE: WeightRule = "product"
 """How learned weights enter the choice of splits: what is used half as often gets half the care, not none."""
 MOST_REASONS = 20

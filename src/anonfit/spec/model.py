@@ -20,43 +20,7 @@ from anonfit.tables.schema import ColumnType, Role, Split
 from anonfit.tables.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
-    from anonfit.tables.profile import Proposal
-
-__all__ = [
-    "VERSION",
-    "AlgorithmName",
-    "Average",
-    "Candidates",
-    "Column",
-    "ColumnSettings",
-    "ColumnSpec",
-    "CriterionName",
-    "DataSpec",
-    "DiversitySpec",
-    "EngineName",
-    "EngineSpec",
-    "FormatName",
-    "MethodSpec",
-    "MissingPolicy",
-    "Order",
-    "OutputSpec",
-    "Populations",
-    "PrivacySpec",
-    "ProposedSpec",
-    "QuasiIdentifierSpec",
-    "QueryLogSpec",
-    "RecodingSettings",
-    "Regions",
-    "SelectionSpec",
-    "Settings",
-    "Spec",
-    "SuppressionRule",
-    "TargetSpec",
-    "VariantName",
-    "WeightRule",
-    "WeightsFrom",
-    "WorkloadSpec",
-]
+    from anonfit.tables.profile_roles import Proposal
 
 VERSION = 1
 

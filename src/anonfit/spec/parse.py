@@ -18,19 +18,6 @@ from anonfit.spec.model import VERSION, ColumnSpec, DiversitySpec, ProposedSpec,
 from anonfit.spec.settings import SECTIONS
 from anonfit.tables.schema import ColumnType, Role
 
-__all__ = [
-    "parse_spec",
-    "parse_toml",
-    "public_spec",
-    "read_spec",
-    "read_tables",
-    "read_tree_spec",
-    "refuse_open",
-    "spec_of",
-    "unasked",
-    "with_settings",
-]
-
 PUBLIC = ("version", "data", "columns", "privacy", "output")
 PUBLIC_TOO = ("workload", "method", "decisions")
 MOST_SELECTIONS = 1_000_000

@@ -35,10 +35,9 @@ from anonfit.spec.kinds import (
     whole,
 )
 from anonfit.spec.workload import QUERY_LOG, SELECTION, TARGET, WORKLOAD
+from anonfit.tables.formats import FormatName
 from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import Role
-
-__all__ = ["ALL", "DATA", "ENGINE", "METHOD", "OUTPUT", "PRIVACY", "SECTIONS", "WORKLOAD"]
 
 MONDRIAN, TDR, TREE, NO_TREE = ("mondrian",), ("tdr",), ("tree",), ("mondrian", "tdr")
 """Algorithms that a setting is for."""
@@ -399,7 +398,7 @@ OUTPUT = Section(
     (
         Setting(
             "format",
-            choice(model.FormatName),
+            choice(FormatName),
             "`parquet`, `csv` (which cannot hold durations and bytes), `arrow`",
             public=ALWAYS,
             keyword=None,

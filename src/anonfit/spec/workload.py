@@ -31,15 +31,6 @@ from anonfit.spec.kinds import (
 )
 from anonfit.spec.model import QueryLogSpec, SelectionSpec, TargetSpec, WeightsFrom, WorkloadSpec
 
-__all__ = [
-    "QUERY_LOG",
-    "SELECTION",
-    "TARGET",
-    "WORKLOAD",
-    "selection_table",
-    "target_table",
-]
-
 MONDRIAN = ("mondrian",)
 ANY = Numbers("a number", lambda _: True)
 

@@ -24,13 +24,12 @@ from anonfit.spec.parse import parse_toml, spec_of
 from anonfit.spec.settings import SECTIONS
 from anonfit.spec.workload import target_table
 from anonfit.tables.databases import is_database, shown_address
-from anonfit.tables.profile import Proposal, proposal_toml
+from anonfit.tables.profile import proposal_toml
 from anonfit.tables.profile import propose as propose_roles
+from anonfit.tables.profile_roles import Proposal
 from anonfit.tables.reading import ReadOptions, read_table
 from anonfit.tables.schema import Column, ColumnType, Schema
 from anonfit.tables.taxonomy_builders import masked
-
-__all__ = ["propose", "public_tables", "spec_tables", "to_toml", "toml_value", "write_spec"]
 
 BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 DECLARED = ("role", "type", "split", "date_format")

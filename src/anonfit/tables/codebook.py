@@ -34,8 +34,6 @@ from anonfit.tables.schema import (
 from anonfit.tables.taxonomy import ROOT, Taxonomy
 from anonfit.tables.taxonomy_leaves import leaf_positions
 
-__all__ = ["CodedValues", "code_column", "column_type", "typed"]
-
 PersonCounter = Callable[[NDArray[np.int64], int], NDArray[np.int64]]
 """Given a group number for each row and the number of groups: how many persons each group has."""
 

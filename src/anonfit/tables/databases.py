@@ -17,8 +17,6 @@ import polars as pl
 
 from anonfit.errors import DataError, MissingPackage, ReleaseError, SpecError, refuse_patterns
 
-__all__ = ["DatabaseSource", "database_source", "is_database", "shown_address", "write_to_database"]
-
 KINDS = ("duckdb", "sqlite", "postgresql")
 SQLITE_TYPES = ("integer", "real", "text", "blob")
 BATCH = 1 << 17

@@ -15,8 +15,6 @@ from anonfit.errors import DataError
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["FORMATS", "FormatName", "endings", "format_of"]
-
 FormatName: TypeAlias = Literal["csv", "parquet", "arrow"]
 """The names of FORMATS, for those who check types."""
 

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from anonfit.errors import DataError, MissingPackage, listed, refuse_fork, refuse_patterns
 
-__all__ = ["categorized", "from_frame", "is_spark", "like", "rebuilt", "spark_names", "spark_types"]
-
 
 def is_spark(source: Any) -> bool:
     """Whether a source is a DataFrame of Spark, without importing it."""

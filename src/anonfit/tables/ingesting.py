@@ -33,8 +33,6 @@ from anonfit.tables.reading import (
 )
 from anonfit.tables.sniffing import UNPACKED, CsvShape, has_even_lines
 
-__all__ = ["RawColumns", "ScannedColumns", "ingest", "scan_of"]
-
 HEAD = 1 << 20
 """Rows that show whether a column has many different values."""
 MANY = 1 << 12

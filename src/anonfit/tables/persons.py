@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from anonfit.errors import DataError
 from anonfit.tables.schema import Role, Schema
 
-__all__ = ["KnownValues", "Persons", "persons_in", "persons_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Persons:

@@ -33,8 +33,6 @@ from anonfit.tables.profile_roles import (
 )
 from anonfit.tables.profile_values import MISSING_TEXTS, ColumnProfile, profile_column, separation_of
 
-__all__ = ["ColumnProfile", "ColumnProposal", "Proposal", "profile", "proposal_toml", "propose"]
-
 _WIDTH = 108
 _DIVERSITY = (3.0, 2.0, 1.5, 1.2, 1.1)
 _USUAL_MISSING = ("", "?", "NA")

@@ -7,17 +7,6 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-__all__ = [
-    "NameMeaning",
-    "counts_persons",
-    "counts_something",
-    "is_person_id",
-    "is_record_id",
-    "is_sample_weight",
-    "meaning_of",
-    "words_of",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class NameMeaning:

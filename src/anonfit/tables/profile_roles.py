@@ -21,18 +21,6 @@ from anonfit.tables.profile_names import (
 )
 from anonfit.tables.profile_values import ColumnProfile
 
-__all__ = [
-    "RAW_LIMIT",
-    "ColumnProposal",
-    "Proposal",
-    "as_entity",
-    "as_key",
-    "as_only_one",
-    "could_be_entity",
-    "percent",
-    "propose_column",
-]
-
 _ENOUGH_ROWS = 20  # below, "all different" says nothing: so are the ages of ten people
 _MANY_ROWS = 1000  # from here on, a text that nearly always differs is no diagnosis, whatever its name
 _NEARLY_ALL = 0.95

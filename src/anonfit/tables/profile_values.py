@@ -12,8 +12,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-__all__ = ["MISSING_TEXTS", "ColumnProfile", "profile_column", "separation_of"]
-
 MISSING_TEXTS = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "-", ".", "#N/A")
 _SAMPLE = 2000
 _MOSTLY = 0.8

@@ -23,21 +23,6 @@ from anonfit.tables.formats import format_of
 from anonfit.tables.frames import categorized, from_frame, is_spark, spark_names
 from anonfit.tables.sniffing import CsvShape, sniff, uneven_line, unpacked_size, without_empty_lines
 
-__all__ = [
-    "ReadOptions",
-    "column_names",
-    "csv_scan",
-    "csv_shape",
-    "csv_types",
-    "files_of",
-    "kind_of_error",
-    "read_table",
-    "refuse_too_large",
-    "scan_of_types",
-    "unpadded",
-    "value_tries",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:

@@ -22,24 +22,6 @@ from numpy.typing import NDArray
 
 from anonfit.errors import DataError
 
-__all__ = [
-    "LARGEST_NUMBER",
-    "Axis",
-    "Cut",
-    "CutPoints",
-    "FixedPoint",
-    "Scale",
-    "cut_text",
-    "cuts_between",
-    "fixed_point",
-    "on_axis",
-    "parse_cut",
-    "simplest_dates",
-    "simplest_numbers",
-    "simplest_times",
-    "thresholds",
-]
-
 Axis: TypeAlias = NDArray[np.int64] | NDArray[np.float64]
 Cut: TypeAlias = int | float | str
 """A cut as it is stored: a number, or the ISO text of a date or time."""

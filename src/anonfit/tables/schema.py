@@ -20,27 +20,6 @@ from anonfit.errors import DataError, TaxonomyError
 from anonfit.tables.scales import Axis
 from anonfit.tables.taxonomy import Taxonomy
 
-__all__ = [
-    "MISSING",
-    "CodedColumn",
-    "CodedTable",
-    "Codes",
-    "Column",
-    "ColumnType",
-    "Domain",
-    "NominalDomain",
-    "OrderedDomain",
-    "OrdinalDomain",
-    "Role",
-    "Schema",
-    "Split",
-    "SplitMode",
-    "code_dtype",
-    "name_positions",
-    "refuse_complex",
-    "texts_of",
-]
-
 
 class Role(StrEnum):
     """What part a column plays in a release."""

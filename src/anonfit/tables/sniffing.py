@@ -22,8 +22,6 @@ import polars as pl
 
 from anonfit.errors import DataError
 
-__all__ = ["CsvShape", "has_even_lines", "sniff", "uneven_line", "unpacked_size", "without_empty_lines"]
-
 DELIMITERS = ",;\t|"
 PIECE = 1 << 24
 """Bytes of a file that are looked at in one go."""

@@ -15,8 +15,6 @@ from typing import Any
 
 from anonfit.errors import TaxonomyError, listed
 
-__all__ = ["ROOT", "Taxonomy", "taxonomy_error"]
-
 ROOT = "*"
 DEEPEST = 200
 """Steps from the root to the deepest leaf."""

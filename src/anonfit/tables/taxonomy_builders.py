@@ -16,8 +16,6 @@ from typing import NamedTuple, TypeAlias, TypeVar
 from anonfit.errors import did_you_mean, listed
 from anonfit.tables.taxonomy import ROOT, Taxonomy, taxonomy_error
 
-__all__ = ["dates", "from_cuts", "intervals", "masked"]
-
 Number: TypeAlias = int | float | Decimal
 Cuts: TypeAlias = Sequence[Number | date] | Sequence[Sequence[Number | date]]
 Point = TypeVar("Point", bound=Hashable)

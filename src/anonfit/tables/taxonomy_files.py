@@ -17,8 +17,6 @@ from anonfit.runtime.files import whole_file
 from anonfit.runtime.strict_json import Damaged, JsonPart, parse_json, read_text
 from anonfit.tables.taxonomy import ROOT, Taxonomy, taxonomy_error
 
-__all__ = ["read_taxonomy", "write_taxonomy"]
-
 # In order of preference where a file can be read with several; files are written with the first.
 _DELIMITERS = (";", ",", "\t", "|")
 _INDENT = "  "

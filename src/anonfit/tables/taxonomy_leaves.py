@@ -20,8 +20,6 @@ from anonfit.tables.taxonomy import Taxonomy, taxonomy_error
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["leaf_positions"]
-
 Exact: TypeAlias = int | Fraction
 # The first and last point of what a text means (one for a number, many for a month), or None.
 Reader: TypeAlias = Callable[[str], tuple[Exact, Exact] | None]

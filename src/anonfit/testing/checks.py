@@ -17,8 +17,6 @@ from anonfit.privacy.models import DiversityModel, SensitiveColumn
 from anonfit.tables.schema import CodedColumn, CodedTable, SplitMode
 from anonfit.testing import reference
 
-__all__ = ["check_criterion", "check_privacy_model"]
-
 FIELDS = ("column", "children", "start", "before", "set_of")
 
 

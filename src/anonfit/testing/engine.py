@@ -22,8 +22,6 @@ from anonfit.tables.reading import ReadOptions, read_table
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["PlainEngine", "check_engine", "open_plain"]
-
 ROWS = 400
 """Of the tables that an engine is checked with."""
 

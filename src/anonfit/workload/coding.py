@@ -41,17 +41,6 @@ from anonfit.workload.rectangles import (
 )
 from anonfit.workload.truth import ColumnValues, RawTable, TableValues, ranked, truth_of
 
-__all__ = [
-    "Selection",
-    "SelectionCoder",
-    "ValueClasses",
-    "codes_of",
-    "cut_places_of",
-    "selection_boundaries",
-    "size_of",
-    "with_boundaries",
-]
-
 Mask = NDArray[np.uint8]
 
 

@@ -30,8 +30,6 @@ from anonfit.workload.denoising_models import (
     make_features,
 )
 
-__all__ = ["cross_fitted_numbers", "cross_fitted_shares", "fixed_shares"]
-
 _MOST_SIGNALS = 8  # classes whose means stand for the categories of a very wide column
 _BATCH = 1 << 18  # rows predicted or rounded at once
 _MOST_BITS = 40

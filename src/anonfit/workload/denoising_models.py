@@ -15,18 +15,6 @@ from numpy.typing import NDArray
 
 from anonfit.tables.schema import MISSING, CodedColumn, Codes, SplitMode
 
-__all__ = [
-    "Folds",
-    "Model",
-    "ModelFeatures",
-    "TrainingRows",
-    "divide",
-    "first_of_runs",
-    "learn_classes",
-    "learn_numbers",
-    "make_features",
-]
-
 Places: TypeAlias = NDArray[np.int64]
 
 _MOST_LEARNED = 100_000  # more rows make models slower and hardly better

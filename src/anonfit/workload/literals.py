@@ -23,19 +23,6 @@ from anonfit.tables.taxonomy import Taxonomy
 from anonfit.tables.taxonomy_leaves import leaf_positions
 from anonfit.workload.predicates import ColumnKind, Holding, Relation, Value
 
-__all__ = [
-    "Form",
-    "Literal",
-    "compared",
-    "cut_places",
-    "has_steps",
-    "leaf_of_value",
-    "number_in",
-    "plain_in",
-    "values_of",
-    "written",
-]
-
 START_OF_TIME = datetime(1970, 1, 1)
 DAY = 24 * 3600 * 10**6
 

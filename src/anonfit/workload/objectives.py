@@ -36,25 +36,6 @@ from anonfit.workload.targets import (
     share_target,
 )
 
-__all__ = [
-    "MOST_NAMES",
-    "RANGES",
-    "LearnedWeights",
-    "class_targets",
-    "denoised",
-    "feature_numbers",
-    "feature_weights",
-    "guessed",
-    "in_ranges",
-    "masses_of",
-    "name_target",
-    "objective_of",
-    "ranked",
-    "require_feature",
-    "require_target",
-    "unit_masses",
-]
-
 MOST_NAMES = 64
 """A column with more names is taken by its commonest ones, and all others as one."""
 

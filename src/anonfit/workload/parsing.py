@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from sqlglot import exp
     from sqlglot.dialects.dialect import Dialect
 
-__all__ = ["parse_predicate", "predicate_text", "quoted_name"]
-
-
 POSSIBLE = (
     "a selection compares columns with values (=, <>, <, <=, >, >=, BETWEEN, IN, IS NULL), joined by AND, OR and NOT"
 )

@@ -17,22 +17,6 @@ import polars as pl
 from anonfit.tables.codebook import column_type
 from anonfit.tables.schema import Column, ColumnType, Role
 
-__all__ = [
-    "And",
-    "ColumnKind",
-    "Condition",
-    "Holding",
-    "Or",
-    "Predicate",
-    "Relation",
-    "Value",
-    "all_of",
-    "any_of",
-    "conditions_of",
-    "kinds_of",
-    "mapped",
-]
-
 Value: TypeAlias = str | Fraction | datetime
 """What a condition compares with: a name, an exact number, or a moment (of UTC where it had a zone)."""
 

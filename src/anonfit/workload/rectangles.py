@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from anonfit.errors import SpecError
 from anonfit.workload.predicates import And, Condition, Predicate, all_of, any_of, conditions_of
 
-__all__ = ["LIMIT", "Part", "Rectangle", "by_column", "column_of", "masks_of", "rectangles_of", "set_of"]
-
 LIMIT = 10_000
 """Rectangles of a workload."""
 

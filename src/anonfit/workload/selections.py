@@ -36,18 +36,6 @@ from anonfit.workload.predicates import (
 from anonfit.workload.rectangles import LIMIT
 from anonfit.workload.truth import ColumnValues, RawTable, TableValues
 
-__all__ = [
-    "AskedSelections",
-    "SelectionRequest",
-    "Selections",
-    "ask_selections",
-    "code_predicates",
-    "code_selections",
-    "predicates_of",
-    "refuse_guarded",
-    "why_guarded",
-]
-
 
 def selections_of_each(column: ColumnValues, domain: Domain | None) -> list[tuple[str, Condition]]:
     """A condition per value that rows have, missing first, each with the text that says it.

@@ -25,21 +25,6 @@ from anonfit.tables.schema import Column, ColumnType
 from anonfit.workload.denoising import fixed_shares
 from anonfit.workload.selections import SelectionRequest
 
-__all__ = [
-    "NOTHING",
-    "TargetRequest",
-    "Workload",
-    "can_predict",
-    "classes_of",
-    "code_target",
-    "is_numeric",
-    "not_scaled",
-    "number_target",
-    "predicted_target",
-    "rounded_sum",
-    "share_target",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class TargetRequest:

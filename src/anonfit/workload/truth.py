@@ -20,8 +20,6 @@ from anonfit.tables.taxonomy_leaves import leaf_positions
 from anonfit.workload.literals import compared
 from anonfit.workload.predicates import And, ColumnKind, Condition, Holding, Predicate, Relation, conditions_of
 
-__all__ = ["ColumnValues", "RawTable", "TableValues", "holds", "truth_of"]
-
 
 def holds(predicate: Predicate, frame: pl.DataFrame) -> NDArray[np.bool_]:
     """Whether each row satisfies a predicate; missing values satisfy no comparison.

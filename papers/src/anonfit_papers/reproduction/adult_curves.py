@@ -20,8 +20,6 @@ from anonfit_papers.reproduction.adult_parts import (
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
 from anonfit_papers.reproduction.masking import J48
 
-__all__ = ["GENERALIZED_ADULT", "NAIVE_BAYES_ADULT", "SUPPRESSED_ADULT"]
-
 BAYES, WEKA_BAYES = "naive-bayes", "weka-naive-bayes"
 QUICK = " Quick: Top7 and two k."
 ERRORS = "Errors in percent. BE: on the original; UE: with the columns removed; AE: with them masked."

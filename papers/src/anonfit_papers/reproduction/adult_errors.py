@@ -10,8 +10,6 @@ from anonfit_papers.reproduction.adult_parts import SETTING, TOP, TOPS, baseline
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
 
-__all__ = ["BASELINE_ERROR", "CUT_OF_SEVEN", "ERROR_AT_500", "UPPER_ERROR"]
-
 K = 500
 KEPT_WHOLE = ("capital-gain", "age", "relationship", "sex")
 _NAMES = {

@@ -15,21 +15,6 @@ from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Measured, Part, Settings
 from anonfit_papers.reproduction.masking import J48, error_of, mask
 
-__all__ = [
-    "KS",
-    "SETTING",
-    "TOP",
-    "adult",
-    "baseline",
-    "curve_figure",
-    "curve_parts",
-    "curve_rows",
-    "errors_of",
-    "gap_check",
-    "masked_part",
-    "removed",
-]
-
 KS = (*range(20, 201, 20), *range(300, 1001, 100))
 TOP = 7
 TOPS = (5, 7, 9)

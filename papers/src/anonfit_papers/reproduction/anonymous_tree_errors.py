@@ -13,8 +13,6 @@ from anonfit_papers.reproduction.anonymous_trees import KS, grown_part, raw_part
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
 
-__all__ = ["ANONYMOUS_C45", "ANONYMOUS_ID3"]
-
 QUICK_KS = (100, 750, 1000)
 OURS, RAW, TDR, TDR_TRAINING = "k-anonymous tree", "original", "TDR", "TDR, training rows only"
 

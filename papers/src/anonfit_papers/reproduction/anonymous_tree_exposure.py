@@ -12,8 +12,6 @@ from anonfit_papers.reproduction.anonymous_trees import TRAINING, grown_part
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
 
-__all__ = ["CONFIDENCE_LIMITS", "EXPOSED_CLASSES"]
-
 VARIANTS = ("id3", "c45")
 KS = (10, 25, 50, 75, 100, 250, 500, 750, 1000, 2000)
 QUICK_KS = (10, 75, 500, 1000)

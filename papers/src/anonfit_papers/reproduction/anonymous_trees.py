@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from anonfit.estimators.k_anonymous_tree import KAnonymousTreeClassifier
 
-__all__ = ["KS", "TRAINING", "columns_of", "grown", "grown_part", "raw_part", "refined_part"]
-
 TRAINING = 30_162
 KS = (10, 25, 50, 100, 250, 500, 750, 1000, 2000)
 CLASS = "class"

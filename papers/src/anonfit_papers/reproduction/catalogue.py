@@ -30,8 +30,6 @@ from anonfit_papers.reproduction.several_targets import SEVERAL_TARGETS
 from anonfit_papers.reproduction.split_points import SPLIT_POINTS
 from anonfit_papers.reproduction.synthetic_accuracy import SYNTHETIC_ACCURACY
 
-__all__ = ["EXPERIMENTS"]
-
 EXPERIMENTS: tuple[Experiment, ...] = (
     PAPER_EXAMPLES,
     SPLIT_POINTS,

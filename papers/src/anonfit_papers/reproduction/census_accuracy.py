@@ -22,8 +22,6 @@ from anonfit_papers.reproduction.learning import INFOGAIN
 from anonfit_papers.reproduction.naming import LEARNER_NAMES
 from anonfit_papers.reproduction.rivals import against_rivals
 
-__all__ = ["CENSUS_ACCURACY"]
-
 LEVEL = 0.05
 SMALLEST_OF_STAND_IN = 25
 LOW_SPREAD = 1.5

@@ -14,8 +14,6 @@ from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part,
 from anonfit_papers.reproduction.learning import LSD, MEDIAN, ORIGINAL
 from anonfit_papers.reproduction.naming import LEARNER_NAMES
 
-__all__ = ["CENSUS_NUMBERS"]
-
 METHODS = (ORIGINAL, LSD, MEDIAN)
 LEARNERS = ("m5p", "weka-linear-regression")
 

@@ -16,20 +16,6 @@ from anonfit_papers.purpose_tables import Task
 from anonfit_papers.reproduction.frame import Measured, Part, Settings
 from anonfit_papers.reproduction.learning import INFOGAIN, MEDIAN, ORIGINAL, TDS, Holdout, folds
 
-__all__ = [
-    "LEARNERS",
-    "METHODS",
-    "Cell",
-    "cells",
-    "divided",
-    "gave_of",
-    "key",
-    "learned_parts",
-    "rows_told",
-    "scale",
-    "table",
-]
-
 LEARNERS = ("j48", "weka-naive-bayes", "weka-random-forest")
 METHODS = (ORIGINAL, INFOGAIN, TDS, MEDIAN)
 

@@ -11,8 +11,6 @@ import numpy as np
 
 from anonfit.evaluation.result import paired_test
 
-__all__ = ["Difference", "correlation", "difference", "mean_and_error", "rank_correlation"]
-
 
 @dataclass(frozen=True, slots=True)
 class Difference:

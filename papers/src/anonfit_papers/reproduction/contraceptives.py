@@ -13,8 +13,6 @@ from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
 from anonfit_papers.reproduction.learning import INFOGAIN, MEDIAN, ORIGINAL, TDS, Holdout, folds
 
-__all__ = ["CONTRACEPTIVES"]
-
 METHODS = (ORIGINAL, INFOGAIN, TDS, MEDIAN)
 FOLDS = 10
 

@@ -16,8 +16,6 @@ from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
 from anonfit_papers.reproduction.masking import J48, error_of, mask
 
-__all__ = ["CREDIT_SCREENING", "GERMAN_CREDIT"]
-
 TOPS, TOP = (5, 7, 9), 7
 CRX_KS = (20, 60, 100, 140, 180, 200, 250, 300, 400, 500, 600)
 GERMAN_KS = (20, 40, 60, 80, 100, 140, 180, 200, 300, 400, 500)

@@ -24,8 +24,6 @@ from anonfit_papers.reproduction.weighing import crossed_accuracy, released, wei
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["CREDIT_WEIGHTS", "Case", "cases", "ranked", "setting_of"]
-
 WIDE = 5
 """A target that is a number is put into so many ranges of equal width."""
 SPREAD, WEIGHT, ORIGINAL = "spread-only", "weight-only", "original"

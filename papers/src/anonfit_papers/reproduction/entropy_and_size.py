@@ -14,8 +14,6 @@ from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Result, Settings
 from anonfit_papers.reproduction.learning import INFOGAIN, MEDIAN, TDS
 
-__all__ = ["ENTROPY_AND_SIZE"]
-
 METHODS = (INFOGAIN, TDS, MEDIAN)
 LEARNER = "j48"
 

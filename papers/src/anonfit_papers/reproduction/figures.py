@@ -13,8 +13,6 @@ from anonfit.errors import MissingPackage
 from anonfit.runtime.files import whole_file
 from anonfit_papers.reproduction.comparing import mean_and_error
 
-__all__ = ["Figure", "Line", "Panel", "draw", "require_drawing"]
-
 # Colours that people with any colour vision can tell apart (Okabe and Ito); a method has the same one everywhere.
 _STYLES: Mapping[str, tuple[str, str]] = {
     "original": ("#555555", "D"),

@@ -23,8 +23,6 @@ from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
 from anonfit_papers.reproduction.learning import INFOGAIN, MEDIAN, ORIGINAL, TDS
 
-__all__ = ["FOREST_OVERFITS"]
-
 FOREST, TRAINING = "weka-random-forest", "training"
 LEVEL = 0.05
 METHODS = (ORIGINAL, INFOGAIN, TDS, MEDIAN)

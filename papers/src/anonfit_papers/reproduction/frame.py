@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from anonfit_papers.reproduction.figures import Figure
 
-__all__ = ["Check", "Experiment", "Measured", "Part", "Result", "Settings", "Verdict"]
-
 Measured: TypeAlias = dict[str, Any]
 """What a part gave: texts, numbers, and lists and mappings of them."""
 

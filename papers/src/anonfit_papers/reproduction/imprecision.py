@@ -19,8 +19,6 @@ from anonfit_papers.reproduction.learning import MEDIAN, Holdout, recode
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["IMPRECISION", "imprecision"]
-
 ROWS = 1000
 KS = (2, 5, 10, 25, 50, 100, 250)
 RECTANGLES = (((20, 40), (50_000, 100_000)), ((40, 60), (75_000, 125_000)), ((60, 81), (25_000, 75_000)))

@@ -16,8 +16,6 @@ from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
 from anonfit_papers.reproduction.masking import mask
 
-__all__ = ["INTERVAL_TREES"]
-
 K = 60
 HOURS, YEARS = "hours-per-week", "education-num"
 

@@ -18,7 +18,7 @@ from anonfit.engines.memory.engine import MemoryEngine
 from anonfit.evaluation.learners import Model, learner
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Values, recoded_columns
-from anonfit.release.run import schema_of, workload_of
+from anonfit.release.bind import schema_of, workload_of
 from anonfit.spec.keywords import spec_of_keywords
 from anonfit.spec.model import Spec
 from anonfit.tables.schema import Schema
@@ -27,8 +27,6 @@ from anonfit_papers.purpose_tables import Task
 
 if TYPE_CHECKING:
     import polars as pl
-
-__all__ = ["INFOGAIN", "LSD", "MEDIAN", "ORIGINAL", "TDS", "Holdout", "Recoded", "Tested", "folds", "recode"]
 
 ORIGINAL, INFOGAIN, TDS, MEDIAN, LSD = "original", "InfoGain", "TDS", "Median", "LSD"
 _CRITERIA = {INFOGAIN: "infogain", MEDIAN: "median", LSD: "lsd"}

@@ -18,8 +18,6 @@ from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part,
 from anonfit_papers.reproduction.learning import TDS, Holdout, folds
 from anonfit_papers.reproduction.masking import J48
 
-__all__ = ["LOSS_METRICS"]
-
 COLUMNS = ("age", "workclass", "education", "marital-status", "occupation", "race", "sex", "native-country")
 METHODS = (TDS, "CM", "LM")
 NEAR = 0.2

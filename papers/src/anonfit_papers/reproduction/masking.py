@@ -18,7 +18,7 @@ from anonfit.engines.memory.engine import MemoryEngine
 from anonfit.evaluation.learners import learner
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Values, recoded_columns
-from anonfit.release.run import demands_of, refining_of, schema_of, workload_of
+from anonfit.release.bind import demands_of, refining_of, schema_of, workload_of
 from anonfit.runtime.progress import unstoppable
 from anonfit.spec.keywords import spec_of_keywords
 from anonfit.spec.model import Spec
@@ -26,8 +26,6 @@ from anonfit_papers.datasets_divided import Divided
 
 if TYPE_CHECKING:
     import polars as pl
-
-__all__ = ["J48", "Masked", "error_of", "mask"]
 
 J48 = "j48"
 

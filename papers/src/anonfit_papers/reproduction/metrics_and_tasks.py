@@ -29,8 +29,6 @@ from anonfit_papers.reproduction.weighing import Released, released
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["METRICS_AND_TASKS", "enforcements", "queries"]
-
 ADULT_NAME, CREDIT_NAME = "Adult", "CRX"
 QUERIES = 40
 FIGURES = ("WDM", "GDM", "GCP", "NCP by weight")

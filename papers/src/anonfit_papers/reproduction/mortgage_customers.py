@@ -13,8 +13,6 @@ from anonfit.errors import Infeasible
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
 
-__all__ = ["MORTGAGE_CUSTOMERS"]
-
 _CUSTOMERS = {
     "Marital": ["Unmarried", "Married", "Married", "Married", "Unmarried", "Unmarried"],
     "Car": ["Yes", "Yes", "No", "No", "Yes", "No"],

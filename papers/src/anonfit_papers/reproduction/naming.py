@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-__all__ = ["LEARNER_NAMES"]
-
 LEARNER_NAMES = {
     "j48": "J48",
     "weka-naive-bayes": "naive Bayes",

@@ -17,8 +17,6 @@ from anonfit_papers.reproduction.weighing import Released, released
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["MONDRIAN_COLUMNS", "ONE_WEIGHT", "adult_release", "one_at_a_time"]
-
 MONDRIAN_COLUMNS = (
     *("age", "sex", "race", "marital-status", "education", "native-country", "workclass", "occupation"),
 )

@@ -17,8 +17,6 @@ from anonfit_papers.reproduction.writing import FIGURE, TABLE, VERDICT, extent
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["write_page"]
-
 _OPENING = """# Reproduction of the papers
 
 This page is made by `anonfit reproduce{names} --docs docs`{quick}; change the experiments, not the page. Each row

@@ -15,8 +15,6 @@ from anonfit_papers.reproduction.masking import Masked, mask
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["PAPER_EXAMPLES"]
-
 # Education, Sex, Work_Hrs, and how many records have class Y and class N.
 _TABLE_1 = (
     ("9th", "M", 30, 0, 3),

@@ -16,8 +16,6 @@ from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
 from anonfit_papers.reproduction.learning import INFOGAIN, MEDIAN, TDS
 
-__all__ = ["PROJECTION"]
-
 K = 100
 SOON = 3
 """Columns whose loss is looked at: after them all methods are near to knowing nothing."""

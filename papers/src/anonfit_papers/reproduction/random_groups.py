@@ -16,8 +16,6 @@ from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
 from anonfit_papers.reproduction.learning import INFOGAIN, MEDIAN
 
-__all__ = ["RANDOM_GROUPS"]
-
 K = 50
 METHODS = (INFOGAIN, MEDIAN)
 SMALL = 3.0

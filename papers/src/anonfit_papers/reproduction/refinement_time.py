@@ -20,8 +20,6 @@ from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
 from anonfit_papers.reproduction.masking import mask
 
-__all__ = ["REFINEMENT_TIME"]
-
 K = 50
 KINDS = ("one of all 14 columns", "several, drawn at random", "one, suppressed")
 SLOPE = 1.2

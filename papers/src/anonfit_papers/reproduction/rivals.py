@@ -9,8 +9,6 @@ from anonfit_papers.reproduction.comparing import difference, mean_and_error
 from anonfit_papers.reproduction.frame import Check
 from anonfit_papers.reproduction.learning import INFOGAIN, MEDIAN, TDS
 
-__all__ = ["against_rivals"]
-
 
 def against_rivals(
     found: Mapping[str, Sequence[float]], where: str, *, level: float | None, folds: int = 0

@@ -16,8 +16,6 @@ from anonfit_papers.reproduction.figures import require_drawing
 from anonfit_papers.reproduction.frame import Experiment, Measured, Part, Result, Settings
 from anonfit_papers.reproduction.store import Store
 
-__all__ = ["ALL", "PARTS", "Run", "chosen", "in_words", "plan", "run"]
-
 ALL = "all"
 PARTS = "parts"
 SETTLED = 60.0

@@ -16,8 +16,6 @@ from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
 from anonfit_papers.reproduction.masking import J48, mask
 
-__all__ = ["SEVERAL_QUASI_IDENTIFIERS"]
-
 K = 100
 MOST = 0.6
 

@@ -8,13 +8,12 @@ from functools import partial
 
 import numpy as np
 
-from anonfit_papers.agrawal import agrawal, random_constants
+from anonfit_papers.agrawal import agrawal
+from anonfit_papers.agrawal_functions import random_constants
 from anonfit_papers.reproduction.comparing import difference, rank_correlation
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
 from anonfit_papers.reproduction.learning import INFOGAIN, Holdout
-
-__all__ = ["SEVERAL_TARGETS"]
 
 ROWS, K = 1000, 25
 FUNCTIONS = (2, 3, 4, 5, 6, 7, 9)

@@ -17,8 +17,6 @@ from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
 from anonfit_papers.reproduction.masking import mask
 
-__all__ = ["SPLIT_POINTS"]
-
 _KNOWN = {"Adult": {"age": 28, "education-num": 13, "capital-gain": 7262}}
 _TABLES = ("Adult", "CRX", "German")
 _SOURCES = (*ADULT, *CRX, *GERMAN)

@@ -14,8 +14,6 @@ from typing import Any
 from anonfit.runtime.files import write_file
 from anonfit_papers.reproduction.frame import Measured
 
-__all__ = ["VERSION", "Store"]
-
 VERSION = 1
 """Part of every hash, with the version of the package: what was measured in another way is measured anew."""
 

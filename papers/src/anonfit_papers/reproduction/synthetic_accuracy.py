@@ -6,14 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from anonfit_papers.agrawal import agrawal, random_constants
+from anonfit_papers.agrawal import agrawal
+from anonfit_papers.agrawal_functions import random_constants
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Experiment, Measured, Part, Result, Settings
 from anonfit_papers.reproduction.learning import INFOGAIN, MEDIAN, ORIGINAL, TDS, Holdout
 from anonfit_papers.reproduction.naming import LEARNER_NAMES
 from anonfit_papers.reproduction.rivals import against_rivals
-
-__all__ = ["SYNTHETIC_ACCURACY"]
 
 ROWS, K = 1000, 25
 FUNCTIONS = (2, 4, 6, 7)

@@ -18,17 +18,15 @@ from anonfit.engines.memory.engine import MemoryEngine
 from anonfit.evaluation.learners import learner
 from anonfit.metrics.groups import group_figures, sizes_of
 from anonfit.metrics.losses import Discernibility, Losses, losses, observed_extents, weighted_discernibility
-from anonfit.recoding.recoding import Recoding, Unseen
-from anonfit.recoding.values import Values, recoded_columns
-from anonfit.release.run import schema_of, workload_of
+from anonfit.recoding.recoding import Recoding
+from anonfit.recoding.values import Unseen, Values, recoded_columns
+from anonfit.release.bind import schema_of, workload_of
 from anonfit.spec.keywords import spec_of_keywords
 from anonfit.tables.schema import Schema
 from anonfit_papers.reproduction.learning import folds
 
 if TYPE_CHECKING:
     import polars as pl
-
-__all__ = ["Released", "crossed_accuracy", "released", "weights_of"]
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,6 @@ from anonfit.runtime.files import write_file
 from anonfit_papers.reproduction.figures import draw
 from anonfit_papers.reproduction.frame import Experiment, Result, Settings
 
-__all__ = ["SUMMARY", "extent", "summary_row", "write_result", "write_summary"]
-
 PACKAGES = ("anonfit", "numpy", "polars", "python-weka-wrapper3", "scikit-learn")
 FIGURE, TABLE, VERDICT, SUMMARY = "figure", "table.csv", "verdict.json", "summary"
 

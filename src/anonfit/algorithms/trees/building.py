@@ -27,19 +27,6 @@ from anonfit.tables.schema import Codes, Column, ColumnType, Domain, OrderedDoma
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "BuiltTree",
-    "Growing",
-    "Training",
-    "build_coded",
-    "build_tree",
-    "expected_errors",
-    "prune",
-    "pruned_at",
-    "require_complete",
-    "require_divisible",
-]
-
 GAIN_OF_COLLAPSE = 1e-3
 """A subtree that saves fewer errors on the training rows is not kept."""
 SLACK = 0.1

@@ -22,19 +22,6 @@ from anonfit.privacy.models import at_least, at_most, plain
 from anonfit.tables.schema import Codes, Domain, NominalDomain
 from anonfit.tables.taxonomy import Taxonomy
 
-__all__ = [
-    "TIE",
-    "Attributes",
-    "Demand",
-    "GrownTree",
-    "Variant",
-    "attributes_of",
-    "breaks_of",
-    "demand_of",
-    "grow_tree",
-    "require_demand",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Attributes:

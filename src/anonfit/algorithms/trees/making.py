@@ -40,18 +40,6 @@ from anonfit.workload.targets import TargetRequest, is_numeric
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "Classes",
-    "TreeRequest",
-    "anonymize_by_tree",
-    "classes_of_target",
-    "make_tree",
-    "public_recoding",
-    "refuse_public_class",
-    "target_column",
-    "tested_columns",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Classes:

@@ -31,8 +31,6 @@ from anonfit.workload.targets import TargetRequest
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["OTHER_ROWS", "FittedTree", "features_of", "nearest_safe_tree", "read_fitted_tree", "safe_tests"]
-
 OTHER_ROWS = "these are not the rows it was taught with, and these are the ones to protect."
 
 

@@ -18,25 +18,11 @@ from anonfit.algorithms.trees.spans import Spans
 from anonfit.algorithms.trees.tree import ClassName, DecisionTree
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.errors import AnonfitError, DataError, ReleaseError, RequestError, did_you_mean, listed
-from anonfit.recoding.recoding import Recoding, Unseen
+from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.storage import recoding_of
+from anonfit.recoding.values import Unseen
 from anonfit.runtime.strict_json import Damaged, JsonPart, parse_json, read_text
 from anonfit.tables.frames import from_frame
-
-__all__ = [
-    "CONFIDENCES",
-    "FORMAT",
-    "PLACES",
-    "VERSION",
-    "Exposure",
-    "Populations",
-    "ReleasedTree",
-    "exposure_of",
-    "from_json",
-    "read_model",
-    "release_tree",
-    "to_json",
-]
 
 CONFIDENCES = (0.75, 0.8, 0.85, 0.9, 0.95, 0.99)
 

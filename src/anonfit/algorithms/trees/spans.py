@@ -17,8 +17,6 @@ from anonfit.algorithms.trees.tallies import tallied
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.tables.schema import CodedColumn, CodedTable, SplitMode, code_dtype
 
-__all__ = ["ANY_CLASS", "FoundSpans", "Spans", "find_spans"]
-
 ANY_CLASS = -1
 """The class of a span where the class is private: its bins are those of all classes."""
 

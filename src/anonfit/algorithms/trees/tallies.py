@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["tallied"]
-
 
 def tallied(numbers: NDArray[np.integer[Any]], persons: NDArray[np.int64] | None, count: int) -> NDArray[np.int64]:
     """The persons who have each of `count` numbers; each row stands for so many, for one if that is not said."""

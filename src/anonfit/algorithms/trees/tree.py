@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 
 from anonfit.algorithms.trees.spans import Spans
 from anonfit.engines.tree import LEAF, Tree
-from anonfit.recoding.recoding import Recoding, Unseen
+from anonfit.recoding.recoding import Recoding
+from anonfit.recoding.values import Unseen
 
 if TYPE_CHECKING:
     import polars as pl
-
-__all__ = ["ClassName", "DecisionTree"]
 
 ClassName: TypeAlias = str | int | float | bool
 

@@ -16,8 +16,6 @@ from anonfit.errors import EngineError, MissingPackage
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Connection", "connect"]
-
 Result = TypeVar("Result")
 AWAKE = 0.05
 """Seconds after which who waits looks for signals."""

@@ -28,8 +28,6 @@ from anonfit.errors import TooManyGroups
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["DuckDBEngine"]
-
 ACTIVE, NEXT, ASIDE = "active_rows", "next_rows", "rows_aside"
 FEW_FIELDS = 3
 """Groups by so many fields may be as many as the rows."""

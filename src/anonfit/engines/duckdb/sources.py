@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from anonfit.engines.duckdb.engine import DuckDBEngine
 
-__all__ = ["clean", "file_rows", "opened"]
-
 LEAST_MEMORY = 256 * 2**20
 """What DuckDB is given at least, if nothing is said."""
 

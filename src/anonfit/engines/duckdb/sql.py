@@ -10,16 +10,6 @@ import numpy as np
 
 from anonfit.engines.contract import CountRequest, Draw, Move
 
-__all__ = [
-    "count_query",
-    "drawn",
-    "node_list",
-    "part_of",
-    "routed_node",
-    "sql_type",
-    "text",
-]
-
 NODE = "node"
 BITS = 63
 """Bits of a whole number that is not negative."""

@@ -17,8 +17,6 @@ from anonfit.engines.rows import sink
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["RawColumn", "write_sorted"]
-
 BATCH = 1 << 18
 """Rows that are on their way at once."""
 PLACED = "placed_rows"

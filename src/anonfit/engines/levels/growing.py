@@ -28,8 +28,6 @@ from anonfit.engines.memory.trees import breadth_first, region_sizes
 from anonfit.engines.tree import Tree
 from anonfit.runtime.threads import thread_count
 
-__all__ = ["HAND_OVER", "Finisher", "Grown", "LevelGrower", "Small", "Start", "Subtrees", "grow_by_levels"]
-
 
 class Finisher:
     """Grows the subtrees of nodes that were handed over; threads may share it."""

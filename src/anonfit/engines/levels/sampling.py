@@ -21,17 +21,6 @@ from anonfit.engines.memory.layout import FROM, GAP, HIGH, LOW, MISSING, SIZE, T
 from anonfit.engines.memory.scratch import PARTS, SIZES
 from anonfit.engines.memory.selecting import Split
 
-__all__ = [
-    "Planned",
-    "Plans",
-    "SampledRows",
-    "draw_of",
-    "least_sampled",
-    "moved_to",
-    "plans_that_hold",
-    "start_on_sample",
-]
-
 CHANCE = 1e-4
 """How likely a part of fewer than k persons may be to look as if it had enough."""
 

@@ -23,18 +23,6 @@ from anonfit.tables.schema import CodedColumn, CodedTable, code_dtype
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "MASS",
-    "PERSONS",
-    "Layout",
-    "RankedRegions",
-    "Shape",
-    "code_name",
-    "sensitive_name",
-    "signature_name",
-    "target_name",
-]
-
 PERSONS, MASS = "persons", "mass"
 NO_SIGNATURES = Signatures()
 EVERY = 1 << 62

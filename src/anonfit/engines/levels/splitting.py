@@ -25,8 +25,6 @@ from anonfit.engines.memory.scratch import PARTS, SIZES, make_scratch
 from anonfit.engines.memory.selecting import Selector, SensitiveTally, Split, Tally, View
 from anonfit.engines.memory.splitting import choose_split
 
-__all__ = ["Histograms", "LevelSplitter", "Node", "Tallies", "count_nodes", "count_tallies", "whole_table"]
-
 
 def whole_table(counting: Counting, shape: Shape) -> Whole:
     """What a purpose is told of the whole table."""

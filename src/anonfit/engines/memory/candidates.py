@@ -50,8 +50,6 @@ from anonfit.engines.memory.scratch import (
 from anonfit.runtime.compiling import inner, kernel
 from anonfit.tables.schema import SplitMode
 
-__all__ = ["find_elements", "inner_range", "mark_legal", "next_way", "put_in_order", "spread_of", "tighten"]
-
 ORDERED = int(SplitMode.ORDERED)
 SUBSET = int(SplitMode.SUBSET)
 BINARY = int(SplitMode.BINARY)

@@ -32,25 +32,6 @@ from anonfit.engines.memory.layout import BIN, BIT, MASK, QUARTER, SIZE, Columns
 from anonfit.engines.memory.scratch import LEFT, OWN, RANK, RIGHT, STARTS, Scratch
 from anonfit.runtime.compiling import inner, kernel
 
-__all__ = [
-    "ENTROPY",
-    "NOBODY",
-    "at",
-    "cost_of",
-    "count_rows",
-    "is_boundary",
-    "mass_of",
-    "mean_of",
-    "own_cost",
-    "persons_beside",
-    "persons_of",
-    "persons_within",
-    "present",
-    "read",
-    "run_of",
-    "x_log_x",
-]
-
 HALF = 0xFFFF
 """The bits of a share."""
 

@@ -42,8 +42,6 @@ from anonfit.engines.memory.scratch import (
 from anonfit.runtime.compiling import inner
 from anonfit.tables.schema import SplitMode
 
-__all__ = ["HOPED", "TIE", "sum_whole", "together_after", "weigh_multiway", "weigh_two_way"]
-
 MULTIWAY = int(SplitMode.MULTIWAY)
 TIE = 1e-9
 HOPED = 0.5

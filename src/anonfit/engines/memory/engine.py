@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from anonfit.engines.levels.shape import Shape
     from anonfit.engines.memory.grower import Growth
 
-__all__ = ["MemoryEngine", "complete_rows", "opened"]
-
 MOSTLY = 0.85
 """Columns of which a smaller share of values differs, roughly, need no exact count."""
 

@@ -43,19 +43,6 @@ from anonfit.engines.tree import Tree
 from anonfit.runtime.threads import thread_count
 from anonfit.tables.schema import CodedTable, SplitMode
 
-__all__ = [
-    "Grower",
-    "Growth",
-    "Guarded",
-    "Node",
-    "draw_by_key",
-    "grow",
-    "join_subtrees",
-    "root_span",
-    "signed_key",
-    "tiled_modes",
-]
-
 SUBTREE = 1 << 16
 """Nodes of fewer rows are grown by one thread, each with all nodes below it."""
 

@@ -32,8 +32,6 @@ from anonfit.engines.memory.splitting import BY_CHANCE, choose_split
 from anonfit.runtime.compiling import inner, kernel
 from anonfit.tables.schema import SplitMode
 
-__all__ = ["attach", "child_span", "child_tile", "draw", "finish", "grow_subtree", "new_nodes", "part_key"]
-
 GOLDEN, FIRST, SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB  # as in criteria.chance
 
 

@@ -16,8 +16,6 @@ from anonfit.privacy.likeness import BetaLikeness, TCloseness
 from anonfit.privacy.models import TIE, DiversityModel, SensitiveColumn
 from anonfit.tables.schema import code_dtype
 
-__all__ = ["ABSENT", "OWN", "Guard", "Guarded", "add_fields", "make_guard"]
-
 # Rows of Guard.models, one entry per model.
 KIND = 0  # the number of its kernel
 COLUMN = 1  # its sensitive column

@@ -28,8 +28,6 @@ from anonfit.privacy.diversity import DistinctL, EntropyL, RecursiveCL, SquaredE
 from anonfit.privacy.likeness import AlphaK, BetaLikeness, DeltaDisclosure, TCloseness
 from anonfit.runtime.compiling import inner
 
-__all__ = ["add", "allowed", "clear", "parts_allowed", "sum_up", "sweep"]
-
 # Rows of Scratch.totals: persons, values that occur, sum and sum of squares of the known numbers' multiples, and how
 # many are known.
 PERSONS, VALUES, FIRST, SECOND, KNOWN = 0, 1, 2, 3, 4

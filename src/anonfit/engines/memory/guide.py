@@ -22,8 +22,6 @@ from anonfit.criteria.targets import (
 from anonfit.engines.memory.layout import Packing
 from anonfit.tables.schema import CodedTable, code_dtype
 
-__all__ = ["Guide", "GuideFields", "Whole", "add_fields", "make_guide", "whole_of"]
-
 # Entries of Guide.settings.
 SLOTS = 0  # sums that are kept of every code
 LEAN = 1  # classes of the first target where they add up to the persons, which are then no sum of their own; else 0

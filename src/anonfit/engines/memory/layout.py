@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 from anonfit.tables.schema import CodedColumn, CodedTable, SplitMode, code_dtype
 from anonfit.tables.taxonomy import Taxonomy
 
-__all__ = ["Columns", "Int", "Packing", "Rows", "TableFields", "add_fields", "describe", "pack", "rows_of", "shared"]
-
 Fields = TypeVar("Fields", bound=tuple[Any, ...])
 extending: Any = _extending
 cgutils: Any = _cgutils

@@ -24,8 +24,6 @@ from anonfit.engines.memory.refining_kernels import Division, Grouping, Refineme
 from anonfit.runtime.threads import thread_count
 from anonfit.tables.schema import CodedColumn, CodedTable, Codes
 
-__all__ = ["NOBODY", "Groups", "Refinement", "RowsToRefine", "count_by_class"]
-
 NOBODY = np.iinfo(np.int64).max
 """Persons of the smallest group, where there is no group."""
 FEW = 16

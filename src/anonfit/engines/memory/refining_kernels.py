@@ -13,22 +13,6 @@ from anonfit.engines.memory.count import at
 from anonfit.engines.memory.layout import Int
 from anonfit.runtime.compiling import inner, kernel
 
-__all__ = [
-    "Division",
-    "Grouping",
-    "Refinement",
-    "Table",
-    "count_cells",
-    "count_classes",
-    "count_entities",
-    "count_values",
-    "least_by_part",
-    "least_by_slot",
-    "move",
-    "order_by_code",
-    "shift",
-]
-
 Table: TypeAlias = NDArray[np.int64]
 
 CELLS = 1 << 22

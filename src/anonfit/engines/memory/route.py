@@ -33,18 +33,6 @@ from anonfit.runtime.compiling import inner, kernel
 from anonfit.runtime.threads import thread_count
 from anonfit.tables.schema import CodedTable
 
-__all__ = [
-    "Routes",
-    "count_parts",
-    "divide",
-    "make_routes",
-    "persons_between",
-    "route_packed",
-    "route_regions",
-    "route_table",
-    "scatter",
-]
-
 
 @kernel
 def count_parts(

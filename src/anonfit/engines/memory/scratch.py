@@ -12,8 +12,6 @@ from anonfit.engines.memory.guard import Guard
 from anonfit.engines.memory.guide import SLOTS, Guide
 from anonfit.engines.memory.layout import BIN, SIZE, SPAN, Columns
 
-__all__ = ["Scratch", "make_scratch"]
-
 # Rows of Scratch.lists.
 CODES = 0  # codes present in the node, ascending
 PERSONS = 1  # persons of each

@@ -19,8 +19,6 @@ from anonfit.engines.memory.layout import AFTER, BIT, FIRST, FROM, GAP, LAST, MA
 from anonfit.engines.memory.scratch import PARTS, SIZES, Scratch
 from anonfit.tables.schema import MISSING, CodedColumn, CodedTable, SplitMode
 
-__all__ = ["Placed", "RowSelector", "Selector", "SensitiveTally", "Split", "Tally", "View", "cuts_legal", "parts_legal"]
-
 
 @dataclass(frozen=True, slots=True)
 class SensitiveTally:

@@ -53,8 +53,6 @@ from anonfit.engines.memory.scratch import (
 )
 from anonfit.runtime.compiling import inner, kernel
 
-__all__ = ["choose_split", "write_parts"]
-
 FIRST, NAIVE, PRODUCT, BY_CHANCE, COMBINED = 1, 2, 3, 5, 6  # weight rules, as in criteria.purpose
 
 

@@ -11,32 +11,6 @@ from numpy.typing import NDArray
 from anonfit.errors import RequestError
 from anonfit.runtime.compiling import inner, kernel
 
-__all__ = [
-    "BEFORE",
-    "DEPTH",
-    "FOUND",
-    "GAIN",
-    "HIGH",
-    "INFO",
-    "LOW",
-    "PLACE",
-    "Reach",
-    "Rows",
-    "Rule",
-    "Scratch",
-    "SpanRuns",
-    "at",
-    "compact",
-    "fill",
-    "holds",
-    "n_log_n",
-    "part_rows",
-    "part_spans",
-    "place_of",
-    "reached_values",
-    "spread",
-]
-
 # Rows of a node's box: the first code, the code after the last one, the depth of the taxonomy at which it stands.
 LOW, HIGH, DEPTH = 0, 1, 2
 

@@ -31,8 +31,6 @@ from anonfit.engines.memory.tree_kernels import (
 )
 from anonfit.runtime.compiling import inner, kernel
 
-__all__ = ["weigh", "weigh_nominal", "weigh_ordered"]
-
 MOST = 25
 """C4.5 asks for a tenth of the persons of a class on each side of a cut, but for no more than so many."""
 

@@ -12,8 +12,6 @@ from anonfit.engines.memory.growing import BEFORE, BEGIN, BUFFER, CHILD, CHILDRE
 from anonfit.engines.tree import Tree
 from anonfit.runtime.compiling import kernel
 
-__all__ = ["begins_of", "breadth_first", "region_sizes", "settle"]
-
 
 @kernel
 def _breadth_first_order(nodes: Any) -> Any:

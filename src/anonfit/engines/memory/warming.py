@@ -14,7 +14,8 @@ from anonfit.engines.memory.candidates import find_elements, spread_of, tighten
 from anonfit.engines.memory.cutting import weigh_multiway, weigh_two_way
 from anonfit.engines.memory.grower import Grower, Growth, Node, grow
 from anonfit.engines.memory.guard import Guarded
-from anonfit.engines.memory.refining import FEW, Groups, Refinement, count_by_class
+from anonfit.engines.memory.refining import FEW, Groups, count_by_class
+from anonfit.engines.memory.refining_kernels import Refinement
 from anonfit.engines.memory.route import make_routes, route_packed
 from anonfit.engines.memory.scratch import PARTS, SIZES
 from anonfit.engines.memory.selecting import Split
@@ -26,8 +27,6 @@ from anonfit.privacy.models import SensitiveColumn
 from anonfit.runtime.compiling import cache_folder
 from anonfit.tables.schema import CodedColumn, CodedTable, Codes, SplitMode, code_dtype
 from anonfit.tables.taxonomy import Taxonomy
-
-__all__ = ["ROWS", "is_compiled", "use_refining", "warm_finding", "warm_refining", "warm_up", "warm_weighing"]
 
 ROWS = 4 * FEW
 """So many that the rows of one code are found by it."""

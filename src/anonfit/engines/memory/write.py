@@ -20,8 +20,6 @@ from anonfit.tables.frames import categorized
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["SortKeys", "order_rows", "sort_keys"]
-
 
 @kernel
 def _by_group(groups: Any, edges: Any, numbers: Any, places: Any, order: Any) -> None:

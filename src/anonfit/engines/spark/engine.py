@@ -29,8 +29,6 @@ from anonfit.runtime.threads import available_memory
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Route", "SparkEngine", "Tally", "routed", "sizes_of", "tally"]
-
 
 @dataclass(frozen=True, slots=True)
 class Tally:

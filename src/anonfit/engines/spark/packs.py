@@ -14,8 +14,6 @@ from anonfit.engines.spark.rows import polars
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["CONTENT", "NODE", "PART", "RAW", "apart", "pack", "packed", "unpack", "unpacked"]
-
 NODE, PART = "node", "part"
 CONTENT, RAW = "content", "raw"
 """Columns of packs: nodes and codes of rows, and raw values of the same rows."""

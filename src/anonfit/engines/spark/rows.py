@@ -17,30 +17,6 @@ from anonfit.engines.spark.storage import stored
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "ALL",
-    "CHANGED",
-    "CHUNK",
-    "KEPT",
-    "KNOWN",
-    "LEFT_OUT",
-    "NOT_SHARED",
-    "PARTITIONS",
-    "Clean",
-    "Load",
-    "Read",
-    "Shared",
-    "Survey",
-    "Then",
-    "arrow",
-    "chunks",
-    "form_of",
-    "frame_of",
-    "held_name",
-    "polars",
-    "without_signs",
-]
-
 CHANGED = "the source changed while it was read"
 NOT_SHARED = "the spill folder is not seen where an executor runs"
 CHUNK = 1 << 19

@@ -16,8 +16,6 @@ from typing import Any, TypeVar
 from anonfit.engines.spark.rows import CHANGED, NOT_SHARED
 from anonfit.errors import EngineError, MissingPackage
 
-__all__ = ["quiet", "session", "told"]
-
 Result = TypeVar("Result")
 
 LOCAL = {

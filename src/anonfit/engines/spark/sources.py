@@ -25,19 +25,6 @@ if TYPE_CHECKING:
 
     from anonfit.engines.spark.engine import SparkEngine
 
-__all__ = [
-    "PARTITION",
-    "HeldRows",
-    "Loading",
-    "from_files",
-    "hold",
-    "opened",
-    "parts_of",
-    "read_address",
-    "seen_mark",
-    "storable",
-]
-
 PARTITION = 1 << 18
 """Rows that a partition has, roughly, as long as Spark's setting of partitions allows for so many."""
 

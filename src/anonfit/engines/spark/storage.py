@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["is_storable", "restored", "spark_type", "stored", "stored_type"]
-
 TOP = -(1 << 63)
 
 

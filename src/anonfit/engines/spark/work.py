@@ -17,8 +17,6 @@ from anonfit.engines.spark.rows import CHANGED, CHUNK, arrow, chunks, frame_of, 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ROWS", "Code", "Count", "Finish", "Lookup", "Part", "Sample", "fields_of", "loaded"]
-
 REQUEST, ROWS = "request", "rows"
 
 

@@ -26,8 +26,6 @@ from anonfit.errors import EngineError
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["NUMBER", "RANK", "Cut", "Sample", "Sort", "edges_of", "sorted_rows", "write_sorted"]
-
 RANK, NUMBER = "rank", "number"
 KIND, SIGNS = "kind", "signs"
 SAMPLED = 400

@@ -13,9 +13,6 @@ from anonfit.criteria.targets import NumberTarget, Sums, by_entropy
 from anonfit.tables.schema import SplitMode
 from anonfit.testing.reference.records import Node, Parts, Records, Split, joined
 
-__all__ = ["Blind", "Guided"]
-
-
 WEIGHT_FIRST = (WeightRule.FIRST, WeightRule.NAIVE)
 MIXED = (WeightRule.PRODUCT, WeightRule.BLEND, WeightRule.CHANCE, WeightRule.COMBINED)
 """Rules that mix weights with what a split is worth."""

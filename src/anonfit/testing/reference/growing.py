@@ -17,8 +17,6 @@ from anonfit.testing.reference.choosing import Blind, Guided
 from anonfit.testing.reference.records import Diverse, Node, Records, Split
 from anonfit.testing.reference.selecting import Selecting
 
-__all__ = ["grow"]
-
 
 class _Growing:
     def __init__(self, records: Records, purpose: SplitObjective) -> None:

@@ -14,8 +14,6 @@ from anonfit.engines.tree import LEAF
 from anonfit.tables.schema import MISSING, CodedColumn, CodedTable, SplitMode
 from anonfit.tables.taxonomy import Taxonomy
 
-__all__ = ["Diverse", "Node", "Parts", "Records", "Split", "joined"]
-
 Parts = list[list[int]]
 """Codes of a column, in pieces that stand in an order."""
 

@@ -20,8 +20,6 @@ from anonfit.tables.schema import MISSING, CodedTable, SplitMode
 if TYPE_CHECKING:
     from anonfit.engines.memory.guard import Guarded
 
-__all__ = ["Options", "Plain", "PlainStep", "refine"]
-
 Codes = tuple[int, ...]
 Part = tuple[Codes, int]
 """Codes, and the taxonomy node they are released as; -1 where there is none."""

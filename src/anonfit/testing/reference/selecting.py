@@ -13,8 +13,6 @@ from anonfit.criteria.targets import CodedSelections
 from anonfit.tables.schema import MISSING, SplitMode
 from anonfit.testing.reference.records import Node, Parts, Records, Split, joined
 
-__all__ = ["Selecting"]
-
 
 class Selecting:
     """The split after which selections retrieve the fewest persons."""

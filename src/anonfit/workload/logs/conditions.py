@@ -16,8 +16,6 @@ from typing import Any, TypeAlias
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope
 
-__all__ = ["Column", "Conditions", "Origins", "joined", "within"]
-
 Column: TypeAlias = list[Any]
 """A name, and the tables that it may be of."""
 

@@ -27,8 +27,6 @@ from anonfit.workload.parsing import predicate_text
 from anonfit.workload.predicates import And, Condition, Predicate, Relation, Value, all_of, conditions_of, kinds_of
 from anonfit.workload.truth import RawTable
 
-__all__ = ["LearnedWorkload", "LogRequest", "columns_of", "learn", "minterms", "read_request"]
-
 CONDITIONS = 32
 """Conditions that parts are made of, the most frequent ones."""
 

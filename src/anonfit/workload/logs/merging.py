@@ -28,8 +28,6 @@ from anonfit.workload.predicates import Condition, Or, Predicate, all_of, condit
 from anonfit.workload.rectangles import by_column, column_of
 from anonfit.workload.truth import RawTable
 
-__all__ = ["Batch", "Merged", "RawRows", "columns_named", "drawn_rows", "merge", "rectangles", "rows_of_frame"]
-
 PersonsOf = Callable[[NDArray[np.int64], int], NDArray[np.int64]]
 """From the group of each row and the number of groups, how many persons each group has."""
 

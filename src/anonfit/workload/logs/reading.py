@@ -23,16 +23,6 @@ from typing import IO, Any, TextIO
 from anonfit.errors import MissingPackage, RequestError, did_you_mean
 from anonfit.runtime.strict_json import refuse_endless
 
-__all__ = [
-    "LONGEST",
-    "Quoting",
-    "Statement",
-    "dialect_quoting",
-    "parse_statements",
-    "read_statements",
-    "require_dialect",
-]
-
 LONGEST = 100_000
 """Characters of a statement; longer ones are counted and left out."""
 BLOCK = 1 << 20

@@ -29,18 +29,6 @@ from anonfit.workload.predicates import (
 )
 from anonfit.workload.selections import why_guarded
 
-__all__ = [
-    "DEEPEST",
-    "Filled",
-    "Filler",
-    "QueriedColumns",
-    "StatementShape",
-    "TooLarge",
-    "WrittenValue",
-    "shaper",
-    "slot_of",
-]
-
 DEEPEST = 40
 """Parentheses, brackets and words within each other: a parser calls itself about twenty times for each."""
 MOST_WORDS = 4_000

@@ -15,8 +15,6 @@ from sqlglot.optimizer.scope import Scope, build_scope
 
 from anonfit.workload.logs.conditions import Column, Conditions, Origins, joined, within
 
-__all__ = ["read_statement"]
-
 AGGREGATES = {exp.Count: "count", exp.Sum: "sum", exp.Avg: "avg"}
 
 

@@ -14,8 +14,6 @@ from anonfit.workload.logs.shapes import Filled, Filler, QueriedColumns, Stateme
 from anonfit.workload.predicates import And, Condition, Predicate, all_of, any_of
 from anonfit.workload.rectangles import by_column
 
-__all__ = ["Ask", "LogTally", "Unread", "Uses", "read_log"]
-
 MOST_SHAPES = 10_000
 """Shapes that are parsed, the most frequent ones first."""
 MOST_CHARACTERS = 100_000_000
