@@ -25,9 +25,9 @@ from anonfit.auditing.groups import (
     ValueCounts,
     ValueSpread,
     count_values,
+    group_rows,
     most_frequent,
     persons_in_groups,
-    set_groups,
     share_of,
     spread_of,
 )
@@ -144,7 +144,7 @@ class ColumnCounts:
         )
 
     def _measure_complete(self, *, everything: bool = False) -> None:
-        """Measure all groups but the last, which may go on."""
+        """Measure all groups but the last, whose rows may go on in the next batch; `everything`: the last, too."""
         every = self._all()
         is_complete = every.group < (every.group.max(initial=-1) + everything)
         some = every.where(is_complete)
@@ -407,12 +407,13 @@ class GroupCounter:
 
     def sets(self, evidence: Evidence) -> list[SetGroups]:
         """The groups of every one of several quasi-identifiers."""
-        columns = self.released.columns
-        held = ([column for name in demand.columns for column in columns[name]] for demand in self.request.sets)
-        return [
-            set_groups(demand.columns, self.released.heads.select(names), evidence)
-            for demand, names in zip(self.request.sets, held, strict=True)
-        ]
+        sets = []
+        for demand in self.request.sets:
+            names = [column for name in demand.columns for column in self.released.columns[name]]
+            coarse = group_rows(self.released.heads.select(names), self.released.groups)
+            sizes = persons_in_groups(evidence.persons, coarse.of_row[evidence.grouping.of_row], coarse.count)
+            sets.append(SetGroups(demand.columns, coarse.of_row, sizes))
+        return sets
 
 
 def _sensitive_demands(request: Request) -> list[DiversityDemand]:

@@ -223,7 +223,7 @@ class ReleasedRegions:
 
 @dataclass(slots=True)
 class Withholding:
-    """The rows of the source, as they are taken in."""
+    """Collects the rows of the source, to find out which regions had to be withheld."""
 
     request: Request
     names: tuple[str, ...]  # quasi-identifiers
