@@ -147,16 +147,16 @@ class ColumnCounts:
         """Measure all groups but the last, whose rows may go on in the next batch; `everything`: the last, too."""
         every = self._all()
         is_complete = every.group < (every.group.max(initial=-1) + everything)
-        some = every.where(is_complete)
+        complete = every.where(is_complete)
         if self.values is None:
             self.values = HashShards()
-        if len(some.group):
-            groups = some.group - int(some.group.min())
-            sizes = np.bincount(groups, weights=some.persons.numbers).astype(np.int64)
-            column = coded_values(some.value, measured=self.measured)
-            counts = count_values(some.persons, RowGroups(groups, len(sizes), _NONE), column, sizes=sizes)
+        if len(complete.group):
+            groups = complete.group - int(complete.group.min())
+            sizes = np.bincount(groups, weights=complete.persons.numbers).astype(np.int64)
+            column = coded_values(complete.value, measured=self.measured)
+            counts = count_values(complete.persons, RowGroups(groups, len(sizes), _NONE), column, sizes=sizes)
             self.complete.append(_inferred(self.name, len(groups), counts=counts, sensitive=self.sensitive))
-            self.values.add(some.value.hash(seed=_SEED).to_numpy())
+            self.values.add(complete.value.hash(seed=_SEED).to_numpy())
         self.pairs = [every.where(~is_complete)]
         self.held = len(self.pairs[0].group)
 

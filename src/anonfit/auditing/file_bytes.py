@@ -295,7 +295,7 @@ def _column_faults(path: Path, chunks: Sequence[_Chunk]) -> set[str]:
         short = chunk.dictionary is not None or isinstance(column.dtype, pl.Enum | pl.Categorical)
         # The rows of a part are often those of its one page.
         values = {rows: _plain(column[rows[0] : rows[1]], short=short) for rows in {chunk.rows, *chunk.pages}}
-        ends = {rows: (some.min(), some.max()) for rows, some in values.items()}
+        ends = {rows: (series.min(), series.max()) for rows, series in values.items()}
         if not all(_is_of(statistics, *ends[rows], chunk.kind) for rows, statistics in chunk.statistics):
             faults.add("statistics of other rows")
         if chunk.dictionary is not None:

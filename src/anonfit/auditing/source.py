@@ -196,8 +196,8 @@ def _whole_hashes(
     width = min(file.width, source.width)
     with ThreadPoolExecutor(2) as pool:
         for begin in range(0, len(names), width):
-            some = names[begin : begin + width]
-            pairs = zip(file.frame(some).get_columns(), source.frame(some).get_columns(), strict=True)
+            at_once = names[begin : begin + width]
+            pairs = zip(file.frame(at_once).get_columns(), source.frame(at_once).get_columns(), strict=True)
             for place, pair in enumerate(pairs, begin + 1):
                 sides = list(pool.map(side_of, pair))
                 values = align(sides[0].values, sides[1].values)
