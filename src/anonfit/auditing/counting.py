@@ -296,10 +296,11 @@ class CountedRows:
         if left_out is None:
             return self
         keep = ~left_out[self.groups]
+        mask = pl.Series(keep)
 
         def columns(names: Sequence[str]) -> Iterator[list[pl.Series]]:
             for chunk in self.columns(names):
-                yield [series.filter(pl.Series(keep)) for series in chunk]
+                yield [series.filter(mask) for series in chunk]
 
         return CountedRows(self.groups[keep], self.persons.only(keep), columns)
 

@@ -34,7 +34,7 @@ _MISSING = ValueSet(missing=True)
 def observed_groups(
     columns: Mapping[str, ReleasedLabels], tree: RegionTree | RegionGrid, groups: int
 ) -> tuple[int, LabelBoxes | None, ObservedValues | None]:
-    """How many groups lie in no region, or in one with others; the regions as boxes, each of the group in it; and what
+    """How many groups lie in no region or share one with others; the regions of all other groups as boxes; and what
     takes in the records of the groups.
     """
     if not tree.fits or not columns:
