@@ -50,22 +50,22 @@ class Signatures:
 
     def of(self, classes: Sequence[NDArray[np.integer[Any]]], rows: int) -> NDArray[np.int64]:
         """The signatures of so many rows, from their classes of each column."""
-        found = np.zeros(rows, np.int64)
+        places = np.zeros(rows, np.int64)
         for size, known, own in zip(self.sizes, self.known, classes, strict=True):
-            found = np.searchsorted(known, found * size + own).astype(np.int64)
-        return found
+            places = np.searchsorted(known, places * size + own).astype(np.int64)
+        return places
 
 
 def signatures_of(
     sizes: Sequence[int], classes: Sequence[NDArray[np.integer[Any]]], rows: int
 ) -> tuple[Signatures, NDArray[np.int64]]:
     """The signatures that occur in so many rows, given their classes of each column, and the signature of each row."""
-    found = np.zeros(rows, np.int64)
+    places = np.zeros(rows, np.int64)
     known = []
     for size, own in zip(sizes, classes, strict=True):
-        used, found = np.unique(found * size + own, return_inverse=True)
+        used, places = np.unique(places * size + own, return_inverse=True)
         known.append(used)
-    return Signatures(tuple(sizes), tuple(known)), found
+    return Signatures(tuple(sizes), tuple(known)), places
 
 
 Sums: TypeAlias = NDArray[np.int64]
@@ -188,7 +188,7 @@ class NumberTarget:
 
     def impurity(self, sums: Sums, unit: float) -> float:
         """The sum of squared deviations from the mean."""
-        number, first, second = (float(int(one)) for one in sums)
+        number, first, second = (float(int(total)) for total in sums)
         if number == 0:
             return 0.0
         return max(second - first * first / number, 0.0) * (unit * self.scale.step * self.scale.step)
@@ -216,12 +216,12 @@ def factors(targets: tuple[Target, ...], whole: tuple[float, ...]) -> tuple[floa
     ]
     plain = [index for index, target in enumerate(targets) if isinstance(target, NumberTarget) and not target.scaled]
     shared = sum(whole[index] for index in plain)
-    found = []
+    weights = []
     for index, target in enumerate(targets):
         divisor = 1.0
         if numeric[index]:
             divisor = shared if index in plain else whole[index]
         elif any(numeric):
             divisor = whole[index]
-        found.append(target.weight / divisor if divisor > 0 else 0.0)
-    return tuple(found)
+        weights.append(target.weight / divisor if divisor > 0 else 0.0)
+    return tuple(weights)

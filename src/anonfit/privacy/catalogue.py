@@ -40,12 +40,12 @@ def faults_of(parameters: Sequence[Parameter], given: Mapping[str, object], *, m
 
 def with_defaults(parameters: Sequence[Parameter], given: Mapping[str, Value]) -> dict[str, Value]:
     """The parameters a model gets: those given, in their own kind, and the defaults of others."""
-    found: dict[str, Value] = {}
+    parameters_given: dict[str, Value] = {}
     for parameter in parameters:
         value = given.get(parameter.name, parameter.default)
         if value is not None:
-            found[parameter.name] = int(value) if parameter.kind == Kind.WHOLE else value
-    return found
+            parameters_given[parameter.name] = int(value) if parameter.kind == Kind.WHOLE else value
+    return parameters_given
 
 
 MODELS: Mapping[str, type[DiversityModel]] = MappingProxyType(
@@ -91,8 +91,8 @@ def make_model(column: SensitiveColumn, model: str, parameters: Mapping[str, Val
     if entry is TCloseness:
         settings["distance"] = _distance(column, settings.get("distance"), where)
     make: Any = entry
-    made: DiversityModel = make(column, **settings)
-    return made
+    bound: DiversityModel = make(column, **settings)
+    return bound
 
 
 def _distance(column: SensitiveColumn, name: str | None, where: str) -> Distance:

@@ -62,8 +62,8 @@ class Disclosure:
         if self.below_threshold(persons):
             return {"persons": f"fewer than {self.min_persons}", "share": f"fewer than {self.min_persons} persons"}
         if self.below_threshold(of - persons):
-            told = f"all but fewer than {self.min_persons}"
-            return {"persons": told, "share": f"{told} persons"}
+            words = f"all but fewer than {self.min_persons}"
+            return {"persons": words, "share": f"{words} persons"}
         persons, of = self.rounded(persons), self.rounded(of)
         return {"persons": persons, "share": persons / of if of else 0.0}
 

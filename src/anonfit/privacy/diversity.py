@@ -55,11 +55,11 @@ class DistinctL(DiversityModel):
 
     def why_not(self, counts: NDArray[np.int64]) -> str:
         """The table has too few values."""
-        found = int(_distinct(counts))
+        distinct = int(_distinct(counts))
         among = ", missing among them," if self.column.has_missing else ""
         return (
-            f"{self.column.name} has {found} distinct value(s){among} over the whole table, so l cannot exceed "
-            f"{found}; distinct-l asks for l = {self.l}."
+            f"{self.column.name} has {distinct} distinct value(s){among} over the whole table, so l cannot exceed "
+            f"{distinct}; distinct-l asks for l = {self.l}."
         )
 
 
@@ -90,10 +90,10 @@ class EntropyL(DiversityModel):
 
     def why_not(self, counts: NDArray[np.int64]) -> str:
         """The table's own entropy is too low, and that of some group is never higher."""
-        found = float(entropy(counts))
+        nats = float(entropy(counts))
         return (
-            f"{self.column.name} has entropy {plain(round(found / math.log(2), 3))} bits over the whole table, so l "
-            f"cannot exceed {at_most(math.exp(found + TIE))}; entropy-l asks for l = {plain(self.l)}."
+            f"{self.column.name} has entropy {plain(round(nats / math.log(2), 3))} bits over the whole table, so l "
+            f"cannot exceed {at_most(math.exp(nats + TIE))}; entropy-l asks for l = {plain(self.l)}."
         )
 
 
@@ -206,10 +206,10 @@ class SquaredError(DiversityModel):
 
     def why_not(self, counts: NDArray[np.int64]) -> str:
         """The table's own sum is too small, and that of a group is never larger."""
-        found = float(self.figure(counts))
+        total = float(self.figure(counts))
         return (
-            f"{self.column.name} has a sum of squared deviations of {plain(found)} over the whole table, so error "
-            f"cannot exceed {at_most(found / (1 - TIE))}; squared-error asks for error = {plain(self.error)}."
+            f"{self.column.name} has a sum of squared deviations of {plain(total)} over the whole table, so error "
+            f"cannot exceed {at_most(total / (1 - TIE))}; squared-error asks for error = {plain(self.error)}."
         )
 
 
@@ -242,10 +242,10 @@ class Variance(DiversityModel):
 
     def why_not(self, counts: NDArray[np.int64]) -> str:
         """The table's own variance is too small, and that of some group is never larger."""
-        found = float(self.figure(counts))
+        variance = float(self.figure(counts))
         return (
-            f"{self.column.name} has variance {plain(found)} over the whole table, so variance cannot exceed "
-            f"{at_most(found / (1 - TIE))}; variance = {plain(self.variance)} is asked for."
+            f"{self.column.name} has variance {plain(variance)} over the whole table, so variance cannot exceed "
+            f"{at_most(variance / (1 - TIE))}; variance = {plain(self.variance)} is asked for."
         )
 
 

@@ -144,10 +144,10 @@ class TCloseness(DiversityModel):
 
     def why_not(self, counts: NDArray[np.int64]) -> str:
         """The distance is too large; a whole table compared with itself has none."""
-        found = float(self.figure(counts))
-        least = at_least(max(found - TIE, 0.0))
+        distance = float(self.figure(counts))
+        least = at_least(max(distance - TIE, 0.0))
         return (
-            f"{self.column.name} is distributed {found:.4g} away from the whole table (distance "
+            f"{self.column.name} is distributed {distance:.4g} away from the whole table (distance "
             f"{self.distance.name}), so t must be at least {least}; t-closeness asks for t = {plain(self.t)}."
         )
 
@@ -246,12 +246,12 @@ class BetaLikeness(DiversityModel):
 
     def why_not(self, counts: NDArray[np.int64]) -> str:
         """Some value grows too much; a whole table compared with itself never does."""
-        found = float(self.figure(counts))
-        told = f"{self.column.name} has a value whose share grew by {found:.4g} times its share in the"
+        growth = float(self.figure(counts))
+        beginning = f"{self.column.name} has a value whose share grew by {growth:.4g} times its share in the"
         if bool((self._growth(counts) > self._caps() + TIE).any()):
-            return f"{told} whole table or less: enhanced beta-likeness forbids such growth, whatever beta is."
+            return f"{beginning} whole table or less: enhanced beta-likeness forbids such growth, whatever beta is."
         return (
-            f"{told} whole table, so beta must be at least {at_least(max(found - TIE, 0.0))}; beta-likeness asks for "
+            f"{beginning} whole table, so beta must be at least {at_least(max(growth - TIE, 0.0))}; beta-likeness asks for "
             f"beta = {plain(self.beta)}."
         )
 
@@ -299,14 +299,14 @@ class DeltaDisclosure(DiversityModel):
 
     def why_not(self, counts: NDArray[np.int64]) -> str:
         """Some value is too frequent, too rare or absent; a whole table compared with itself never has one."""
-        found = float(self.figure(counts))
-        if np.isinf(found):
+        logarithm = float(self.figure(counts))
+        if np.isinf(logarithm):
             return (
                 f"{self.column.name} lacks a value of the whole table: delta-disclosure forbids it, whatever delta is."
             )
         return (
-            f"{self.column.name} has a value whose share is {np.exp(found):.4g} times larger or "
-            f"smaller than in the whole table, so delta must be at least {more_than(max(found - TIE, 0.0))}; "
+            f"{self.column.name} has a value whose share is {np.exp(logarithm):.4g} times larger or "
+            f"smaller than in the whole table, so delta must be at least {more_than(max(logarithm - TIE, 0.0))}; "
             f"delta-disclosure asks for delta = {plain(self.delta)}."
         )
 

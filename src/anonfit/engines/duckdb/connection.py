@@ -90,8 +90,8 @@ class Connection:
 
     def row(self, query: str) -> tuple[Any, ...]:
         """The one row of a result."""
-        found: tuple[Any, ...] = self._told(lambda: self.duckdb.execute(query).fetchall())[0]
-        return found
+        row: tuple[Any, ...] = self._told(lambda: self.duckdb.execute(query).fetchall())[0]
+        return row
 
     def value(self, query: str) -> Any:
         """The one value of a result."""
@@ -105,9 +105,9 @@ class Connection:
         """A result as a frame."""
         import polars as pl
 
-        found = pl.from_arrow(self._told(lambda: self.duckdb.sql(query).to_arrow_table()))
-        assert isinstance(found, pl.DataFrame)
-        return found
+        frame = pl.from_arrow(self._told(lambda: self.duckdb.sql(query).to_arrow_table()))
+        assert isinstance(frame, pl.DataFrame)
+        return frame
 
     def batches(self, query: str, rows: int) -> Iterator[Any]:
         """A result in batches of Arrow, none of which is made before it is asked for."""

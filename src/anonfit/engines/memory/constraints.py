@@ -67,14 +67,14 @@ class Constraint:
 
 def add_constraint_fields(constraints: Sequence[Constraint], packing: Packing) -> tuple[int, ...]:
     """Add the sensitive columns' codes to packed rows; the numbers of their fields."""
-    return tuple(packing.add(one.codes, code_dtype(one.column.size).itemsize) for one in constraints)
+    return tuple(packing.add(constraint.codes, code_dtype(constraint.column.size).itemsize) for constraint in constraints)
 
 
 def _bounds(model: BetaLikeness) -> NDArray[np.float64]:
     """How far each value's share may grow. (size,)"""
     caps = -np.log(model.column.shares) if model.enhanced else np.full(model.column.size, np.inf)
-    found: NDArray[np.float64] = np.minimum(model.beta, caps) + TIE
-    return found
+    bounds: NDArray[np.float64] = np.minimum(model.beta, caps) + TIE
+    return bounds
 
 
 def _joined(blocks: list[Any], dtype: Any) -> Any:
@@ -85,7 +85,7 @@ def make_constraints(
     constraints: Sequence[Constraint], packing: Packing, fields: tuple[int, ...], width: int
 ) -> KernelConstraints:
     """The kernels' form of all models over a table of `width` columns, once the packing is settled."""
-    columns = [one.column for one in constraints]
+    columns = [constraint.column for constraint in constraints]
     sizes = np.array([column.size for column in columns], np.int64)
     sensitive = np.zeros((5, len(constraints)), np.int64)
     sensitive[SIZE], sensitive[VALUE] = sizes, np.cumsum(sizes) - sizes
@@ -93,7 +93,7 @@ def make_constraints(
         sensitive[BIT, index], sensitive[MASK, index] = packing.bit(field), packing.mask(field)
         sensitive[UNKNOWN, index] = column.has_missing
     numbers = [np.zeros(column.size, np.int64) if column.numbers is None else column.numbers for column in columns]
-    asked = [(index, model) for index, one in enumerate(constraints) for model in one.models]
+    asked = [(index, model) for index, constraint in enumerate(constraints) for model in constraint.models]
     models = np.zeros((5, len(asked)), np.int64)
     limits = np.zeros(len(asked))
     bounds = np.zeros((len(asked), int(sizes.sum())))

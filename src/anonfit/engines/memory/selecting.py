@@ -52,11 +52,11 @@ class Placed:
     sensitive: tuple[NDArray[np.int64], ...]  # for each sensitive column (entry,)
 
     @classmethod
-    def of(cls, told: Tally, place_of_code: NDArray[np.int64]) -> Placed:
+    def of(cls, tally: Tally, place_of_code: NDArray[np.int64]) -> Placed:
         """The places of entries, given those of codes."""
-        places = place_of_code[told.codes]
-        sensitive = (places if one.codes is told.codes else place_of_code[one.codes] for one in told.sensitive)
-        return cls(told, places, tuple(sensitive))
+        places = place_of_code[tally.codes]
+        sensitive = (places if of_column.codes is tally.codes else place_of_code[of_column.codes] for of_column in tally.sensitive)
+        return cls(tally, places, tuple(sensitive))
 
     def first_joined(self) -> Placed:
         """The same with the first two pieces as one."""
@@ -90,11 +90,11 @@ class _Sorted:
 def _sorted(placed: Placed, count: int, constraints: Sequence[Constraint]) -> Iterator[_Sorted]:
     """The entries of each sensitive column."""
     entities = placed.told.entities
-    for one, told, places in zip(constraints, placed.told.sensitive, placed.sensitive, strict=True):
+    for constraint, tally, places in zip(constraints, placed.told.sensitive, placed.sensitive, strict=True):
         order = np.argsort(places, kind="stable")
         edges = np.searchsorted(places[order], np.arange(count + 1))
         owners = None if entities is None else entities[order]
-        yield _Sorted(told.values[order], told.persons[order], owners, edges, one.column.size)
+        yield _Sorted(tally.values[order], tally.persons[order], owners, edges, constraint.column.size)
 
 
 def parts_legal(placed: Placed, count: int, k: int, constraints: Sequence[Constraint]) -> bool:
@@ -104,9 +104,9 @@ def parts_legal(placed: Placed, count: int, k: int, constraints: Sequence[Constr
         return False
     return all(
         bool(model.allows(held.counts(place, place + 1)))
-        for one, held in zip(constraints, _sorted(placed, count, constraints), strict=True)
+        for constraint, held in zip(constraints, _sorted(placed, count, constraints), strict=True)
         for place in present.tolist()
-        for model in one.models
+        for model in constraint.models
     )
 
 
@@ -128,9 +128,9 @@ def cuts_legal(placed: Placed, count: int, k: int, constraints: Sequence[Constra
     else:
         low, high = _beside(entities, placed.places, count)
     legal: NDArray[np.bool_] = (low >= k) & (high >= k)
-    for one, held in zip(constraints, _sorted(placed, count, constraints), strict=True) if legal.any() else ():
+    for constraint, held in zip(constraints, _sorted(placed, count, constraints), strict=True) if legal.any() else ():
         for place, groups in _both_sides(held, np.flatnonzero(legal).tolist(), count):
-            legal[place] = all(bool(model.allows(group)) for group in groups for model in one.models)
+            legal[place] = all(bool(model.allows(group)) for group in groups for model in constraint.models)
     return legal
 
 
@@ -219,14 +219,14 @@ class Selector:
 
     def spreads(self, node: View) -> dict[int, float]:
         """The columns of a node that can be split, and the normalized range of each."""
-        found = {}
+        spreads = {}
         for column in range(len(self.coded)) if len(self.selection) else ():
             where = (column, node.start, node.stop, node.histogram, node.span)
             tighten(node.rows, node.columns, node.objective, *where)
             spread = spread_of(node.rows, node.columns, node.objective, *where, node.tile, node.scratch)
             if spread >= 0:
-                found[column] = spread
-        return found
+                spreads[column] = spread
+        return spreads
 
     def choose(
         self, node: View, spreads: dict[int, float], tally: Callable[[int], Tally], scratch: Scratch
@@ -251,13 +251,13 @@ class Selector:
                 by_signature = np.bincount(told.signatures, told.masses, len(self.applies))
                 now = float(by_signature @ self._weight(_all(overlaps)[:, None])[:, 0]) / mass
             others = _all(np.delete(overlaps, column, axis=0))
-            found = self._best_of_column(node, column, spread, others=others, told=told, mass=mass)
-            if found is not None and (
+            candidate = self._best_of_column(node, column, spread, others=others, told=told, mass=mass)
+            if candidate is not None and (
                 best is None
-                or found.left < best.left - TIE
-                or (found.left <= best.left + TIE and found.spread > best.spread + TIE)
+                or candidate.left < best.left - TIE
+                or (candidate.left <= best.left + TIE and candidate.spread > best.spread + TIE)
             ):
-                best = found
+                best = candidate
         if best is None or not now - best.left > TIE:
             return None
         return self._write(best, scratch)
@@ -284,25 +284,25 @@ class Selector:
 
         reached: (rectangle, region); the result: (signature, region).
         """
-        found = np.empty((len(self.applies), reached.shape[1]))
+        weights = np.empty((len(self.applies), reached.shape[1]))
         for signature, applies in enumerate(self.applies):
             some = np.logical_or.reduceat(reached & applies[:, None], self.firsts, axis=0)
-            found[signature] = self.weights @ some
-        return found
+            weights[signature] = self.weights @ some
+        return weights
 
     def _best_of_column(
-        self, node: View, column: int, spread: float, *, others: NDArray[np.bool_], told: Tally, mass: float
+        self, node: View, column: int, spread: float, *, others: NDArray[np.bool_], tally: Tally, mass: float
     ) -> _Found | None:
         elements = self._elements(node, column)
         place_of_code = np.full(self.coded[column].size, -1, np.int64)
         for place, codes in enumerate(elements):
             place_of_code[codes] = place
-        placed = Placed.of(told, place_of_code)
+        placed = Placed.of(tally, place_of_code)
         reach = self._reach(node, column) & others[:, None]
         reached = np.stack([reach[:, codes].any(axis=1) for codes in elements], axis=1)
         signatures = len(self.applies)
         masses = np.bincount(
-            told.signatures * len(elements) + placed.places, told.masses, signatures * len(elements)
+            tally.signatures * len(elements) + placed.places, tally.masses, signatures * len(elements)
         ).reshape(signatures, len(elements))
         mode = self.coded[column].mode
         if mode == SplitMode.MULTIWAY:
@@ -323,12 +323,12 @@ class Selector:
             return None
         parts = [np.sort(np.concatenate(elements[: cut + 1])), np.sort(np.concatenate(elements[cut + 1 :]))]
         side = placed.places > cut
-        sizes = np.bincount(side, told.persons, 2)
+        sizes = np.bincount(side, tally.persons, 2)
         if mode != SplitMode.ORDERED:
             return _Found(column, least, spread, parts, sizes, by_set=True)
         start = int(parts[1][0])
         at_boundary = bool(self.boundaries[int(self.columns.facts[PLACE, column]) + start])
-        before = start if at_boundary else int(told.codes[~side].max())
+        before = start if at_boundary else int(tally.codes[~side].max())
         return _Found(column, least, spread, parts, sizes, before)
 
     def _elements(self, node: View, column: int) -> list[NDArray[np.int64]]:
@@ -394,22 +394,22 @@ class Selector:
                 return _Found(column, left, spread, elements, sizes)
         return None
 
-    def _write(self, found: _Found, scratch: Scratch) -> Split:
+    def _write(self, split: _Found, scratch: Scratch) -> Split:
         """Write a split where the kernels that move rows read it."""
-        lists, parts = scratch.lists, len(found.parts)
-        lists[SIZES, :parts] = found.sizes
-        if found.by_set:
-            scratch.side[: self.coded[found.column].size] = 1
-            scratch.side[found.parts[0]] = 0
-            return found.column, 2, -1, 1
-        lists[PARTS, :parts] = [part[0] for part in found.parts]
-        return found.column, parts, found.before, 0
+        lists, parts = scratch.lists, len(split.parts)
+        lists[SIZES, :parts] = split.sizes
+        if split.by_set:
+            scratch.side[: self.coded[split.column].size] = 1
+            scratch.side[split.parts[0]] = 0
+            return split.column, 2, -1, 1
+        lists[PARTS, :parts] = [part[0] for part in split.parts]
+        return split.column, parts, split.before, 0
 
 
 def _all(truth: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Whether all of each column are true."""
-    found: NDArray[np.bool_] = np.logical_and.reduce(truth, axis=0)
-    return found
+    both: NDArray[np.bool_] = np.logical_and.reduce(truth, axis=0)
+    return both
 
 
 class RowSelector:

@@ -46,9 +46,9 @@ def session() -> Any:
         from pyspark.sql import SparkSession
     except ModuleNotFoundError as error:
         raise MissingPackage(str(error.name), "spark", "The engine spark") from None
-    found = SparkSession.getActiveSession()
-    if found is not None:
-        return found
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
     if "SPARK_REMOTE" in os.environ:
         return told(lambda: SparkSession.builder.getOrCreate())
     # Rows are counted by Python processes: they must be of the Python that runs here.
@@ -124,5 +124,5 @@ def told(work: Callable[[], Result]) -> Result:
 def _kind(error: BaseException) -> str:
     """The kind of an error, with Spark's own word for it where there is one."""
     condition = getattr(error, "getCondition", None)
-    found = condition() if condition is not None else None
-    return f"{type(error).__name__} {found}" if found else type(error).__name__
+    word = condition() if condition is not None else None
+    return f"{type(error).__name__} {word}" if word else type(error).__name__
