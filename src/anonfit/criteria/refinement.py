@@ -28,16 +28,15 @@ LEAST = 1e-18
 
 def _impurity(counts: Counts) -> NDArray[np.float64]:
     """Records times the entropy of their classes, in bits. counts: (…, class)"""
-    found: NDArray[np.float64] = _x_log_x(counts.sum(axis=-1)) - _x_log_x(counts).sum(axis=-1)
-    return found
+    impurity: NDArray[np.float64] = _x_log_x(counts.sum(axis=-1)) - _x_log_x(counts).sum(axis=-1)
+    return impurity
 
 
 def _x_log_x(x: Counts) -> NDArray[np.float64]:
     numbers = x.astype(np.float64)
     logs = np.zeros(numbers.shape)
     np.log2(numbers, out=logs, where=numbers > 0)
-    product: NDArray[np.float64] = numbers * logs
-    return product
+    return numbers * logs
 
 
 def _alike(parts: Counts, whole: Counts) -> NDArray[np.bool_]:

@@ -34,7 +34,7 @@ class CodedSelections:
     applies: NDArray[np.uint8]  # (signature, rectangle)
     boundaries: NDArray[
         np.uint8
-    ]  # (code of any quasi-identifier,) 1 where a rectangle of an ordered one begins or ends
+    ]  # (code of any quasi-identifier,) 1 where a rectangle begins or ends, if it is ordered
     names: tuple[str, ...] = ()
 
 
@@ -126,7 +126,7 @@ class Impurity(IntEnum):
 
     def of(self, sums: Sums, unit: float) -> float:
         """The impurity of a group with these sums of each class."""
-        return {Impurity.ENTROPY: _entropy, Impurity.GINI: _gini}[self](sums, unit)
+        return _entropy(sums, unit) if self == Impurity.ENTROPY else _gini(sums, unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +163,7 @@ class ShareTarget:
 
     def additions(self, masses: NDArray[np.int64]) -> Sums:
         """A row's mass times its shares."""
-        sums: Sums = masses[:, None] * self.shares
-        return sums
+        return masses[:, None] * self.shares
 
     def impurity(self, sums: Sums, unit: float) -> float:
         """Persons times the impurity of their mean shares."""

@@ -142,8 +142,7 @@ class Draw:
             words += values[name].astype(np.int64) * factor
         words %= self.MODULUS
         words = (words * words + self.ADDED) % self.MODULUS
-        drawn: NDArray[np.bool_] = words * words % self.MODULUS < self.below
-        return drawn
+        return words * words % self.MODULUS < self.below
 
 
 class Placing(Protocol):

@@ -46,8 +46,7 @@ class DistinctL(DiversityModel):
 
     def allows(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether there are l values."""
-        found: NDArray[np.bool_] = _distinct(counts) >= self.l
-        return found
+        return _distinct(counts) >= self.l
 
     def figure(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """The number of different values."""
@@ -81,8 +80,7 @@ class EntropyL(DiversityModel):
 
     def allows(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether the entropy is at least ln l."""
-        found: NDArray[np.bool_] = entropy(counts) >= math.log(self.l) - TIE
-        return found
+        return entropy(counts) >= math.log(self.l) - TIE
 
     def figure(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """How many equally frequent values would have the same entropy."""
@@ -123,8 +121,8 @@ class RecursiveCL(DiversityModel):
 
     def allows(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether the most frequent value stays below c times the rest; without l values the rest is nobody."""
-        found: NDArray[np.bool_] = counts.max(axis=-1) < self.c * _rest(counts, self.l)
-        return found
+        allowed: NDArray[np.bool_] = counts.max(axis=-1) < self.c * _rest(counts, self.l)
+        return allowed
 
     def figure(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """The most frequent value's persons for each person of the rest: c must be above it."""
@@ -157,13 +155,13 @@ def entropy(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     persons = counts.sum(axis=-1)
     # A value that nobody has adds 0, as one that a single person has.
     parts = counts * np.log(np.maximum(counts, 1))
-    found: NDArray[np.float64] = np.log(persons) - parts.sum(axis=-1) / persons
-    return found
+    nats: NDArray[np.float64] = np.log(persons) - parts.sum(axis=-1) / persons
+    return nats
 
 
 def _distinct(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    found: NDArray[np.int64] = (counts > 0).sum(axis=-1)
-    return found
+    values: NDArray[np.int64] = (counts > 0).sum(axis=-1)
+    return values
 
 
 def _rest(counts: NDArray[np.int64], l: int) -> NDArray[np.int64]:  # noqa: E741
@@ -197,8 +195,7 @@ class SquaredError(DiversityModel):
         """Whether the sum is large enough."""
         persons, errors = _errors(self.column, counts)
         slack = np.sqrt(persons) * self.column.rounding
-        found: NDArray[np.bool_] = errors >= (math.sqrt(self.error) + slack) ** 2 * (1 - TIE)
-        return found
+        return errors >= (math.sqrt(self.error) + slack) ** 2 * (1 - TIE)
 
     def figure(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """The sum of squared deviations of the known values."""
@@ -232,8 +229,7 @@ class Variance(DiversityModel):
 
     def allows(self, counts: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether the variance is large enough."""
-        found: NDArray[np.bool_] = self.figure(counts) >= least_variance(self) * (1 - TIE)
-        return found
+        return self.figure(counts) >= least_variance(self) * (1 - TIE)
 
     def figure(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """The variance of the known values; 0 where there are none."""
@@ -279,8 +275,7 @@ def squared_deviations(
     middle = np.rint(sums / some).astype(np.int64)
     moved_squares = squares - middle * (2 * sums - persons * middle)
     moved_sums = (sums - persons * middle).astype(np.float64)
-    found: NDArray[np.float64] = np.maximum(moved_squares - moved_sums * moved_sums / some, 0.0)
-    return found
+    return np.maximum(moved_squares - moved_sums * moved_sums / some, 0.0)
 
 
 def _errors(column: SensitiveColumn, counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

@@ -12,11 +12,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from anonfit.errors import DataError, RequestError, did_you_mean, listed
 
 MEGABYTE = 1 << 20
+Kind = TypeVar("Kind")
 _HALF_SIGN = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -105,7 +106,7 @@ class JsonPart:
         """The error that says what is wrong at this place."""
         return Damaged(f"{self.place or 'it'} {fault}")
 
-    def _of(self, kind: type, says: str) -> Any:
+    def _of(self, kind: type[Kind], says: str) -> Kind:
         if type(self.value) is not kind:
             raise self.refused(f"is not {says}; found {_shown(self.value)}")
         return self.value
@@ -133,8 +134,7 @@ class JsonPart:
 
     def text(self) -> str:
         """A text."""
-        found: str = self._of(str, "a text")
-        return found
+        return self._of(str, "a text")
 
     def texts(self) -> list[str]:
         """A list of different texts."""
@@ -152,12 +152,11 @@ class JsonPart:
 
     def flag(self) -> bool:
         """True or false."""
-        found: bool = self._of(bool, "true or false")
-        return found
+        return self._of(bool, "true or false")
 
     def whole(self, least: int, most: int) -> int:
         """A whole number within bounds, both included."""
-        number: int = self._of(int, "a whole number")
+        number = self._of(int, "a whole number")
         if not least <= number <= most:
             raise self.refused(f"is {_shown(number)}, not a whole number from {least} to {most}")
         return number
@@ -175,5 +174,4 @@ class JsonPart:
 
     def plain(self) -> dict[str, Any]:
         """A table that is handed on as it is."""
-        found: dict[str, Any] = self._of(dict, "a table")
-        return found
+        return self._of(dict, "a table")

@@ -103,11 +103,11 @@ class Shape:
 
         codes = tuple(of(code_name(index), code_dtype(column.size)) for index, column in enumerate(self.columns))
         table = CodedTable(self.columns, codes, rows, of(PERSONS, np.uint32) if has_counts else None)
-        targets = tuple(_with_rows(target, of(target_name(one))) for one, target in enumerate(self.purpose.targets))
+        targets = tuple(_with_rows(target, of(target_name(place))) for place, target in enumerate(self.purpose.targets))
         purpose = replace(self.purpose, targets=targets, masses=of(MASS) if self.weighted else None)
         constraints = [
-            Constraint(one.column, of(sensitive_name(number), np.uint32), one.models)
-            for number, one in enumerate(self.constraints)
+            replace(constraint, codes=of(sensitive_name(place), np.uint32))
+            for place, constraint in enumerate(self.constraints)
         ]
         return table, purpose, constraints
 

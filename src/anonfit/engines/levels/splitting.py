@@ -24,7 +24,7 @@ from anonfit.engines.memory.trees import OpenNode, TreeGrower, root_span
 
 
 def whole_table(counting: Counting, shape: Shape) -> Whole:
-    """What a purpose is told of the whole table."""
+    """What a purpose must know of the whole table."""
     targets = shape.purpose.targets
     if not targets:
         return Whole(len(shape.columns), counting.rows, 0, ())
@@ -260,11 +260,11 @@ class LevelSplitter(TreeGrower):
         kernels = given, self.shared_columns, self.shared_objective, self.shared_scratch
         views = [View(*kernels, 0, 0, histograms.of(node.number), node.span, node.tile) for node in waiting]
         spreads = [self.selector.spreads(view) for view in views]
-        columns = {node.number: list(found) for node, found in zip(waiting, spreads, strict=True)}
+        columns = {node.number: list(of_node) for node, of_node in zip(waiting, spreads, strict=True)}
         tallies = count_tallies(self.counting, self.shape, columns)
-        for node, view, found in zip(waiting, views, spreads, strict=True):
-            tally = partial(tallies.of, node.number)
-            split = self.selector.choose(view, found, tally, self.scratch) if found else None
+        for node, view, of_node in zip(waiting, views, spreads, strict=True):
+            tally_of = partial(tallies.of, node.number)
+            split = self.selector.choose(view, of_node, tally_of, self.scratch) if of_node else None
             if split is None:
                 node.selecting = False
                 continue
@@ -302,7 +302,9 @@ class LevelSplitter(TreeGrower):
         ]
         for column, request, counted in zip(columns, requests, self.counting.count(requests), strict=True):
             order = np.argsort(counted.nodes, kind="stable")
-            edges = np.searchsorted(counted.nodes[order], [request.nodes, [node_number + 1 for node_number in request.nodes]])
+            edges = np.searchsorted(
+                counted.nodes[order], [request.nodes, [node_number + 1 for node_number in request.nodes]]
+            )
             for index, node in enumerate(asking[column]):
                 chosen = order[edges[0, index] : edges[1, index]]
                 values: dict[str, NDArray[Any]] = dict(zip(request.by, counted.by[:, chosen], strict=True))

@@ -241,7 +241,11 @@ def sum_up(constraints: KernelConstraints, side: Int, scratch: Scratch) -> None:
                 known += count
                 total += count * number
                 squares += count * number * number
-        totals[side, PERSONS, attribute], totals[side, VALUES, attribute], totals[side, KNOWN, attribute] = persons, values, known
+        totals[side, PERSONS, attribute], totals[side, VALUES, attribute], totals[side, KNOWN, attribute] = (
+            persons,
+            values,
+            known,
+        )
         totals[side, FIRST, attribute], totals[side, SECOND, attribute] = total, squares
         scratch.logs[side, attribute] = logs
 
@@ -404,7 +408,9 @@ def parts_allowed(
                 row = start + np.int64(keys[1, index])
                 for attribute in range(sensitive.shape[1]):
                     if _first_in_place(rows, columns, constraints, np.int64(attribute), start, row, keys):
-                        value = read(words, sensitive[SENSITIVE_BIT, attribute], sensitive[SENSITIVE_MASK, attribute], row)
+                        value = read(
+                            words, sensitive[SENSITIVE_BIT, attribute], sensitive[SENSITIVE_MASK, attribute], row
+                        )
                         tallies[0, sensitive[VALUE, attribute] + value] += _persons(words, counts, row)
             sum_up(constraints, np.int64(0), scratch)
             fine = allowed(constraints, np.int64(0), scratch)
@@ -448,9 +454,13 @@ def sweep(
             persons = _persons(words, counts, moved)
             for attribute in range(sensitive.shape[1]):
                 value = read(words, sensitive[SENSITIVE_BIT, attribute], sensitive[SENSITIVE_MASK, attribute], moved)
-                if _first_of_pair(rows, columns, constraints, np.int64(attribute), start, stop, moved, keys, np.int64(1)):
+                if _first_of_pair(
+                    rows, columns, constraints, np.int64(attribute), start, stop, moved, keys, np.int64(1)
+                ):
                     add(sensitive, numbers, logs, left, np.int64(attribute), value, persons, tallies, totals, near)
-                if _first_of_pair(rows, columns, constraints, np.int64(attribute), start, stop, moved, keys, np.int64(-1)):
+                if _first_of_pair(
+                    rows, columns, constraints, np.int64(attribute), start, stop, moved, keys, np.int64(-1)
+                ):
                     add(sensitive, numbers, logs, right, np.int64(attribute), value, -persons, tallies, totals, near)
         begin = end
         if lists[LEGAL, place] == 1 and not (

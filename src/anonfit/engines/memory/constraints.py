@@ -51,9 +51,7 @@ class KernelConstraints(NamedTuple):
     runs: NDArray[np.int64]  # (first and last, run of values)
     charges: NDArray[np.float64]  # (run,)
     logs: NDArray[np.float64]  # x ln x of whole numbers
-    taken: NDArray[
-        np.int64
-    ]  # (first and after the last, column) rows that stand for the node's where these are not here
+    taken: NDArray[np.int64]  # (first and after the last, column) rows that stand for a node's rows that are elsewhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +65,9 @@ class Constraint:
 
 def add_constraint_fields(constraints: Sequence[Constraint], packing: Packing) -> tuple[int, ...]:
     """Add the sensitive columns' codes to packed rows; the numbers of their fields."""
-    return tuple(packing.add(constraint.codes, code_dtype(constraint.column.size).itemsize) for constraint in constraints)
-
-
-def _bounds(model: BetaLikeness) -> NDArray[np.float64]:
-    """How far each value's share may grow. (size,)"""
-    caps = -np.log(model.column.shares) if model.enhanced else np.full(model.column.size, np.inf)
-    bounds: NDArray[np.float64] = np.minimum(model.beta, caps) + TIE
-    return bounds
+    return tuple(
+        packing.add(constraint.codes, code_dtype(constraint.column.size).itemsize) for constraint in constraints
+    )
 
 
 def _joined(blocks: list[Any], dtype: Any) -> Any:
@@ -109,7 +102,7 @@ def make_constraints(
             used += len(model.distance.weight)
         if isinstance(model, BetaLikeness):
             first = int(sensitive[VALUE, index])
-            bounds[place, first : first + model.column.size] = _bounds(model)
+            bounds[place, first : first + model.column.size] = model.bounds + TIE
     return KernelConstraints(
         models=models,
         limits=limits,

@@ -102,7 +102,7 @@ def _whole(target: Target, masses: NDArray[np.int64]) -> Sums:
 
 
 class Whole(NamedTuple):
-    """What a purpose is told of the whole table: its columns and rows, their mass, and the sums of each target."""
+    """What a purpose must know of the whole table: its columns and rows, their mass, and the sums of each target."""
 
     columns: int
     rows: int
@@ -111,7 +111,7 @@ class Whole(NamedTuple):
 
 
 def whole_of(purpose: SplitObjective, table: CodedTable) -> Whole:
-    """What a purpose is told of a table."""
+    """What a purpose must know of a table."""
     masses = _masses(purpose, table) if purpose.targets else np.zeros(0, np.int64)
     sums = tuple(_whole(target, masses) for target in purpose.targets)
     return Whole(len(table.columns), table.rows, int(masses.sum()), sums)

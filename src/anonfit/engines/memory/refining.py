@@ -141,7 +141,9 @@ class Groups:
     def allowed(self, refinement: Refinement, divisions: dict[int, Division]) -> bool:
         """Whether the models of sensitive columns allow all groups that a refinement would make."""
         return all(
-            self._values_allowed(self.groupings[number], refinement.column, refinement.children, division.changed, constraint)
+            self._values_allowed(
+                self.groupings[number], refinement.column, refinement.children, division.changed, constraint
+            )
             for number, division in divisions.items()
             for constraint in self.constraints
         )

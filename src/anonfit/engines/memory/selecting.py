@@ -47,7 +47,7 @@ class Tally:
 class Placed:
     """Entries and the place of each among the pieces that a split may part."""
 
-    told: Tally
+    tally: Tally
     places: NDArray[np.int64]  # (entry,)
     sensitive: tuple[NDArray[np.int64], ...]  # for each sensitive column (entry,)
 
@@ -55,13 +55,16 @@ class Placed:
     def of(cls, tally: Tally, place_of_code: NDArray[np.int64]) -> Placed:
         """The places of entries, given those of codes."""
         places = place_of_code[tally.codes]
-        sensitive = (places if of_column.codes is tally.codes else place_of_code[of_column.codes] for of_column in tally.sensitive)
+        sensitive = (
+            places if of_column.codes is tally.codes else place_of_code[of_column.codes]
+            for of_column in tally.sensitive
+        )
         return cls(tally, places, tuple(sensitive))
 
     def first_joined(self) -> Placed:
         """The same with the first two pieces as one."""
         return Placed(
-            self.told,
+            self.tally,
             np.maximum(self.places - 1, 0),
             tuple(np.maximum(places - 1, 0) for places in self.sensitive),
         )
@@ -89,8 +92,8 @@ class _Sorted:
 
 def _sorted(placed: Placed, count: int, constraints: Sequence[Constraint]) -> Iterator[_Sorted]:
     """The entries of each sensitive column."""
-    entities = placed.told.entities
-    for constraint, tally, places in zip(constraints, placed.told.sensitive, placed.sensitive, strict=True):
+    entities = placed.tally.entities
+    for constraint, tally, places in zip(constraints, placed.tally.sensitive, placed.sensitive, strict=True):
         order = np.argsort(places, kind="stable")
         edges = np.searchsorted(places[order], np.arange(count + 1))
         owners = None if entities is None else entities[order]
@@ -112,15 +115,15 @@ def parts_legal(placed: Placed, count: int, k: int, constraints: Sequence[Constr
 
 def _persons(placed: Placed, count: int) -> NDArray[np.int64]:
     """The persons of each place."""
-    entities, places = placed.told.entities, placed.places
+    entities, places = placed.tally.entities, placed.places
     if entities is None:
-        return np.bincount(places, placed.told.persons, count).astype(np.int64)
+        return np.bincount(places, placed.tally.persons, count).astype(np.int64)
     return np.bincount(np.unique(entities * count + places) % count, minlength=count)
 
 
 def cuts_legal(placed: Placed, count: int, k: int, constraints: Sequence[Constraint]) -> NDArray[np.bool_]:
     """Whether a cut after each place but the last leaves two groups that may exist."""
-    entities = placed.told.entities
+    entities = placed.tally.entities
     if entities is None:
         persons = _persons(placed, count)
         low = np.cumsum(persons)[:-1]
@@ -182,7 +185,7 @@ class View(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _BestSplit:
     """A column's best split: what it leaves of imprecision, the codes of its parts and the persons of each, and the
     code above which an ordered cut lies (-1: none).
     """
@@ -229,29 +232,29 @@ class Selector:
         return spreads
 
     def choose(
-        self, node: View, spreads: dict[int, float], tally: Callable[[int], Tally], scratch: Scratch
+        self, node: View, spreads: dict[int, float], tally_of: Callable[[int], Tally], scratch: Scratch
     ) -> Split | None:
         """The split that leaves the least imprecision, written to scratch; None if none makes it smaller.
 
         Args:
             node: The node.
             spreads: Its columns that can be split, and their spreads.
-            tally: What the node's rows have of a column.
+            tally_of: What the node's rows have of a column.
             scratch: Where the split is written.
         """
         overlaps: NDArray[np.bool_] = np.stack(
             [self._reach(node, column).any(axis=1) for column in range(len(self.coded))]
         )
-        best: _Found | None = None
+        best: _BestSplit | None = None
         now = mass = 0.0
         for column, spread in spreads.items():
-            told = tally(column)
+            tally = tally_of(column)
             if not mass:
-                mass = float(told.masses.sum())
-                by_signature = np.bincount(told.signatures, told.masses, len(self.applies))
+                mass = float(tally.masses.sum())
+                by_signature = np.bincount(tally.signatures, tally.masses, len(self.applies))
                 now = float(by_signature @ self._weight(_all(overlaps)[:, None])[:, 0]) / mass
             others = _all(np.delete(overlaps, column, axis=0))
-            candidate = self._best_of_column(node, column, spread, others=others, told=told, mass=mass)
+            candidate = self._best_of_column(node, column, spread, others=others, tally=tally, mass=mass)
             if candidate is not None and (
                 best is None
                 or candidate.left < best.left - TIE
@@ -276,8 +279,7 @@ class Selector:
         """The codes of the tile that each rectangle reaches. (rectangle, code)"""
         first = int(self.columns.facts[PLACE, column])
         size = self.coded[column].size
-        reach: NDArray[np.bool_] = self.rectangles[:, first : first + size] & self._tile(node, column)
-        return reach
+        return self.rectangles[:, first : first + size] & self._tile(node, column)
 
     def _weight(self, reached: NDArray[np.bool_]) -> NDArray[np.float64]:
         """The weight of the selections that reach each of several regions, for rows of each signature.
@@ -292,7 +294,7 @@ class Selector:
 
     def _best_of_column(
         self, node: View, column: int, spread: float, *, others: NDArray[np.bool_], tally: Tally, mass: float
-    ) -> _Found | None:
+    ) -> _BestSplit | None:
         elements = self._elements(node, column)
         place_of_code = np.full(self.coded[column].size, -1, np.int64)
         for place, codes in enumerate(elements):
@@ -325,11 +327,11 @@ class Selector:
         side = placed.places > cut
         sizes = np.bincount(side, tally.persons, 2)
         if mode != SplitMode.ORDERED:
-            return _Found(column, least, spread, parts, sizes, by_set=True)
+            return _BestSplit(column, least, spread, parts, sizes, by_set=True)
         start = int(parts[1][0])
         at_boundary = bool(self.boundaries[int(self.columns.facts[PLACE, column]) + start])
         before = start if at_boundary else int(tally.codes[~side].max())
-        return _Found(column, least, spread, parts, sizes, before)
+        return _BestSplit(column, least, spread, parts, sizes, before)
 
     def _elements(self, node: View, column: int) -> list[NDArray[np.int64]]:
         """The pieces that a cut may part, in the order of cutting: also those without rows."""
@@ -378,7 +380,7 @@ class Selector:
         *,
         mass: float,
         node: View,
-    ) -> _Found | None:
+    ) -> _BestSplit | None:
         """Every child apart; missing alone if it may be, otherwise with the first child."""
         for joined in (0, 1):
             if joined:
@@ -390,11 +392,11 @@ class Selector:
                 masses = np.column_stack([masses[:, 0] + masses[:, 1], masses[:, 2:]])
             if parts_legal(placed, len(elements), self.k, self.constraints):
                 left = float((masses * self._weight(reached)).sum()) / mass
-                sizes = np.bincount(placed.places, placed.told.persons, len(elements))
-                return _Found(column, left, spread, elements, sizes)
+                sizes = np.bincount(placed.places, placed.tally.persons, len(elements))
+                return _BestSplit(column, left, spread, elements, sizes)
         return None
 
-    def _write(self, split: _Found, scratch: Scratch) -> Split:
+    def _write(self, split: _BestSplit, scratch: Scratch) -> Split:
         """Write a split where the kernels that move rows read it."""
         lists, parts = scratch.lists, len(split.parts)
         lists[SIZES, :parts] = split.sizes
@@ -408,8 +410,8 @@ class Selector:
 
 def _all(truth: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Whether all of each column are true."""
-    both: NDArray[np.bool_] = np.logical_and.reduce(truth, axis=0)
-    return both
+    every: NDArray[np.bool_] = np.logical_and.reduce(truth, axis=0)
+    return every
 
 
 class RowSelector:
@@ -434,12 +436,12 @@ class RowSelector:
         masses = persons if self.masses is None else self.masses[numbers]
         signatures = self.signatures[numbers]
         entities = None if self.table.entities is None else self.table.entities[numbers].astype(np.int64)
-        values = [one.codes[numbers].astype(np.int64) for one in self.constraints]
+        sensitive = [constraint.codes[numbers].astype(np.int64) for constraint in self.constraints]
 
-        def tally(column: int) -> Tally:
+        def tally_of(column: int) -> Tally:
             bit, mask = columns.facts[[BIT, MASK], column].tolist()
             codes = part.field(bit, mask)
-            sensitive = tuple(SensitiveTally(codes, one, persons) for one in values)
-            return Tally(codes, signatures, masses, persons, sensitive, entities)
+            of_sensitive = tuple(SensitiveTally(codes, values, persons) for values in sensitive)
+            return Tally(codes, signatures, masses, persons, of_sensitive, entities)
 
-        return self.selector.choose(node, spreads, tally, scratch)
+        return self.selector.choose(node, spreads, tally_of, scratch)

@@ -247,7 +247,9 @@ def choose_split(
                 return nothing
             if splits[CUT, column] >= 0 and (splits[STATE, column] == HOPED or written == column):
                 if splits[STATE, column] != HOPED:
-                    if constraints is None or (splits[STATE, column] == 1.0 and columns.facts[MODE, column] != MULTIWAY):
+                    if constraints is None or (
+                        splits[STATE, column] == 1.0 and columns.facts[MODE, column] != MULTIWAY
+                    ):
                         break
                     if constraints.taken[0, column] == ABSENT:
                         return ABSENT - column, np.int64(0), np.int64(-1), np.int64(0)

@@ -213,8 +213,7 @@ def settle(nodes: Any, first: Any, second: Any) -> None:
 def begins_of(nodes: NDArray[np.int64]) -> NDArray[np.int64]:
     """The first rows of the regions that have any, ascending."""
     has_rows = (nodes[:, COLUMN] < 0) & (nodes[:, END] > nodes[:, BEGIN])
-    begins: NDArray[np.int64] = np.sort(nodes[has_rows, BEGIN])
-    return begins
+    return np.sort(nodes[has_rows, BEGIN])
 
 
 def breadth_first(nodes: NDArray[np.int64], members: NDArray[np.int64]) -> Tree:

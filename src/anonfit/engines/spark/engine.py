@@ -18,7 +18,7 @@ from anonfit.engines.contract import Counted, CountRequest, Draw, Field, Move, P
 from anonfit.engines.rows import in_batches, plain, released
 from anonfit.engines.spark.packs import CONTENT, NODE, RAW, pack, packed, unpacked
 from anonfit.engines.spark.rows import ALL, KEPT, KNOWN, LEFT_OUT, PARTITIONS, Survey, form_of, held_name, polars
-from anonfit.engines.spark.session import quiet, told
+from anonfit.engines.spark.session import quiet, result_of
 from anonfit.engines.spark.sources import PARTITION, Loading, storable
 from anonfit.engines.spark.storage import restored, stored, stored_type
 from anonfit.engines.spark.work import ROWS, Code, Count, DrawRows, Finish, Lookup, PartByNode, fields_of
@@ -175,11 +175,11 @@ class SparkEngine:
         self.known = tuple(self.held[name] for name in without_missing)
         self.known_by = list(without_missing)
         self.source, self.lazy = source, scan
-        self.found: dict[tuple[str, ...], tuple[pl.DataFrame, NDArray[np.int64]]] = {}
+        self.values_of: dict[tuple[str, ...], tuple[pl.DataFrame, NDArray[np.int64]]] = {}
         self.raw = [name for name in raw if name in self.held]
-        self.told = self._survey([tuple(names) for names in asked], persons, self.raw)
-        self.read, self.rows = self.told.get(ALL, 0), self.told.get(KEPT, 0)
-        self.persons_left_out = self.told.get(LEFT_OUT, 0)
+        self.surveyed = self._survey([tuple(names) for names in asked], persons, self.raw)
+        self.read, self.rows = self.surveyed.get(ALL, 0), self.surveyed.get(KEPT, 0)
+        self.persons_left_out = self.surveyed.get(LEFT_OUT, 0)
         self.kept: list[str] = []
         self.active_nodes: set[int] = {0}
         self.levels = 0
@@ -226,7 +226,7 @@ class SparkEngine:
         for number, names in enumerate(known):
             part = counted.filter(pl.col("set") == number)
             columns = [self._values(part, name, place) for place, name in enumerate(names)]
-            self.found[names] = pl.DataFrame(columns), part["rows"].to_numpy().astype(np.int64)
+            self.values_of[names] = pl.DataFrame(columns), part["rows"].to_numpy().astype(np.int64)
         rest = counted.filter(pl.col("set") < 0)
         return dict(zip(rest["set"].to_list(), rest["rows"].to_list(), strict=True))
 
@@ -250,7 +250,7 @@ class SparkEngine:
         """A small result of Spark, here."""
         import polars as pl
 
-        frame = pl.from_arrow(told(result.toArrow))
+        frame = pl.from_arrow(result_of(result.toArrow))
         assert isinstance(frame, pl.DataFrame)
         return frame
 
@@ -276,7 +276,7 @@ class SparkEngine:
 
     def _distinct_share(self, name: str) -> float:
         place = KNOWN - 2 * self.raw.index(name)
-        known, at_most = self.told.get(place, 0), self.told.get(place - 1, 0)
+        known, at_most = self.surveyed.get(place, 0), self.surveyed.get(place - 1, 0)
         if known < 2 or at_most < MOSTLY * known:
             return 0.0
         rows = self.source.rows()
@@ -287,11 +287,11 @@ class SparkEngine:
     def distinct(self, names: Sequence[str]) -> tuple[pl.DataFrame, NDArray[np.int64]]:
         """The different combinations of some columns' values, missing ones too, and how many rows have each."""
         asked = tuple(names)
-        if asked not in self.found:
+        if asked not in self.values_of:
             for name in asked:
                 self._held(name)
             self._survey([asked])
-        return self.found[asked]
+        return self.values_of[asked]
 
     def code(self, fields: Sequence[Field], kept: Sequence[str]) -> None:
         """Turn every row into its fields by looking its values up, and keep raw values."""
@@ -300,11 +300,11 @@ class SparkEngine:
         work = Code(tuple(map(self._lookup, fields)), self.known, tuple(self._held(name) for name in kept), size)
         with quiet():
             coded = self.source.mapped(work, f"{CONTENT} binary, {RAW} binary")
-            if self.told.get(PARTITIONS, 0) < self.partitions:
+            if self.surveyed.get(PARTITIONS, 0) < self.partitions:
                 coded = coded.repartition(self.partitions)
             self.coded = self.whole = coded.persist()
         self.persisted.append(self.coded)
-        self.found = {}
+        self.values_of = {}
 
     def _lookup(self, field: Field) -> Lookup:
         """A field's values as they are held, with their codes."""
@@ -373,7 +373,7 @@ class SparkEngine:
             self.coded = rows.persist()
             self.persisted.append(self.coded)
         else:  # what rows were made from level by level would grow too deep for Java's stack
-            self.coded = told(rows.localCheckpoint)
+            self.coded = result_of(rows.localCheckpoint)
             self._let_go(self.coded)
         sizes = sizes_of(moves, tallies)
         if sizes is None:

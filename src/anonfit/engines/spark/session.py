@@ -50,7 +50,7 @@ def session() -> Any:
     if active is not None:
         return active
     if "SPARK_REMOTE" in os.environ:
-        return told(lambda: SparkSession.builder.getOrCreate())
+        return result_of(lambda: SparkSession.builder.getOrCreate())
     # Rows are counted by Python processes: they must be of the Python that runs here.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     _start_java()
@@ -61,7 +61,7 @@ def session() -> Any:
             if not known.contains(name):
                 builder = builder.config(name, value)
     with _own_interrupts():
-        return told(builder.getOrCreate)
+        return result_of(builder.getOrCreate)
 
 
 @contextmanager
@@ -90,9 +90,9 @@ def _start_java() -> None:
         ) from None
 
 
-def told(work: Callable[[], Result]) -> Result:
-    """What some work of Spark gives. Spark's own texts may hold values of records and addresses: only the kind of a
-    failure is told.
+def result_of(work: Callable[[], Result]) -> Result:
+    """What some work of Spark gives. Spark's own texts may hold values of records and addresses, so an error says only
+    what kind of failure it was.
     """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException

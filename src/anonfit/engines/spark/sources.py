@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from anonfit.engines.contract import Opening
 from anonfit.engines.spark.rows import CHUNK, Clean, Load, Read, SharedFolderWork, Then, held_name
-from anonfit.engines.spark.session import quiet, session, told
+from anonfit.engines.spark.session import quiet, result_of, session
 from anonfit.engines.spark.storage import is_storable, restored, spark_type, stored_type
 from anonfit.errors import EngineError, SpecError
 from anonfit.tables.frames import is_spark, spark_types
@@ -135,7 +135,7 @@ def hold(source: Any, types: Mapping[str, pl.DataType], missing: Mapping[str, Se
     """Write the columns of a DataFrame of Spark to a folder once: what makes it may give other rows the next time."""
     loading = _from_spark(source, types, missing)
     rows = replace(loading, work=SharedFolderWork(loading.work, seen_mark(folder))).rows()
-    told(lambda: rows.write.mode("error").option("compression", "zstd").parquet(folder.absolute().as_uri()))
+    result_of(lambda: rows.write.mode("error").option("compression", "zstd").parquet(folder.absolute().as_uri()))
     return HeldRows(source.sparkSession, tuple(parts_of(folder)), types)
 
 
@@ -171,7 +171,7 @@ def read_address(address: str) -> Any:
             ["data.source: an address with a password or key is not taken; give these by Spark's settings."]
         )
     spark = session()
-    return told(lambda: spark.read.parquet(address))
+    return result_of(lambda: spark.read.parquet(address))
 
 
 def _from_spark(source: Any, schema: Mapping[str, pl.DataType], missing: Mapping[str, Sequence[str]]) -> Loading:

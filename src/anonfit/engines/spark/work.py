@@ -58,17 +58,17 @@ class Code:
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Packs of coded rows, all of node 0, and of their raw values."""
         pl = polars()
-        tables = [frame_of(one.content) for one in self.lookups]
-        size = max([CHUNK, *(one.entries for one in self.lookups)])
+        tables = [frame_of(lookup.content) for lookup in self.lookups]
+        size = max([CHUNK, *(lookup.entries for lookup in self.lookups)])
         for rows in chunks(batches, size):
             frame = rows.drop_nulls(self.known) if self.known else rows
             columns = [pl.repeat(0, len(frame), dtype=pl.Int32, eager=True).alias(NODE)]
-            columns += [_looked_up(frame, one, table) for one, table in zip(self.lookups, tables, strict=True)]
+            columns += [_looked_up(frame, lookup, table) for lookup, table in zip(self.lookups, tables, strict=True)]
             coded = pl.DataFrame(columns)
             raw = frame.select(pl.col(name).alias(f"raw{place}") for place, name in enumerate(self.kept))
             for first in range(0, len(frame), self.rows):
-                parts = (pack(one.slice(first, self.rows)) for one in (coded, raw))
-                yield packed({name: [part] for name, part in zip((CONTENT, RAW), parts, strict=True)})
+                content, kept = pack(coded.slice(first, self.rows)), pack(raw.slice(first, self.rows))
+                yield packed({CONTENT: [content], RAW: [kept]})
 
 
 def _looked_up(frame: pl.DataFrame, lookup: Lookup, table: pl.DataFrame) -> pl.Series:
@@ -114,7 +114,11 @@ class Count:
     @property
     def names(self) -> list[str]:
         """The columns that are needed."""
-        fields = (name for request in self.requests for name in (*request.by, *(name for sum_ in request.sums for name in sum_)))
+        fields = (
+            name
+            for request in self.requests
+            for name in (*request.by, *(name for sum_ in request.sums for name in sum_))
+        )
         within = (request.within[0] for request in self.requests if request.within is not None)
         return list(dict.fromkeys([NODE, *fields, *within]))
 
@@ -209,8 +213,8 @@ class Finish:
         number = int(key[0].as_py())
         values = fields_of((content.as_buffer() for content in table.column(CONTENT)), self.names)
         nodes, members = loaded(self.grow)(number, values)
-        numbers = [pa.array([one], pa.int64()) for one in (number, nodes.shape[1])]
-        content = [pa.array([one.tobytes()], pa.binary()) for one in (nodes, members)]
+        numbers = [pa.array([entry], pa.int64()) for entry in (number, nodes.shape[1])]
+        content = [pa.array([array.tobytes()], pa.binary()) for array in (nodes, members)]
         return pa.table([*numbers, *content], names=[NODE, "facts", "nodes", "members"])
 
 

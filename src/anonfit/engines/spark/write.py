@@ -17,7 +17,7 @@ from anonfit.engines.contract import Placing, Written
 from anonfit.engines.rows import sink
 from anonfit.engines.spark.packs import CONTENT, PART, RAW, apart, pack, packed, unpack
 from anonfit.engines.spark.rows import SharedFolderWork, frame_of, polars, without_signs
-from anonfit.engines.spark.session import quiet, told
+from anonfit.engines.spark.session import quiet, result_of
 from anonfit.engines.spark.sources import parts_of, seen_mark
 from anonfit.engines.spark.storage import restored
 from anonfit.engines.spark.work import loaded
@@ -162,7 +162,7 @@ def sorted_rows(coded: Any, placing: Placing, partitions: int, mark: str) -> Any
     content = pickle.dumps(placing)
     with quiet():
         sampled = coded.mapInArrow(SampleKeys(content), f"{CONTENT} binary")
-    samples = told(sampled.toArrow).column(CONTENT)
+    samples = result_of(sampled.toArrow).column(CONTENT)
     edges = edges_of([sample.as_buffer() for sample in samples], partitions * TIMES)
     sort = SharedFolderWork(Sort(), mark)
 
@@ -187,7 +187,7 @@ def write_sorted(
     """Write the rows, whose raw columns `kept` are raw0, raw1, …"""
     folder = path.with_name(f"{path.name}.parts")
     ordered = sorted_rows(coded, placing, partitions, seen_mark(folder))
-    told(lambda: ordered.write.mode("error").option("compression", "zstd").parquet(folder.absolute().as_uri()))
+    result_of(lambda: ordered.write.mode("error").option("compression", "zstd").parquet(folder.absolute().as_uri()))
     regions = placing.regions
     schema = {name: kept[name] if name in kept else regions.schema[name] for name in names}
     written = 0
