@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from anonfit.algorithms.demands import Demands, DiversityRequest, guard, refuse_infeasible
+from anonfit.algorithms.demands import Demands, DiversityRequest, guarded_columns, refuse_infeasible
 from anonfit.engines.memory.guard import Guarded
 from anonfit.errors import Infeasible, SpecError
 from anonfit.tables.persons import KnownValues, Persons
@@ -42,7 +42,7 @@ def values_of(frame: pl.DataFrame, *, counts: Any = None, entities: Any = None) 
 
 
 def guarded(demands: Demands, schema: Schema = SCHEMA, **words: Any) -> list[Guarded]:
-    return guard(demands, schema, values_of(FRAME, **words))
+    return guarded_columns(demands, schema, values_of(FRAME, **words))
 
 
 def asked(column: str, model: str, **parameters: Any) -> DiversityRequest:
@@ -122,7 +122,7 @@ def test_numbers_that_the_criterion_takes_for_classes_are_held() -> None:
 
     def held(criterion: str) -> list[Guarded]:
         demands = Demands(2, max_confidence=0.8, targets=(TargetRequest("grade"),), criterion=criterion)
-        return guard(demands, schema, values_of(frame))
+        return guarded_columns(demands, schema, values_of(frame))
 
     assert held("infogain")[0].column.whole.tolist() == [1] * 30
     for criterion in ("auto", "lsd", "median"):
@@ -130,7 +130,7 @@ def test_numbers_that_the_criterion_takes_for_classes_are_held() -> None:
             held(criterion)
     few = frame.with_columns(grade=pl.col("grade") % 2)
     demands = Demands(2, max_confidence=0.8, targets=(TargetRequest("grade"),), criterion="lsd")
-    assert guard(demands, schema, values_of(few))[0].column.whole.tolist() == [15, 15]
+    assert guarded_columns(demands, schema, values_of(few))[0].column.whole.tolist() == [15, 15]
 
 
 def test_dates_have_no_classes_to_be_sure_of() -> None:
@@ -138,7 +138,7 @@ def test_dates_have_no_classes_to_be_sure_of() -> None:
     schema = Schema((Column("age", Role.QUASI_IDENTIFIER), Column("told", Role.TARGET)))
     demands = Demands(2, max_confidence=0.8, targets=(TargetRequest("told"),))
     with pytest.raises(SpecError, match="'told' is a date: give type = 'nominal'"):
-        guard(demands, schema, values_of(frame))
+        guarded_columns(demands, schema, values_of(frame))
 
 
 def test_a_quasi_identifier_that_is_a_target_is_not_released_raw_and_not_held() -> None:

@@ -58,22 +58,22 @@ class Demands:
     """Several quasi-identifiers, whose groups each hold the demands; none named: all columns are one."""
 
 
-def guard(demands: Demands, schema: Schema, values: Callable[[str], KnownValues]) -> list[Guarded]:
-    """The columns that models guard, coded; `values` tells what a column holds."""
+def guarded_columns(demands: Demands, schema: Schema, values: Callable[[str], KnownValues]) -> list[Guarded]:
+    """The columns that privacy models are asked of, coded; `values` gives what a column holds."""
     from anonfit.engines.memory.guard import Guarded
 
     declared = {column.name: column for column in schema.columns}
-    found = []
+    guarded = []
     for name in dict.fromkeys(request.column for request in demands.diversity):
         column, codes = _coded(declared[name], values(name))
         asked = [request for request in demands.diversity if request.column == name]
         models = tuple(make_model(column, request.model, request.parameters) for request in asked)
-        found.append(Guarded(column, codes, models))
+        guarded.append(Guarded(column, codes, models))
     for target in _capped(demands, declared, values):
         column, codes = _target_classes(target, declared[target.column], values(target.column))
         limit: DiversityModel = MaxConfidence(column, demands.max_confidence)
-        found.append(Guarded(column, codes, (limit,)))
-    return found
+        guarded.append(Guarded(column, codes, (limit,)))
+    return guarded
 
 
 def has_classes(target: TargetRequest, column: Column, values: pl.Series, objective: Objective) -> bool:
@@ -96,15 +96,15 @@ def _capped(
     """The targets that `max_confidence` caps: all but quasi-identifiers, which are not released as they are."""
     if demands.max_confidence >= 1.0:
         return []
-    found = [one for one in demands.targets if declared[one.column].role != Role.QUASI_IDENTIFIER]
+    targets = [request for request in demands.targets if declared[request.column].role != Role.QUASI_IDENTIFIER]
     faults = []
-    for target in found:
+    for target in targets:
         column, own = declared[target.column], values(target.column).frame[target.column]
         if not has_classes(target, column, own, OBJECTIVES[demands.criterion]):
             faults.append(not_capped(target.column, column_type(column, own.dtype)))
     if faults:
         raise SpecError(faults)
-    return found
+    return targets
 
 
 def _coded(column: Column, values: KnownValues) -> tuple[SensitiveColumn, NDArray[np.uint32]]:
@@ -122,7 +122,7 @@ def _coded(column: Column, values: KnownValues) -> tuple[SensitiveColumn, NDArra
 def _target_classes(
     target: TargetRequest, column: Column, values: KnownValues
 ) -> tuple[SensitiveColumn, NDArray[np.uint32]]:
-    """A target's classes as a column that a model can guard."""
+    """A target's classes as a sensitive column."""
     import polars as pl
 
     if not (target.classes or target.equal_width):
@@ -137,7 +137,7 @@ def refuse_infeasible(demands: Demands, persons: int, guarded: Sequence[Guarded]
     model = KAnonymity(demands.k)
     if not model.allows(np.array(persons)):
         raise Infeasible(model.why_not(persons))
-    for one in guarded:
-        for asked in one.models:
-            if not bool(asked.allows(one.column.whole)):
-                raise Infeasible(asked.why_not(one.column.whole))
+    for sensitive in guarded:
+        for diversity in sensitive.models:
+            if not bool(diversity.allows(sensitive.column.whole)):
+                raise Infeasible(diversity.why_not(sensitive.column.whole))

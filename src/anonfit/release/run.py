@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.algorithms.coding import without_row_numbers
-from anonfit.algorithms.demands import guard
+from anonfit.algorithms.demands import guarded_columns
 from anonfit.algorithms.mondrian import anonymize
 from anonfit.algorithms.result import Anonymized, SelectionAnswers
 from anonfit.algorithms.selections import answer_batches, answer_selections
@@ -272,7 +272,7 @@ def _allowed(
         persons = persons_in(schema, kept)
         asked = spec.privacy.has_models
         values = partial(_values, kept, persons)
-        guarded = guard(demands, schema, values) if asked else []
+        guarded = guarded_columns(demands, schema, values) if asked else []
         fine = np.ones(len(rows), np.bool_)
         for k, groups in groupings:
             fine &= _fine(persons, guarded, groups[rows], k)[groups[rows]]
