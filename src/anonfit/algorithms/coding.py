@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.algorithms.demands import Demands, guarded_columns
+from anonfit.algorithms.demands import Demands, bind_constraints
 from anonfit.criteria.splitting import SplitObjective
 from anonfit.criteria.targets import ClassTarget, NumberTarget, Target
 from anonfit.engines.contract import Engine, Field, InMemory
 from anonfit.engines.levels.shape import MASS, PERSONS, code_name, sensitive_name, target_name
-from anonfit.engines.memory.guard import Guarded
+from anonfit.engines.memory.constraints import Constraint
 from anonfit.errors import DataError, TaxonomyError
 from anonfit.runtime.threads import thread_count
 from anonfit.tables.codebook import CodedValues, code_column
@@ -186,15 +186,15 @@ class TableCoding:
 
     # --- constraints ------------------------------------------------------------------------------------------------
 
-    def guard(self, demands: Demands) -> list[Guarded]:
+    def constraints(self, demands: Demands) -> list[Constraint]:
         """The columns that privacy models are asked of; where rows are elsewhere, their codes become fields."""
         with self.value_errors():
-            guarded = guarded_columns(demands, self.schema, self.values)
+            constraints = bind_constraints(demands, self.schema, self.values)
         if self.by_row:
-            return guarded
-        for number, sensitive in enumerate(guarded):
-            self.add_class(sensitive_name(number), sensitive.column.name, sensitive.codes, sensitive.column.size)
-        return [replace(sensitive, codes=np.zeros(0, np.uint32)) for sensitive in guarded]
+            return constraints
+        for number, constraint in enumerate(constraints):
+            self.add_class(sensitive_name(number), constraint.column.name, constraint.codes, constraint.column.size)
+        return [replace(constraint, codes=np.zeros(0, np.uint32)) for constraint in constraints]
 
     # --- objective --------------------------------------------------------------------------------------------------
 
