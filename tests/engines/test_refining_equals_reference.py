@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from guarded import random_guarded, reordered_guarded
 
-from anonfit.algorithms.refining_columns import Part, Refined, Requirement
+from anonfit.algorithms.refining_columns import ColumnPart, Refined, Requirement
 from anonfit.engines.memory import refining as engine
 from anonfit.engines.memory import refining_kernels as grouping
-from anonfit.engines.memory.guard import Guarded
+from anonfit.engines.memory.constraints import Constraint
 from anonfit.tables.schema import CodedTable, SplitMode
 from anonfit.testing.reference import refining as plain
 from refined_tables import refine
@@ -32,8 +32,8 @@ class Asked:
     requirements: tuple[Requirement, ...]
     options: plain.Options
     weights: Array | None
-    guarded: tuple[Guarded, ...]
-    start: tuple[tuple[Part, ...], ...] | None = None
+    constraints: tuple[Constraint, ...]
+    start: tuple[tuple[ColumnPart, ...], ...] | None = None
 
     def refined(self, threads: int = 1, **words: Any) -> Refined:
         options: Any = vars(self.options)
@@ -43,7 +43,7 @@ class Asked:
             self.requirements,
             start=self.start,
             weights=self.weights,
-            guarded=self.guarded,
+            constraints=self.constraints,
             threads=threads,
             **options,
             **words,
@@ -57,13 +57,13 @@ class Asked:
             self.classes,
             asked,
             weights=self.weights,
-            guarded=self.guarded,
+            constraints=self.constraints,
             options=self.options,
             start=start,
         )
 
 
-def plainly_parted(parts: tuple[Part, ...]) -> list[plain.Part]:
+def plainly_parted(parts: tuple[ColumnPart, ...]) -> list[plain.Part]:
     """The parts of a column as the plain engine has them: what is suppressed comes first."""
     found = [(tuple(part.codes), -1 if part.node is None else part.node) for part in parts]
     return [found[-1], *found[:-1]] if parts[-1].is_rest else found
@@ -119,8 +119,8 @@ def random_asked(rng: np.random.Generator, table: CodedTable | None = None) -> A
     )
 
 
-def part_of(codes: tuple[int, ...], node: int, *, is_rest: bool = False) -> Part:
-    return Part(codes if is_rest else range(codes[0], codes[-1] + 1), node if node >= 0 else None, is_rest)
+def part_of(codes: tuple[int, ...], node: int, *, is_rest: bool = False) -> ColumnPart:
+    return ColumnPart(codes if is_rest else range(codes[0], codes[-1] + 1), node if node >= 0 else None, is_rest)
 
 
 def check(asked: Asked, *, threads: int = 1, note: str = "") -> Refined:
@@ -194,6 +194,6 @@ def test_neither_the_order_of_rows_nor_the_threads_matter() -> None:
             table=reordered(asked.table, order),
             classes=asked.classes[order],
             weights=None if asked.weights is None else asked.weights[order],
-            guarded=tuple(reordered_guarded(asked.guarded, order)),
+            constraints=tuple(reordered_guarded(asked.constraints, order)),
         )
         assert shuffled.refined(3) == asked.refined(1), f"seed {seed}"

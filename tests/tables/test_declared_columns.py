@@ -13,7 +13,7 @@ from coding import SECRET, coded, column, decoded
 
 from anonfit.errors import DataError, TaxonomyError
 from anonfit.tables.codebook import column_type, typed
-from anonfit.tables.schema import ColumnType, Split, SplitMode, texts_of
+from anonfit.tables.schema import ColumnType, NominalSplit, SplitMode, texts_of
 from anonfit.tables.taxonomy import Taxonomy
 
 # --- declared types ---------------------------------------------------------------------------------------------
@@ -190,8 +190,8 @@ def test_a_domain_of_numbers_has_two_ends(domain: Any) -> None:
 # --- taxonomies over numbers and dates --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("split", [None, Split.BINARY, Split.MULTIWAY])
-def test_a_taxonomy_over_numbers_and_dates(split: Split | None) -> None:
+@pytest.mark.parametrize("split", [None, NominalSplit.BINARY, NominalSplit.MULTIWAY])
+def test_a_taxonomy_over_numbers_and_dates(split: NominalSplit | None) -> None:
     ages = Taxonomy.flat(["< 20", "[20, 65)", "≥ 65"])
     found = coded(pl.Series([5, 64, None, 65]), taxonomy=ages, split=split)
     assert decoded(found) == ["< 20", "[20, 65)", None, "≥ 65"]

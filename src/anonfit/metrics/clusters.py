@@ -123,7 +123,7 @@ def clusters_content(found: ClusterFigures, rule: Disclosure) -> dict[str, Any] 
     """The clusters of the original and of the release; None where they may not be told because of the rows that were
     left out.
     """
-    if not rule.may_tell_rows(found.rows, found.of):
+    if not rule.may_disclose_rows(found.rows, found.of):
         return None
     return {
         "clusters": found.clusters,

@@ -203,7 +203,7 @@ def _content(one: TargetFigures, rule: Disclosure) -> dict[str, Any]:
 
 def told_classes(right: int, rows: int, rule: Disclosure) -> float | None:
     """The share of right predictions; None where few are right, or wrong."""
-    return round(right / rows, 3) if rows and rule.may_tell(right, rows) else None
+    return round(right / rows, 3) if rows and rule.may_disclose(right, rows) else None
 
 
 def internal_selections(found: SelectionAnswers, requests: Sequence[SelectionRequest], *, total: int) -> dict[str, Any]:

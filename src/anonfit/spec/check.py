@@ -13,7 +13,7 @@ from anonfit.spec.columns import without_role
 from anonfit.spec.kinds import Faults, Setting
 from anonfit.spec.model import MethodSpec, QueryLogSpec, Spec, TargetSpec, WorkloadSpec
 from anonfit.spec.settings import METHOD, SECTIONS
-from anonfit.tables.schema import ColumnType, Role, Split
+from anonfit.tables.schema import ColumnType, NominalSplit, Role
 from anonfit.workload.selections import why_guarded
 from anonfit.workload.targets import not_scaled
 
@@ -342,7 +342,7 @@ def _check_refining(spec: Spec, faults: Faults) -> None:
         )
     _check_only_target(spec, "refines for", faults)
     for name, column in spec.columns.items():
-        if column.split == Split.BINARY:
+        if column.split == NominalSplit.BINARY:
             faults.add(f"columns.{name}.split = 'binary' is for algorithm = 'mondrian' only; use multiway or subset.")
     if spec.output.regions == "observed" and spec.privacy.quasi_identifiers:
         faults.add(
@@ -381,7 +381,7 @@ def _check_tree(spec: Spec, faults: Faults) -> None:
                 f"'{role}'; use mondrian or tdr."
             )
     for name, column in spec.columns.items():
-        if column.split in (Split.BINARY, Split.SUBSET):
+        if column.split in (NominalSplit.BINARY, NominalSplit.SUBSET):
             faults.add(
                 f"columns.{name}.split = '{column.split}': algorithm = 'tree' divides names along their taxonomy; use "
                 "multiway, or remove it."

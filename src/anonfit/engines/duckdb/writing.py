@@ -53,7 +53,7 @@ def _place(connection: Connection, table: str, placing: Placing, raw: Sequence[s
 
 
 @dataclass(frozen=True, slots=True)
-class RawColumn:
+class KeptColumn:
     """A column that is released as it is: its type, and its values in rising order where rows hold their ranks."""
 
     dtype: pl.DataType
@@ -61,11 +61,11 @@ class RawColumn:
 
     def values(self, stored: pl.Series, name: str) -> pl.Series:
         """The values of rows."""
-        found = stored if self.dictionary is None else self.dictionary.gather(stored)
-        return found.cast(self.dtype).alias(name)
+        values = stored if self.dictionary is None else self.dictionary.gather(stored)
+        return values.cast(self.dtype).alias(name)
 
 
-def _order(raw: Mapping[str, RawColumn]) -> str:
+def _order(raw: Mapping[str, KeptColumn]) -> str:
     """Ranks first, then raw values; -0.0 equals 0.0 but looks different, so that comes last."""
     keys = ["rank", *(f"{place} NULLS FIRST" for place in raw)]
     keys += [
@@ -81,7 +81,7 @@ def write_sorted(
     table: str,
     placing: Placing,
     names: Sequence[str],
-    kept: Mapping[str, RawColumn],
+    kept: Mapping[str, KeptColumn],
     path: Path,
     kind: str,
 ) -> Written:
@@ -99,9 +99,9 @@ def write_sorted(
 
     def parts() -> Iterator[tuple[pl.Series, dict[str, pl.Series]]]:
         for batch in connection.batches(query, BATCH):
-            found = pl.from_arrow(batch)
-            assert isinstance(found, pl.DataFrame)
-            yield found["rank"], {name: kept[name].values(found[stored[name]], name) for name in kept}
+            frame = pl.from_arrow(batch)
+            assert isinstance(frame, pl.DataFrame)
+            yield frame["rank"], {name: kept[name].values(frame[stored[name]], name) for name in kept}
 
     sink(parts, regions, names, schema, path, kind)
     connection.run(f"DROP TABLE {PLACED}")

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from anonfit.engines.memory.constraint_kernels import sweep
+from anonfit.engines.memory.constraints import KernelConstraints
 from anonfit.engines.memory.count import at, mean_of, persons_beside, persons_of, present, read
-from anonfit.engines.memory.guard import Guard
-from anonfit.engines.memory.guarding import sweep
-from anonfit.engines.memory.guide import CLASSES, ITSELF, KIND, LEAN, NUMBER, SLOT, SLOTS, Guide
 from anonfit.engines.memory.layout import (
     AFTER,
     BIN,
@@ -33,6 +32,7 @@ from anonfit.engines.memory.layout import (
     Int,
     Rows,
 )
+from anonfit.engines.memory.objective import CLASSES, ITSELF, KIND, LEAN, NUMBER, SLOT, SLOTS, KernelObjective
 from anonfit.engines.memory.scratch import (
     CODES,
     ENDS,
@@ -58,11 +58,18 @@ MULTIWAY = int(SplitMode.MULTIWAY)
 
 @kernel
 def tighten(
-    rows: Rows, columns: Columns, guide: Guide, column: Int, start: Int, stop: Int, histogram: Any, span: Any
+    rows: Rows,
+    columns: Columns,
+    objective: KernelObjective,
+    column: Int,
+    start: Int,
+    stop: Int,
+    histogram: Any,
+    span: Any,
 ) -> None:
     """Bring LOW, HIGH and GAP of a column to what the node's rows have; an empty histogram means: look at the rows."""
     low, high = span[LOW, column], span[HIGH, column]
-    facts, settings = columns.facts, guide.settings
+    facts, settings = columns.facts, objective.settings
     missing = facts[MISSING, column]
     first, slots, lean = facts[BIN, column], settings[SLOTS], settings[LEAN]
     if first >= 0 and histogram.shape[0] > 0:
@@ -99,15 +106,15 @@ def inner_range(columns: Columns, column: Int, span: Any, tile: Any) -> Any:
     if low > high:
         return np.int64(0), np.int64(0), node
     lowest = taxonomy[FIRST, node]
-    found = True
-    while found:
-        found = False
+    descended = True
+    while descended:
+        descended = False
         child = node + 1
         while child < taxonomy[AFTER, node]:
             if taxonomy[FIRST, child] <= low and taxonomy[LAST, child] >= high:
                 if gap == 0 or taxonomy[FIRST, child] == lowest:
                     node = child
-                    found = True
+                    descended = True
                 break
             child = taxonomy[AFTER, child]
     first = np.int64(0) if gap == 1 else max(taxonomy[FIRST, node], span[FROM, column])
@@ -125,7 +132,7 @@ def inner_range(columns: Columns, column: Int, span: Any, tile: Any) -> Any:
 def spread_of(
     rows: Rows,
     columns: Columns,
-    guide: Guide,
+    objective: KernelObjective,
     column: Int,
     start: Int,
     stop: Int,
@@ -136,20 +143,22 @@ def spread_of(
 ) -> Any:
     """The normalized range of a column in a node; -1 where there is nothing to split."""
     low, high, gap = span[LOW, column], span[HIGH, column], span[GAP, column]
-    if low > high or (low == high and gap == 0) or guide.weights[column] < 0:
+    if low > high or (low == high and gap == 0) or objective.weights[column] < 0:
         return -1.0
     mode = columns.facts[MODE, column]
     if mode == ORDERED:
         place = columns.facts[PLACE, column]
         return (columns.positions[place + high] - columns.positions[place + low]) * columns.scale[column]
     if mode == SUBSET:
-        settings = guide.settings
+        settings = objective.settings
         first, slots, lean = columns.facts[BIN, column], settings[SLOTS], settings[LEAN]
         if first < 0:
             codes, own = scratch.lists[CODES], scratch.lists[PERSONS]
             zero = np.int64(0)
-            found = present(rows, columns, guide, column, start, stop, histogram, zero, high, codes, own, scratch)
-            return (found - gap - 1) * columns.scale[column]
+            present_codes = present(
+                rows, columns, objective, column, start, stop, histogram, zero, high, codes, own, scratch
+            )
+            return (present_codes - gap - 1) * columns.scale[column]
         known = np.int64(0)
         for code in range(low, high + 1):
             known += np.int64(persons_of(lean, histogram, (first + code) * slots) != 0)
@@ -167,7 +176,7 @@ def spread_of(
 
 @inner
 def _children(
-    columns: Columns, slots: Int, column: Int, found: Int, span: Any, tile: Any, lists: Any, sums: Any, base: Int
+    columns: Columns, slots: Int, column: Int, codes: Int, span: Any, tile: Any, lists: Any, sums: Any, base: Int
 ) -> Any:
     """Fill the lists STARTS, ENDS and OWN and the sums of elements, which begin at `base`, with missing (if any) and
     the children of the taxonomy node over the rows; how many.
@@ -191,7 +200,7 @@ def _children(
             place = base + elements * slots
             for slot in range(slots):
                 sums[place + slot] = 0
-            while index < found and lists[CODES, index] <= taxonomy[LAST, child]:
+            while index < codes and lists[CODES, index] <= taxonomy[LAST, child]:
                 persons += lists[PERSONS, index]
                 for slot in range(slots):
                     sums[place + slot] += sums[index * slots + slot]
@@ -208,7 +217,7 @@ def _children(
 def find_elements(
     rows: Rows,
     columns: Columns,
-    guide: Guide,
+    objective: KernelObjective,
     column: Int,
     start: Int,
     stop: Int,
@@ -224,13 +233,13 @@ def find_elements(
     lists = scratch.lists
     if columns.facts[MODE, column] < BINARY:
         codes, own = lists[STARTS], lists[OWN]
-        found = present(rows, columns, guide, column, start, stop, histogram, low, high, codes, own, scratch)
-        return found, np.int64(0)
+        count = present(rows, columns, objective, column, start, stop, histogram, low, high, codes, own, scratch)
+        return count, np.int64(0)
     codes, own = lists[CODES], lists[PERSONS]
-    found = present(rows, columns, guide, column, start, stop, histogram, low, high, codes, own, scratch)
-    slots, sums = guide.settings[SLOTS], scratch.sums
+    count = present(rows, columns, objective, column, start, stop, histogram, low, high, codes, own, scratch)
+    slots, sums = objective.settings[SLOTS], scratch.sums
     base = sums.shape[0] // 2
-    return _children(columns, slots, column, found, span, tile, lists, sums, base), base
+    return _children(columns, slots, column, count, span, tile, lists, sums, base), base
 
 
 BY_CODE = 1 << 30
@@ -241,16 +250,16 @@ SHORT = 16
 
 
 @inner
-def next_way(guide: Guide, columns: Columns, column: Int, way: Int) -> Any:
+def next_way(objective: KernelObjective, columns: Columns, column: Int, way: Int) -> Any:
     """The next order of elements after `way` (-1: the first one), or -1: one per target that the column itself is not,
     BY_CODE for ordered columns and where there is no such target.
     """
-    targets = guide.targets.shape[1]
+    targets = objective.targets.shape[1]
     if way == BY_CODE:
         return np.int64(-1)
     if columns.facts[MODE, column] != ORDERED:
         for target in range(way + 1, targets):
-            if guide.targets[ITSELF, target] != column:
+            if objective.targets[ITSELF, target] != column:
                 return np.int64(target)
     return np.int64(BY_CODE) if way < 0 else np.int64(-1)
 
@@ -289,9 +298,9 @@ def _sort_elements(elements: Int, means: Any, lists: Any) -> None:
 
 
 @inner
-def put_in_order(guide: Guide, way: Int, elements: Int, base: Int, scratch: Scratch) -> None:
+def put_in_order(objective: KernelObjective, way: Int, elements: Int, base: Int, scratch: Scratch) -> None:
     """Fill the lists ORDER and RANK: by code, or by the mean of the target `way`."""
-    lists, settings, targets = scratch.lists, guide.settings, guide.targets
+    lists, settings, targets = scratch.lists, objective.settings, objective.targets
     for element in range(elements):
         lists[ORDER, element] = element
     if way != BY_CODE:
@@ -299,9 +308,9 @@ def put_in_order(guide: Guide, way: Int, elements: Int, base: Int, scratch: Scra
         chosen = np.int64(0)
         if targets[KIND, way] != NUMBER:
             whole, first = scratch.whole, targets[SLOT, way]
-            for one in range(targets[CLASSES, way]):
-                if whole[first + one] > whole[first + chosen]:
-                    chosen = np.int64(one)
+            for label in range(targets[CLASSES, way]):
+                if whole[first + label] > whole[first + chosen]:
+                    chosen = np.int64(label)
         for element in range(elements):
             means[element] = mean_of(settings, targets, way, chosen, sums, base + element * slots)
         _sort_elements(elements, means, lists)
@@ -314,7 +323,7 @@ def mark_legal(
     rows: Rows,
     columns: Columns,
     k: Int,
-    guard: Guard | None,
+    constraints: KernelConstraints | None,
     column: Int,
     start: Int,
     stop: Int,
@@ -335,5 +344,5 @@ def mark_legal(
         persons_beside(rows, columns, column, start, stop, elements, lists)
         for place in range(elements - 1):
             lists[LEGAL, place] = np.int64(lists[LEFT, place] >= k and lists[RIGHT, place] >= k)
-    if guard is not None and swept:
-        sweep(rows, columns, guard, column, start, stop, elements, scratch)
+    if constraints is not None and swept:
+        sweep(rows, columns, constraints, column, start, stop, elements, scratch)

@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 from anonfit.errors import RequestError
 from anonfit.runtime.compiling import inner, kernel
 
-# Rows of a node's box: the first code, the code after the last one, the depth of the taxonomy at which it stands.
+# RowRun of a node's box: the first code, the code after the last one, the depth of the taxonomy at which it stands.
 LOW, HIGH, DEPTH = 0, 1, 2
 
 # What is found of a column: bits gained a person, bits of the split itself, where (the code above a cut, or the depth),
 # and the highest code below a cut. No gain: nothing was found.
-GAIN, INFO, PLACE, BEFORE, FOUND = 0, 1, 2, 3, 4
+GAIN, INFO, PLACE, BEFORE, FACTS = 0, 1, 2, 3, 4
 
 
-class Rows(NamedTuple):
+class RowRun(NamedTuple):
     """A run of rows of a list: what they have of one column, their class, and how many persons each stands for; no
     persons at all: one each.
     """
@@ -58,7 +58,7 @@ class Rule(NamedTuple):
     penalty: Any
 
 
-class Scratch(NamedTuple):
+class TreeScratch(NamedTuple):
     """Room to count in; `hist` is all zero between uses."""
 
     hist: Any  # (code, class)
@@ -186,9 +186,9 @@ K, BITS, CONFIDENCE = 0, 1, 2
 def holds(sums: Any, first: Any, classes: Any, demand: Any) -> Any:
     """Whether a span with these persons by class may exist; one that nobody has may."""
     persons, most = np.int64(0), np.int64(0)
-    for one in range(first, first + classes):
-        persons += sums[at(one)]
-        most = max(most, sums[at(one)])
+    for label in range(first, first + classes):
+        persons += sums[at(label)]
+        most = max(most, sums[at(label)])
     if persons == 0:
         return True
     if persons < demand[K]:
@@ -197,9 +197,9 @@ def holds(sums: Any, first: Any, classes: Any, demand: Any) -> Any:
         return False
     if demand[BITS] > 0.0:
         entropy = np.log2(persons)
-        for one in range(first, first + classes):
-            if sums[at(one)] > 0:
-                entropy -= sums[at(one)] * np.log2(sums[at(one)]) / persons
+        for label in range(first, first + classes):
+            if sums[at(label)] > 0:
+                entropy -= sums[at(label)] * np.log2(sums[at(label)]) / persons
         return entropy >= demand[BITS] - TIE
     return True
 
@@ -217,7 +217,7 @@ def _sort(keys: Any, count: Any) -> None:
 
 
 @inner
-def compact(rows: Rows, low: Any, size: Any, classes: Any, values: Any, table: Any, scratch: Scratch) -> Any:
+def compact(rows: RowRun, low: Any, size: Any, classes: Any, values: Any, table: Any, scratch: TreeScratch) -> Any:
     """The values of some rows, ascending, with their persons by class; how many values. table: (value, class)"""
     if _is_few(size, rows.stop - rows.first):
         return _compact_few(rows, low, size, classes, values, table, scratch.hist)
@@ -227,7 +227,7 @@ def compact(rows: Rows, low: Any, size: Any, classes: Any, values: Any, table: A
 
 
 @inner
-def fill(rows: Rows, low: Any, classes: Any, hist: Any) -> None:
+def fill(rows: RowRun, low: Any, classes: Any, hist: Any) -> None:
     """Add the persons of some rows to a table of codes from `low` on. hist: (code, class)"""
     if rows.persons.shape[0] > 0:
         for place in range(rows.first, rows.stop):
@@ -240,24 +240,24 @@ def fill(rows: Rows, low: Any, classes: Any, hist: Any) -> None:
 
 
 @inner
-def _compact_few(rows: Rows, low: Any, size: Any, classes: Any, values: Any, table: Any, hist: Any) -> Any:
+def _compact_few(rows: RowRun, low: Any, size: Any, classes: Any, values: Any, table: Any, hist: Any) -> Any:
     fill(rows, low, classes, hist)
     count = np.int64(0)
     for code in range(size):
         persons = np.int64(0)
-        for one in range(classes):
-            persons += hist[at(code * classes + one)]
+        for label in range(classes):
+            persons += hist[at(code * classes + label)]
         if persons > 0:
             values[at(count)] = low + code
-            for one in range(classes):
-                table[at(count * classes + one)] = hist[at(code * classes + one)]
-                hist[at(code * classes + one)] = 0
+            for label in range(classes):
+                table[at(count * classes + label)] = hist[at(code * classes + label)]
+                hist[at(code * classes + label)] = 0
             count += 1
     return count
 
 
 @inner
-def _compact_many(rows: Rows, classes: Any, values: Any, table: Any, keys: Any) -> Any:
+def _compact_many(rows: RowRun, classes: Any, values: Any, table: Any, keys: Any) -> Any:
     held = rows.stop - rows.first
     for place in range(held):
         row = at(rows.order[at(rows.first + place)])
@@ -268,15 +268,15 @@ def _compact_many(rows: Rows, classes: Any, values: Any, table: Any, keys: Any) 
         code = keys[at(place)] // classes
         if count == 0 or values[at(count - 1)] != code:
             values[at(count)] = code
-            for one in range(classes):
-                table[at(count * classes + one)] = 0
+            for label in range(classes):
+                table[at(count * classes + label)] = 0
             count += 1
         table[at((count - 1) * classes + keys[at(place)] % classes)] += 1
     return count
 
 
 @inner
-def _compact_weighted(rows: Rows, classes: Any, values: Any, table: Any, keys: Any) -> Any:
+def _compact_weighted(rows: RowRun, classes: Any, values: Any, table: Any, keys: Any) -> Any:
     held = rows.stop - rows.first
     for place in range(held):
         keys[at(place)] = np.int64(rows.codes[at(rows.order[at(rows.first + place)])])
@@ -298,7 +298,7 @@ def _distinct(keys: Any, held: Any, values: Any) -> Any:
 
 
 @inner
-def reached_values(codes: Any, reach: Reach, low: Any, size: Any, scratch: Scratch) -> Any:
+def reached_values(codes: Any, reach: Reach, low: Any, size: Any, scratch: TreeScratch) -> Any:
     """The values of the rows that can reach a node, ascending, to `scratch.values`; how many."""
     hist, keys, values, segments = scratch.hist, scratch.keys, scratch.values, reach.segments
     rows, held, count = np.int64(0), np.int64(0), np.int64(0)
@@ -338,7 +338,7 @@ def place_of(values: Any, count: Any, code: Any) -> Any:
 
 
 @inner
-def spread(rows: Rows, classes: Any, values: Any, count: Any, table: Any) -> None:
+def spread(rows: RowRun, classes: Any, values: Any, count: Any, table: Any) -> None:
     """Count persons by class over values that hold theirs. table: (value, class)"""
     for place in range(count * classes):
         table[at(place)] = 0
@@ -392,8 +392,8 @@ class SpanRuns:
         pieces = self._pieces[:, :used]
         order = np.argsort(pieces[0], kind="stable")
         edges = np.searchsorted(pieces[0, order], np.arange(len(starts) + 1))
-        found = np.ascontiguousarray(pieces[1:, order].T)
-        return [found[edges[son] : edges[son + 1]] for son in range(len(starts))]
+        segments_by_son = np.ascontiguousarray(pieces[1:, order].T)
+        return [segments_by_son[edges[son] : edges[son + 1]] for son in range(len(starts))]
 
     def add(self, more: int) -> None:
         """There are so many more spans; too many are refused."""
@@ -406,8 +406,8 @@ class SpanRuns:
 
     def starts(self) -> list[int]:
         """The place at which each span begins."""
-        found, place = [], 0
+        begins, place = [], 0
         while place < len(self.order):
-            found.append(place)
+            begins.append(place)
             place = int(self.ends[place])
-        return found
+        return begins

@@ -22,14 +22,14 @@ from anonfit.criteria.targets import (
 from anonfit.engines.memory.layout import Packing
 from anonfit.tables.schema import CodedTable, code_dtype
 
-# Entries of Guide.settings.
+# Entries of KernelObjective.settings.
 SLOTS = 0  # sums that are kept of every code
 LEAN = 1  # classes of the first target where they add up to the persons, which are then no sum of their own; else 0
 ALL_CUTS = 2
 RULE = 3
 MASS = 4  # the first bit of a row's mass, -1 where it is its persons
 
-# Rows of Guide.targets, one entry per target.
+# Rows of KernelObjective.targets, one entry per target.
 KIND = 0
 SLOT = 1  # its first sum
 CLASSES = 2  # how many classes it has
@@ -39,17 +39,17 @@ ITSELF = 5  # the quasi-identifier it is, or -1
 MEASURED = 6  # the Impurity of its classes
 CLASS, SHARE, NUMBER = 0, 1, 2
 
-# Rows of Guide.factors.
+# Rows of KernelObjective.factors.
 FACTOR, UNIT = 0, 1
 
-# Entries of Guide.numbers.
+# Entries of KernelObjective.numbers.
 ALPHA, MIN_GAIN, LARGEST, PER_MASS, BETA, GAMMA = 0, 1, 2, 3, 4, 5
 
 LOGS = 1 << 20
 """Entries of the table of x ln x."""
 
 
-class Guide(NamedTuple):
+class KernelObjective(NamedTuple):
     """What steers splits. With no targets there is one sum, persons, and columns are preferred by their spread."""
 
     settings: NDArray[np.int64]
@@ -60,7 +60,7 @@ class Guide(NamedTuple):
     logs: NDArray[np.float64]  # x ln x of whole numbers
 
 
-class GuideFields(NamedTuple):
+class ObjectiveFields(NamedTuple):
     """The numbers of the fields that a purpose adds to packed rows."""
 
     mass: int
@@ -74,14 +74,14 @@ def _target_fields(target: Target, packing: Packing) -> int:
     if isinstance(target, NumberTarget):
         return packing.add(target.multiples.astype(np.int32).view(np.uint32), 4)
     assert isinstance(target, ShareTarget)
-    fields = [packing.add(target.shares[:, one], 2) for one in range(target.shares.shape[1])]
+    fields = [packing.add(target.shares[:, label], 2) for label in range(target.shares.shape[1])]
     return fields[0]
 
 
-def add_fields(purpose: SplitObjective, packing: Packing) -> GuideFields:
+def add_objective_fields(purpose: SplitObjective, packing: Packing) -> ObjectiveFields:
     """Add what a purpose knows of rows to a packing."""
     mass = -1 if purpose.masses is None else packing.add(purpose.masses, 4)
-    return GuideFields(mass, tuple(_target_fields(target, packing) for target in purpose.targets))
+    return ObjectiveFields(mass, tuple(_target_fields(target, packing) for target in purpose.targets))
 
 
 def _masses(purpose: SplitObjective, table: CodedTable) -> NDArray[np.int64]:
@@ -102,7 +102,7 @@ def _whole(target: Target, masses: NDArray[np.int64]) -> Sums:
 
 
 class Whole(NamedTuple):
-    """What a purpose is told of the whole table: its columns and rows, their mass, and the sums of each target."""
+    """What a purpose must know of the whole table: its columns and rows, their mass, and the sums of each target."""
 
     columns: int
     rows: int
@@ -111,13 +111,13 @@ class Whole(NamedTuple):
 
 
 def whole_of(purpose: SplitObjective, table: CodedTable) -> Whole:
-    """What a purpose is told of a table."""
+    """What a purpose must know of a table."""
     masses = _masses(purpose, table) if purpose.targets else np.zeros(0, np.int64)
     sums = tuple(_whole(target, masses) for target in purpose.targets)
     return Whole(len(table.columns), table.rows, int(masses.sum()), sums)
 
 
-def make_guide(purpose: SplitObjective, whole: Whole, packing: Packing, fields: GuideFields) -> Guide:
+def make_objective(purpose: SplitObjective, whole: Whole, packing: Packing, fields: ObjectiveFields) -> KernelObjective:
     """The kernels' form of a purpose, once the packing is settled."""
     targets = purpose.targets
     lean = purpose.masses is None and bool(targets) and by_entropy(targets[0])
@@ -138,13 +138,13 @@ def make_guide(purpose: SplitObjective, whole: Whole, packing: Packing, fields: 
     for column in range(len(weights)):
         if not purpose.may_split(column):
             weights[column] = -1.0
-    found = purpose.factors(whole.sums, whole.mass) if targets else ()
+    factors = purpose.factors(whole.sums, whole.mass) if targets else ()
     rule = purpose.rule if purpose.weights else WeightRule.NONE
     mass_field = packing.bit(fields.mass)
-    return Guide(
+    return KernelObjective(
         settings=np.array([slots, facts[CLASSES, 0] if lean else 0, purpose.all_cuts, rule, mass_field], np.int64),
         targets=facts,
-        factors=np.stack([np.array(found, dtype=np.float64), units]),
+        factors=np.stack([np.array(factors, dtype=np.float64), units]),
         weights=weights,
         numbers=np.array(
             [purpose.alpha, purpose.min_gain, largest, purpose.unit, purpose.beta, purpose.gamma], np.float64
