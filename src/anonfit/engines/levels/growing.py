@@ -30,10 +30,12 @@ from anonfit.runtime.threads import thread_count
 
 
 class Finisher:
-    """Grows the subtrees of nodes that were handed over; threads may share it."""
+    """Grows the subtree of any of the nodes that were handed over, given its rows; threads may share it, and it can be
+    sent to another process.
+    """
 
-    def __init__(self, layout: Layout, k: int) -> None:
-        self.layout, self.k = layout, k
+    def __init__(self, layout: Layout, k: int, nodes: Mapping[int, OpenNode]) -> None:
+        self.layout, self.k, self.nodes = layout, k, nodes
         self.columns, self.objective = shared(layout.columns), shared(layout.objective)
         self.constraints = None if layout.constraints is None else shared(layout.constraints)
         self.own = local()
@@ -41,7 +43,7 @@ class Finisher:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """What another process makes its own from."""
-        return Finisher, (self.layout, self.k)
+        return Finisher, (self.layout, self.k, self.nodes)
 
     def _scratch(self, rows: int) -> Any:
         """Working memory of this thread for nodes of so many rows."""
@@ -51,9 +53,9 @@ class Finisher:
             self.own.rows = rows
         return self.own.scratch
 
-    def grow(self, values: Mapping[str, NDArray[Any]], node: OpenNode) -> Subtree:
-        """The nodes below a node with these rows, and the members of their sets."""
-        columns = self.layout.columns
+    def __call__(self, number: int, values: Mapping[str, NDArray[Any]]) -> Subtree:
+        """The nodes below the node of a number, which has these rows, and the members of their sets."""
+        node, columns = self.nodes[number], self.layout.columns
         rows = len(next(iter(values.values())))
         first = self.layout.pack(values, rows)
         if node.selecting:
@@ -100,18 +102,6 @@ class Finisher:
         return grower.grow(grower.root(node.span, node.tile, node.key))
 
 
-@dataclass(frozen=True, slots=True)
-class Subtrees:
-    """Grows the subtree of any of some nodes, given its rows; it can be sent to another process."""
-
-    finisher: Finisher
-    nodes: Mapping[int, OpenNode]
-
-    def __call__(self, number: int, values: Mapping[str, NDArray[Any]]) -> Subtree:
-        """The nodes below a node, and the members of their sets."""
-        return self.finisher.grow(values, self.nodes[number])
-
-
 HAND_OVER = 1 << 20
 """Nodes of at most so many rows are finished in memory."""
 
@@ -128,17 +118,22 @@ class Grown:
 
 
 class LevelGrower(LevelSplitter):
-    """Grows one tree over an engine."""
+    """Grows a Mondrian tree over the rows of an engine, which are coded: the same tree that they give in memory. Nodes
+    of at most `hand_over` rows are finished in memory, `threads` of them at once.
+    """
 
-    def __init__(self, engine: OutOfCore, shape: Shape, k: int, hand_over: int, threads: int) -> None:
+    def __init__(
+        self, engine: OutOfCore, shape: Shape, k: int, *, hand_over: int = HAND_OVER, threads: int | None = None
+    ) -> None:
         super().__init__(engine, shape, k, hand_over)
-        self.engine, self.threads = engine, threads
-        self.finisher = Finisher(Layout.make(shape, self.whole, counted=False), k)
+        self.engine, self.threads = engine, thread_count(threads)
         self.small: list[LevelNode] = []
         self.levels = 0
 
     def grow(self, on_level: Callable[[int, int], None] | None = None, start: Start | None = None) -> Grown:
-        """The tree of all nodes; `on_level` hears the level and how many nodes are counted in it."""
+        """The tree of all nodes; `on_level` hears the level and how many nodes are counted in it. `start` splits a root
+        that is not handed over in another way than by counting it; the tree is then another one than in memory.
+        """
         waiting, finished = self._sorted_out([self.root()])
         if waiting and start is not None:
             waiting, finished = self._sorted_out(start(self, waiting[0]))
@@ -167,7 +162,7 @@ class LevelGrower(LevelSplitter):
         small = {
             node.number: OpenNode(node.number, node.span, node.tile, node.key, node.selecting) for node in self.small
         }
-        grow = Subtrees(self.finisher, small)
+        grow = Finisher(Layout.make(self.shape, self.whole, counted=False), self.k, small)
         numbers, subtrees = [], []
         for number, below, sets in self._finished(sizes, grow) if sizes else ():
             numbers.append(number)
@@ -176,7 +171,7 @@ class LevelGrower(LevelSplitter):
         return Grown(breadth_first(nodes, members), region_sizes(nodes), self.levels)
 
     def _finished(
-        self, sizes: dict[int, int], grow: Subtrees
+        self, sizes: dict[int, int], grow: Finisher
     ) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
         """The subtrees of small nodes, grown by the engine if it does that, else here."""
         if isinstance(self.engine, Finishing):
@@ -197,34 +192,6 @@ def _few_ahead(items: Iterator[Any], count: int) -> Iterator[Any]:
         if len(begun) > count:
             yield begun.pop(0)
     yield from begun
-
-
-def grow_by_levels(
-    engine: OutOfCore,
-    shape: Shape,
-    k: int,
-    *,
-    hand_over: int = HAND_OVER,
-    threads: int | None = None,
-    on_level: Callable[[int, int], None] | None = None,
-    start: Start | None = None,
-) -> Grown:
-    """Grow a Mondrian tree over the rows of an engine: the same tree that they give in memory.
-
-    Args:
-        engine: Where the rows are, coded.
-        shape: The table without its rows.
-        k: How many persons every region must have.
-        hand_over: Nodes of at most so many rows are finished in memory.
-        threads: How many of them at once.
-        on_level: Hears each level that is counted, and how many nodes it has.
-        start: Splits a root that is not handed over in another way than by counting it; what counting finds is then not
-            the same tree as in memory.
-
-    Returns:
-        The tree.
-    """
-    return LevelGrower(engine, shape, k, hand_over, thread_count(threads)).grow(on_level, start)
 
 
 Start: TypeAlias = Callable[[LevelGrower, LevelNode], list[LevelNode]]

@@ -123,7 +123,6 @@ class Chosen(NamedTuple):
 class Planned:
     """A split that the sample advises: how rows move, and which nodes get some."""
 
-    node: int
     moves: tuple[Move, ...]
     parts: tuple[int, ...]
     """Nodes that have sampled rows."""
@@ -189,10 +188,10 @@ def plans_that_hold(plans: Plans, counting: Counting, shape: Shape, k: int, rows
     """
     allowed = _allowed(counting, shape, k, sorted(rows))
     held: set[int] = set()
-    for plan in reversed(plans.of_node.values()):
+    for split_node, plan in reversed(plans.of_node.items()):
         strays = any(rows.get(end) for node in plan.empty for end in plans.ends(node))
         if not strays and all(part in held or allowed(list(plans.ends(part))) for part in plan.parts):
-            held.add(plan.node)
+            held.add(split_node)
     # What is below an undone split is undone with it.
     kept: dict[int, Planned] = {}
     reached = {0}
@@ -243,7 +242,7 @@ class Planner(LevelSplitter):
         reached = {step.first + part for step in moves for part in range(step.parts)} - {step.node for step in moves}
         parts = tuple(child.number for child in children)
         empty = tuple(sorted(reached - set(parts)))
-        self.plans.of_node[node.number] = Planned(node.number, tuple(moves), parts, empty, chosen)
+        self.plans.of_node[node.number] = Planned(tuple(moves), parts, empty, chosen)
         return move, children
 
     def _from_inside(self, move: Move, before: int) -> list[Move]:

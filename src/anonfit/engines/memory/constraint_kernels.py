@@ -155,7 +155,7 @@ def _close_along(counts: Any, shares: Any, persons: float, charge: float) -> Any
 
 @inner
 def _squares(totals: Any, attribute: Int) -> Any:
-    """Squared deviations from the mean, in squared multiples; see privacy.numeric_diversity."""
+    """Squared deviations from the mean, in squared multiples; see privacy.diversity.squared_deviations."""
     known, first, second = totals[KNOWN, attribute], totals[FIRST, attribute], totals[SECOND, attribute]
     if known == 0:
         return 0.0
@@ -218,13 +218,8 @@ def allowed(constraints: KernelConstraints, side: Int, scratch: Scratch) -> Any:
 @inner
 def sum_up(constraints: KernelConstraints, side: Int, scratch: Scratch) -> None:
     """Fill a side's totals from its tallies."""
-    tallies, totals, sensitive, numbers, table = (
-        scratch.tallies,
-        scratch.totals,
-        constraints.sensitive,
-        constraints.numbers,
-        constraints.logs,
-    )
+    tallies, totals = scratch.tallies, scratch.totals
+    sensitive, numbers, table = constraints.sensitive, constraints.numbers, constraints.logs
     for attribute in range(sensitive.shape[1]):
         first, unknown = sensitive[VALUE, attribute], sensitive[UNKNOWN, attribute]
         persons, values, known, total, squares = np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.int64(0)
