@@ -46,9 +46,7 @@ class Connection:
         return future.result()
 
     def _result_of(self, work: Callable[[], Result], connection: Any = None) -> Result:
-        """What some work gives. DuckDB's own texts may hold values of records, so an error says only what kind
-        of failure it was.
-        """
+        """What some work gives. An error says only its kind: DuckDB's own texts may hold values of records."""
         import duckdb
 
         try:

@@ -18,13 +18,19 @@ from anonfit.engines.contract import Finishing, OutOfCore
 from anonfit.engines.levels.shape import Layout, Shape
 from anonfit.engines.levels.splitting import LevelNode, LevelSplitter
 from anonfit.engines.memory import growing
-from anonfit.engines.memory.count import count_rows
 from anonfit.engines.memory.grower import Grower
 from anonfit.engines.memory.layout import Rows, rows_of, shared
-from anonfit.engines.memory.objective import SLOTS
 from anonfit.engines.memory.scratch import make_scratch
 from anonfit.engines.memory.selecting import RowSelector
-from anonfit.engines.memory.trees import OpenNode, Subtree, breadth_first, join_subtrees, region_sizes, signed_key
+from anonfit.engines.memory.trees import (
+    OpenNode,
+    Subtree,
+    breadth_first,
+    count_run,
+    join_subtrees,
+    region_sizes,
+    signed_key,
+)
 from anonfit.engines.tree import Tree
 from anonfit.runtime.threads import thread_count
 
@@ -36,8 +42,7 @@ class Finisher:
 
     def __init__(self, layout: Layout, k: int, nodes: Mapping[int, OpenNode]) -> None:
         self.layout, self.k, self.nodes = layout, k, nodes
-        self.columns, self.objective = shared(layout.columns), shared(layout.objective)
-        self.constraints = None if layout.constraints is None else shared(layout.constraints)
+        self.shared_forms = layout.forms.shared()
         self.own = local()
         self.selector = layout.selector(k)
 
@@ -48,33 +53,29 @@ class Finisher:
     def _scratch(self, rows: int) -> Any:
         """Working memory of this thread for nodes of so many rows."""
         if getattr(self.own, "rows", 0) < rows:
-            layout = self.layout
-            self.own.scratch = shared(make_scratch(layout.columns, layout.objective, layout.constraints, rows))
+            self.own.scratch = shared(make_scratch(self.layout.forms, rows))
             self.own.rows = rows
         return self.own.scratch
 
     def __call__(self, number: int, values: Mapping[str, NDArray[Any]]) -> Subtree:
         """The nodes below the node of a number, which has these rows, and the members of their sets."""
-        node, columns = self.nodes[number], self.layout.columns
+        node, given = self.nodes[number], self.shared_forms
         rows = len(next(iter(values.values())))
         first = self.layout.pack(values, rows)
         if node.selecting:
             return self._selected(values, first, node)
         buffers = shared(first), shared(rows_of(np.empty_like(first.words)))
-        histogram = np.zeros(columns.bins * int(self.layout.objective.settings[SLOTS]), np.int64)
-        places = np.zeros(max(1, len(columns.narrow)), np.int64)
-        count_rows(buffers[0], self.columns, self.objective, 0, rows, 1, histogram, places)
         grown: Subtree = growing.grow_subtree(
             *buffers,
-            self.columns,
-            self.objective,
+            given.columns,
+            given.objective,
             self.k,
-            self.constraints,
+            given.constraints,
             0,
             rows,
             0,
             signed_key(node.key),
-            histogram,
+            count_run(buffers[0], self.layout.forms, given, 0, rows),
             node.span,
             node.tile,
             self._scratch(rows),
@@ -83,22 +84,14 @@ class Finisher:
 
     def _selected(self, values: Mapping[str, NDArray[Any]], first: Rows, node: OpenNode) -> Subtree:
         """The same for a node that is still split for selections."""
-        layout, shape, rows = self.layout, self.layout.shape, len(first.words)
+        shape, rows = self.layout.shape, len(first.words)
         table, purpose, constraints = shape.with_rows(values, rows, has_counts=shape.has_counts)
         assert self.selector is not None
         assert purpose.selections is not None
         signatures = shape.signatures.of([values[name] for name in shape.signature_names], rows)
         purpose = replace(purpose, selections=replace(purpose.selections, signatures=signatures))
         selector = RowSelector(self.selector, table, purpose, constraints)
-        grower = Grower(
-            first,
-            layout.columns,
-            layout.objective,
-            layout.constraints,
-            self.k,
-            selector=selector,
-            by_chance=purpose.by_chance,
-        )
+        grower = Grower(first, self.layout.forms, self.k, selector=selector)
         return grower.grow(grower.root(node.span, node.tile, node.key))
 
 
@@ -108,9 +101,7 @@ HAND_OVER = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Grown:
-    """A tree over codes, how many rows each of its nodes has that is a region, and how many levels were counted
-    outside.
-    """
+    """A tree over codes, the rows of each node that is a region, and how many levels were counted outside."""
 
     tree: Tree
     sizes: NDArray[np.int64]  # (node,)
@@ -122,9 +113,7 @@ class LevelGrower(LevelSplitter):
     of at most `hand_over` rows are finished in memory, `threads` of them at once.
     """
 
-    def __init__(
-        self, engine: OutOfCore, shape: Shape, k: int, *, hand_over: int = HAND_OVER, threads: int | None = None
-    ) -> None:
+    def __init__(self, engine: OutOfCore, shape: Shape, k: int, *, hand_over: int, threads: int | None) -> None:
         super().__init__(engine, shape, k, hand_over)
         self.engine, self.threads = engine, thread_count(threads)
         self.small: list[LevelNode] = []

@@ -203,9 +203,7 @@ def plans_that_hold(plans: Plans, counting: Counting, shape: Shape, k: int, rows
 
 
 def moved_to(plans: Plans, new: Mapping[int, int], rows: Mapping[int, int]) -> list[Move]:
-    """Moves of rows that have moved by the plans to the nodes that `new` has for nodes of these; none if all are there
-    already.
-    """
+    """Moves that bring rows from where the plans sent them to the nodes of `new`; none if all are there already."""
     goal = {end: number for node, number in new.items() for end in plans.ends(node) if rows.get(end)}
     if all(end == number for end, number in goal.items()):
         return []
@@ -257,9 +255,7 @@ class Planner(LevelSplitter):
 
 
 def _safe(split: Split, starts: NDArray[np.int64]) -> Split:
-    """A split whose cut lies right below where its upper part starts, or there: rows that were not drawn may reach
-    there.
-    """
+    """A split whose cut lies right below its upper part: rows that were not drawn may reach up to there."""
     column, parts, before, by_set = split
     return column, parts, max(before, int(starts[1]) - 1) if before >= 0 else before, by_set
 

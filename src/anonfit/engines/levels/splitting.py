@@ -71,11 +71,11 @@ class Histograms:
 def count_nodes(counting: Counting, layout: Layout, nodes: Sequence[int]) -> Histograms:
     """The histograms of a batch of nodes."""
     requests = _histogram_requests(layout, tuple(nodes))
-    width = int(layout.objective.settings[SLOTS])
+    width = int(layout.forms.objective.settings[SLOTS])
     of_entry, places, values = [], [], []
     results = counting.count([request for _, request, _ in requests])
     for (column, request, slots), counted in zip(requests, results, strict=True):
-        place = (layout.columns.facts[BIN, column] + counted.by[0]) * width
+        place = (layout.forms.columns.facts[BIN, column] + counted.by[0]) * width
         if len(request.by) > 1:
             place = place + counted.by[1]  # a class
         for slot, sums in zip(slots, counted.sums, strict=True):
@@ -86,7 +86,7 @@ def count_nodes(counting: Counting, layout: Layout, nodes: Sequence[int]) -> His
     order = np.argsort(entry_nodes, kind="stable")
     known, first = np.unique(entry_nodes[order], return_index=True)
     edges = np.append(first, len(entry_nodes))
-    length = layout.columns.bins * width
+    length = layout.forms.columns.bins * width
     return Histograms(np.concatenate(places)[order], np.concatenate(values)[order], known, edges, length)
 
 
@@ -94,7 +94,7 @@ def _histogram_requests(layout: Layout, nodes: tuple[int, ...]) -> list[tuple[in
     """What is asked of an engine for histograms: sums by code, and for each target with classes sums by code and class;
     with the column, and the slot of each sum.
     """
-    shape, objective = layout.shape, layout.objective
+    shape, objective = layout.shape, layout.forms.objective
     sums: list[tuple[str, ...]] = []
     slots: list[int] = []
     if objective.settings[LEAN] == 0:
@@ -196,7 +196,7 @@ class LevelSplitter(TreeGrower):
         self.counting, self.shape, self.hand_over = counting, shape, hand_over
         self.whole = whole_table(counting, shape)
         self.layout = layout = Layout.make(shape, self.whole, counted=True)
-        super().__init__(layout.columns, layout.objective, layout.constraints, k, by_chance=shape.purpose.by_chance)
+        super().__init__(layout.forms, k)
         self.rows = layout.pack({}, 1)
         self.make_scratch(1)
         self.selector = layout.selector(k)

@@ -228,9 +228,7 @@ def _normalizer(column: CodedColumn) -> float:
 
 
 def _taxonomy_facts(taxonomy: Taxonomy, shift: int, before: int) -> NDArray[np.int64]:
-    """The kernels' form of a taxonomy whose first leaf has code `shift`, with `before` nodes standing in front of
-    it.
-    """
+    """A taxonomy as kernels read it: its first leaf has code `shift`, and `before` nodes stand in front of it."""
     first = np.asarray(taxonomy.first_leaf, dtype=np.int64)
     after = np.arange(1, len(first) + 1, dtype=np.int64)
     for node in range(len(first) - 1, 0, -1):

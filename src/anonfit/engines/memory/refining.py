@@ -239,9 +239,7 @@ class Groups:
         asked: NDArray[np.bool_],
         constraints: tuple[Constraint, NDArray[Any]],
     ) -> bool:
-        """Whether the models of one sensitive column allow some groups: `asked` (group, child), of the children
-        (code,) of a column.
-        """
+        """Whether the models of a sensitive column allow the groups `asked` (group, child) of children (code,)."""
         constraint, values = constraints
         number = int(np.count_nonzero(asked))
         places = np.full(asked.shape, -1, np.int64)

@@ -85,9 +85,7 @@ def _looked_up(frame: pl.DataFrame, lookup: Lookup, table: pl.DataFrame) -> pl.S
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """Counts the groups that some requests ask for: partial counts of a partition. Rows of finished nodes have a node
-    below 0.
-    """
+    """Counts the groups of some requests in one partition; rows of finished nodes have a node below 0."""
 
     requests: tuple[CountRequest, ...]
     every: tuple[bool, ...]
