@@ -119,7 +119,7 @@ class LevelGrower(LevelSplitter):
         self.small: list[LevelNode] = []
         self.levels = 0
 
-    def grow(self, on_level: Callable[[int, int], None] | None = None, start: Start | None = None) -> Grown:
+    def grow(self, on_level: Callable[[int, int], None], start: Start | None) -> Grown:
         """The tree of all nodes; `on_level` hears the level and how many nodes are counted in it. `start` splits a root
         that is not handed over in another way than by counting it; the tree is then another one than in memory.
         """
@@ -128,8 +128,7 @@ class LevelGrower(LevelSplitter):
             waiting, finished = self._sorted_out(start(self, waiting[0]))
         while waiting:
             self.levels += 1
-            if on_level is not None:
-                on_level(self.levels, len(waiting))
+            on_level(self.levels, len(waiting))
             moves, children, regions = self.split_level(waiting)
             sizes = self.engine.route(moves, [*finished, *regions])
             for child in children:
