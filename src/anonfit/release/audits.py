@@ -9,7 +9,7 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from anonfit.auditing import release_folder, trees
-from anonfit.release.retelling import retold, retold_tree
+from anonfit.release.retelling import expected_report, expected_tree_report
 
 Words = ParamSpec("Words")
 Found = TypeVar("Found")
@@ -25,5 +25,5 @@ def _lent(audit: Callable[Words, Found], **code: Callable[..., Any]) -> Callable
     return lent
 
 
-audit_release = _lent(release_folder.audit_release, retell=retold)
-audit_tree = _lent(trees.audit_tree, retell=retold_tree)
+audit_release = _lent(release_folder.audit_release, retell=expected_report)
+audit_tree = _lent(trees.audit_tree, retell=expected_tree_report)

@@ -56,9 +56,9 @@ def explored(
     def measure(result: Anonymized) -> dict[str, float]:
         return _figures(result, frame, persons, k=spec.privacy.k, weights=stated)
 
-    found = explore(workload, stated, make, measure, seconds=spec.method.time_budget, stage=stage)
-    record = told(found, seconds=spec.method.time_budget, seed=spec.method.seed)
-    return _asking_for(spec, found.candidate), found.result, record | {"figures": dict(FIGURES)}
+    chosen = explore(workload, stated, make, measure, seconds=spec.method.time_budget, stage=stage)
+    record = told(chosen, seconds=spec.method.time_budget, seed=spec.method.seed)
+    return _asking_for(spec, chosen.candidate), chosen.result, record | {"figures": dict(FIGURES)}
 
 
 def _figures(
