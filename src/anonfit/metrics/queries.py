@@ -124,7 +124,7 @@ class QueryAnswer:
 
     @property
     def imprecision(self) -> int:
-        """RawTable of the answer that are not meant."""
+        """Rows of the answer that are not meant."""
         return self.answered - self.kept
 
     @property
@@ -144,17 +144,17 @@ def judge_queries(asks: Sequence[tuple[Ask, int]], table: QueryTable, *, ends: E
     """
     rows = RawTable(table.frame)
     every = _answers([_predicate(ask) for ask, _ in asks], table, rows)
-    found: list[QueryAnswer] = []
+    answers: list[QueryAnswer] = []
     for chunk in _chunks(asks, table, rows):
-        estimator = Estimator(table, rows, [one for query in chunk for one in query.predicates], ends)
+        estimator = Estimator(table, rows, [predicate for query in chunk for predicate in query.predicates], ends)
         # Without groups, which are those of the raw rows: what is expected would tell which values occur.
         whole = Estimator(table, rows, [_predicate(query.ask) for query in chunk], ends)
         start = 0
         for query, expected in zip(chunk, whole.counts(slice(0, len(chunk))).tolist(), strict=True):
             place = slice(start, start + len(query.predicates))
             start = place.stop
-            at = len(found)
-            found.append(
+            at = len(answers)
+            answers.append(
                 QueryAnswer(
                     times=asks[at][1],
                     true=int(every.true[at]),
@@ -164,7 +164,7 @@ def judge_queries(asks: Sequence[tuple[Ask, int]], table: QueryTable, *, ends: E
                     measures=tuple(query.measures(estimator, place)),
                 )
             )
-    return found
+    return answers
 
 
 def _predicate(ask: Ask) -> Predicate:
@@ -236,7 +236,7 @@ def _chunks(asks: Sequence[tuple[Ask, int]], table: QueryTable, rows: RawTable) 
 
 
 MOST = 100
-"""Groups; a query with more is judged as a whole."""
+"""A query with more groups is judged as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,16 +319,16 @@ def internal_queries(asks: Sequence[Ask], answers: Sequence[QueryAnswer], *, lef
             {
                 "where": None if ask.predicate is None else predicate_text(ask.predicate),
                 "groups": list(ask.groups),
-                "times": one.times,
-                "true": one.true,
-                "answered": one.answered,
-                "expected": round(one.expected, 1),
-                "imprecision": one.imprecision,
-                "precision": one.precision,
-                "recall": one.recall,
-                "errors": [_measure(measure) for measure in one.measures],
+                "times": answer.times,
+                "true": answer.true,
+                "answered": answer.answered,
+                "expected": round(answer.expected, 1),
+                "imprecision": answer.imprecision,
+                "precision": answer.precision,
+                "recall": answer.recall,
+                "errors": [_measure(measure) for measure in answer.measures],
             }
-            for ask, one in zip(asks, answers, strict=True)
+            for ask, answer in zip(asks, answers, strict=True)
         ],
     }
 
@@ -340,42 +340,42 @@ def _measure(measure: QueryError) -> dict[str, Any]:
 
 def query_figures(answers: Sequence[QueryAnswer]) -> dict[str, float | None]:
     """Means over queries, each as often as it was asked: rows that were not meant, and relative errors."""
-    times = sum(one.times for one in answers)
+    times = sum(answer.times for answer in answers)
     if not times:
         return {}
     return {
-        "imprecision": sum(one.times * one.imprecision for one in answers) / times,
-        "precision": sum(one.times * one.precision for one in answers) / times,
-        "recall": sum(one.times * one.recall for one in answers) / times,
+        "imprecision": sum(answer.times * answer.imprecision for answer in answers) / times,
+        "precision": sum(answer.times * answer.precision for answer in answers) / times,
+        "recall": sum(answer.times * answer.recall for answer in answers) / times,
         **{f"{name}_error": mean_error(answers, name) for name in ("count", "sum", "avg")},
     }
 
 
 def mean_error(answers: Sequence[QueryAnswer], name: str) -> float | None:
     """The mean relative error of counts, sums or means; None where there are none."""
-    found = [
-        (one.times, measure.error)
-        for one in answers
-        for measure in one.measures
+    errors = [
+        (answer.times, measure.error)
+        for answer in answers
+        for measure in answer.measures
         if measure.name == name and measure.error is not None
     ]
-    times = sum(count for count, _ in found)
-    return sum(count * error for count, error in found) / times if times else None
+    times = sum(count for count, _ in errors)
+    return sum(count * error for count, error in errors) / times if times else None
 
 
 def public_queries(answers: Sequence[QueryAnswer], rule: Disclosure, *, asked: int, total: int) -> dict[str, Any]:
-    """What everybody may know of how queries are answered: nothing where answers count rows of which a person may have
-    several. asked: how many different queries there are; total: all rows, or persons where rows stand for several.
+    """What everybody may know of how queries are answered: nothing where a person may have several of the rows that
+    answers count. asked: how many different queries there are; total: all rows, or the persons they stand for.
     """
     least = rule.min_persons
-    told = [one for one in answers if rule.rows_are_persons and _may_tell(one, total, least)]
-    content: dict[str, Any] = {"asked": asked, "told": len(told), "multiples_of": least}
-    if not told:
+    public = [answer for answer in answers if rule.rows_are_persons and _is_public(answer, total, least)]
+    content: dict[str, Any] = {"asked": asked, "told": len(public), "multiples_of": least}
+    if not public:
         return content | {"imprecision": None, "precision": None, "count_error": None}
-    rounded = [one.imprecision // least * least for one in told]
-    answered = sum(one.answered for one in told)
-    meant = [one.answered - vain for one, vain in zip(told, rounded, strict=True)]
-    away = sum(abs(one.expected - rows) for one, rows in zip(told, meant, strict=True))
+    rounded = [answer.imprecision // least * least for answer in public]
+    answered = sum(answer.answered for answer in public)
+    meant = [answer.answered - vain for answer, vain in zip(public, rounded, strict=True)]
+    away = sum(abs(answer.expected - rows) for answer, rows in zip(public, meant, strict=True))
     return content | {
         "imprecision": sum(rounded),
         "precision": round(1 - sum(rounded) / answered, 2) if answered else 1.0,
@@ -383,7 +383,7 @@ def public_queries(answers: Sequence[QueryAnswer], rule: Disclosure, *, asked: i
     }
 
 
-def _may_tell(one: QueryAnswer, total: int, least: int) -> bool:
-    rest = total - one.true
-    enough = one.true >= least and (rest == 0 or rest >= least) and one.kept == one.true
-    return enough and not 0 < one.imprecision < least
+def _is_public(answer: QueryAnswer, total: int, least: int) -> bool:
+    rest = total - answer.true
+    enough = answer.true >= least and (rest == 0 or rest >= least) and answer.kept == answer.true
+    return enough and not 0 < answer.imprecision < least
