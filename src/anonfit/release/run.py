@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.algorithms.coding import without_row_numbers
-from anonfit.algorithms.demands import guard
+from anonfit.algorithms.demands import bind_constraints
 from anonfit.algorithms.mondrian import anonymize
 from anonfit.algorithms.result import Anonymized, SelectionAnswers
 from anonfit.algorithms.selections import answer_batches, answer_selections
@@ -68,7 +68,7 @@ from anonfit.workload.targets import Workload
 if TYPE_CHECKING:
     import polars as pl
 
-    from anonfit.engines.memory.guard import Guarded
+    from anonfit.engines.memory.constraints import Constraint
 
 
 def read_source(spec: Spec, source: Any) -> tuple[Schema, pl.DataFrame]:
@@ -265,10 +265,11 @@ def _allowed(
     while len(rows):
         kept = frame[rows]
         persons = persons_in(schema, kept)
-        guarded = guard(demands, schema, partial(_values, kept, persons)) if spec.privacy.has_models else []
+        values = partial(_values, kept, persons)
+        constraints = bind_constraints(demands, schema, values) if spec.privacy.has_models else []
         fine = np.ones(len(rows), np.bool_)
         for k, groups in groupings:
-            fine &= _fine(persons, guarded, groups[rows], k)[groups[rows]]
+            fine &= _fine(persons, constraints, groups[rows], k)[groups[rows]]
         if fine.all():
             return rows
         rows = rows[fine]
@@ -279,15 +280,15 @@ def _values(frame: pl.DataFrame, persons: Persons, name: str) -> KnownValues:
     return KnownValues(frame.select(name), None, persons)
 
 
-def _fine(persons: Persons, guarded: Sequence[Guarded], groups: NDArray[np.int64], k: int) -> NDArray[np.bool_]:
+def _fine(persons: Persons, constraints: Sequence[Constraint], groups: NDArray[np.int64], k: int) -> NDArray[np.bool_]:
     """Which groups have k persons and are allowed by all models."""
     count = int(groups.max(initial=-1)) + 1
     fine: NDArray[np.bool_] = persons.of_groups(groups, count) >= k
-    if guarded:
+    if constraints:
         fine &= groups_allowed(
-            [model for column in guarded for model in column.models],
+            [model for constraint in constraints for model in constraint.models],
             groups,
-            {column.column.name: column.codes for column in guarded},
+            {constraint.column.name: constraint.codes for constraint in constraints},
             count=count,
             weights=None if persons.counts is None else persons.counts.astype(np.int64),
             entities=persons.entities,

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from anonfit.tables.schema import MISSING, CodedTable, SplitMode
 
 if TYPE_CHECKING:
-    from anonfit.engines.memory.guard import Guarded
+    from anonfit.engines.memory.constraints import Constraint
 
 Codes = tuple[int, ...]
 Part = tuple[Codes, int]
@@ -199,8 +199,8 @@ class _Records:
 
 
 class _Refining:
-    def __init__(self, records: _Records, guarded: Sequence[Guarded], options: Options) -> None:
-        self.records, self.guarded, self.options = records, guarded, options
+    def __init__(self, records: _Records, constraints: Sequence[Constraint], options: Options) -> None:
+        self.records, self.constraints, self.options = records, constraints, options
         self.out: set[tuple[int, Part | int]] = set()
         self.closed: set[int] = set()
 
@@ -232,7 +232,7 @@ class _Refining:
         records = self.records
         for number, (columns, _) in enumerate(records.asked):
             for rows in records.groups(number, candidate) if candidate.column in columns else []:
-                for one in self.guarded:
+                for one in self.constraints:
                     counts = np.zeros(one.column.size, np.int64)
                     for value in range(one.column.size):
                         counts[value] = records.count([row for row in rows if one.codes[row] == value])
@@ -271,7 +271,7 @@ class _Refining:
             place = first_best(merits)
             if place < 0:
                 return None
-            if not self.guarded or self.is_allowed(found[place][0]):
+            if not self.constraints or self.is_allowed(found[place][0]):
                 return *found[place], losses[place]
             self.drop(found[place][0])
 
@@ -292,7 +292,7 @@ def refine(
     requirements: Sequence[tuple[tuple[int, ...], int]],
     *,
     weights: NDArray[Any] | None = None,
-    guarded: Sequence[Guarded] = (),
+    constraints: Sequence[Constraint] = (),
     options: Options | None = None,
     start: Sequence[Sequence[Part]] | None = None,
 ) -> Plain:
@@ -300,7 +300,7 @@ def refine(
     what is suppressed first.
     """
     records = _Records(table, classes, requirements, weights, start)
-    refining = _Refining(records, guarded, options or Options())
+    refining = _Refining(records, constraints, options or Options())
     steps = []
     while (best := refining.best()) is not None:
         candidate, value, loss = best
