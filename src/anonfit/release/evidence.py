@@ -29,9 +29,9 @@ from anonfit.release.measure import Appraisal, different_labels, formula_columns
 from anonfit.release.result import Draft
 from anonfit.report.asking import Aim, ReleaseRequest, aims_of, asked_content
 from anonfit.report.content import read_content, report_content
-from anonfit.spec.columns import quasi_identifier_table
+from anonfit.spec.columns import QUASI_IDENTIFIER
 from anonfit.spec.model import Spec
-from anonfit.spec.workload import target_table
+from anonfit.spec.workload import TARGET
 from anonfit.spec.write import public_tables
 from anonfit.tables.codebook import column_type
 from anonfit.tables.formats import FORMATS, format_of
@@ -64,7 +64,7 @@ def audit_draft(draft: Draft, data: Any) -> Audit:
         targets=audited_targets(spec, schema, columns),
         max_confidence=spec.privacy.max_confidence if spec.privacy.max_confidence < 1 else None,
         k=spec.privacy.k,
-        quasi_identifier_sets=[quasi_identifier_table(entry) for entry in spec.privacy.quasi_identifiers],
+        quasi_identifier_sets=[QUASI_IDENTIFIER.tables(entry) for entry in spec.privacy.quasi_identifiers],
         entity=schema.name_of(Role.ENTITY),
         count=schema.name_of(Role.COUNT),
         columns={column["name"]: column for column in written["columns"]},
@@ -95,7 +95,7 @@ def audited_targets(spec: Spec, schema: Schema, rows: RawColumns) -> list[dict[s
     """The targets, with what they are: classes, also where these are written as numbers, or numbers."""
     types = _target_types(spec, schema, rows)
     return [
-        target_table(target) | ({"type": str(types[target.column])} if target.column in types else {})
+        TARGET.tables(target) | ({"type": str(types[target.column])} if target.column in types else {})
         for target in spec.capped_targets
     ]
 

@@ -59,9 +59,9 @@ def _check_target(target: TargetSpec, spec: Spec, faults: Faults) -> None:
     is_class = target.classes or target.equal_width or column.type in (ColumnType.NOMINAL, ColumnType.ORDINAL)
     if not target.scale and (by_classes or is_class):
         faults.add(not_scaled(name))
-    made = "classes" if target.classes else "equal_width" if target.equal_width else None
-    if made and column.type not in (ColumnType.CONTINUOUS, None):
-        faults.add(f"workload.targets: {made} of '{name}' makes classes of numbers; its type is '{column.type}'.")
+    setting = "classes" if target.classes else "equal_width" if target.equal_width else None
+    if setting and column.type not in (ColumnType.CONTINUOUS, None):
+        faults.add(f"workload.targets: {setting} of '{name}' makes classes of numbers; its type is '{column.type}'.")
 
 
 def _check_each(name: str, spec: Spec, faults: Faults) -> None:

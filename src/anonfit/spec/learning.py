@@ -55,13 +55,8 @@ def learn_from_log(spec: Spec, log: QueryLogSpec, columns: Sequence[Column], row
         raise RequestError(
             f"algorithm = '{spec.method.algorithm}' uses neither selections nor weights, so a log teaches it nothing."
         )
-    return learn(
-        _request(log, spec.folder),
-        columns,
-        rows,
-        k=spec.privacy.k,
-        is_capped=spec.privacy.max_confidence < 1,
-    )
+    is_capped = spec.privacy.max_confidence < 1
+    return learn(_request(log, spec.folder), columns, rows, k=spec.privacy.k, is_capped=is_capped)
 
 
 def with_learned(spec: Spec, log: QueryLogSpec, learned: LearnedWorkload) -> Spec:
@@ -147,11 +142,11 @@ def _says(text: str, wanted: Spec) -> bool:
 def _moved(spec: Spec, folder: Path) -> Spec:
     """A spec whose relative paths start at another folder."""
 
-    def path(found: Any) -> Any:
-        is_path = isinstance(found, str | Path) and "://" not in str(found)
-        if not is_path or Path(found).is_absolute() or (spec.folder or Path()).resolve() == folder.resolve():
-            return found
-        return os.path.relpath((spec.folder or Path()) / found, folder)
+    def path(given: Any) -> Any:
+        is_path = isinstance(given, str | Path) and "://" not in str(given)
+        if not is_path or Path(given).is_absolute() or (spec.folder or Path()).resolve() == folder.resolve():
+            return given
+        return os.path.relpath((spec.folder or Path()) / given, folder)
 
     columns = {name: replace(column, taxonomy=path(column.taxonomy)) for name, column in spec.columns.items()}
     log = spec.workload.query_log
@@ -167,23 +162,20 @@ def _moved(spec: Spec, folder: Path) -> Spec:
 
 def _without_workload(text: str, wanted: Spec) -> str:
     """The text of a spec without its workload, and with the rule by which learned weights are used."""
-    lines, is_kept = [], True
+    lines, is_kept, below_method = [], True, None
     for line in text.splitlines():
-        found = TABLE.match(line)
-        if found:
-            is_kept = found.group(1).split(".")[0].strip("\"'") != "workload"
+        if heading := TABLE.match(line):
+            is_kept = heading.group(1).split(".")[0].strip("\"'") != "workload"
         if is_kept:
             lines.append(line)
-    has_method = any((found := TABLE.match(line)) and found.group(1) == "method" for line in lines)
+            if heading and heading.group(1) == "method" and below_method is None:
+                below_method = len(lines)
     if wanted.method.weight_rule == RULE and not any(line.split("=")[0].strip() == "weight_rule" for line in lines):
-        said = [f'weight_rule = "{RULE}"  # learned weights: what is used half as often gets half the care']
-        if has_method:
-            place = next(
-                at for at, line in enumerate(lines) if (table := TABLE.match(line)) and table.group(1) == "method"
-            )
-            lines[place + 1 : place + 1] = said
+        rule = f'weight_rule = "{RULE}"  # learned weights: what is used half as often gets half the care'
+        if below_method is None:
+            lines += ["", "[method]", rule]
         else:
-            lines += ["", "[method]", *said]
+            lines.insert(below_method, rule)
     return "\n".join(lines).rstrip("\n") + "\n\n"
 
 
@@ -218,8 +210,8 @@ def _selections(spec: Spec, wanted: Spec, learned: LearnedWorkload) -> Iterator[
         if place < given:
             yield "# as the spec said"
         else:
-            found = learned.selections[place - given]
-            yield f"# {_evidence(found.own, found.times, found.alike, is_minterm=learned.is_minterms)}"
+            source = learned.selections[place - given]
+            yield f"# {_evidence(source.own, source.times, source.alike, is_minterm=learned.is_minterms)}"
         key, text = ("where", selection.where) if selection.where is not None else ("each", selection.each)
         yield f"{key} = {toml_value(text)}"
         yield f"weight = {selection.weight!r}"
@@ -229,7 +221,7 @@ def _evidence(own: int, times: int, alike: int, *, is_minterm: bool) -> str:
     if is_minterm:
         return f"a part that {queries(times)} ask for, alone or with others"
     if not alike:
-        return f"{queries(own)}"
+        return queries(own)
     return (
         f"{queries(times)}: {own:,} ask exactly this, the others for nearly the same rows ({alike:,} other selections)"
     )
@@ -242,8 +234,8 @@ def _used(uses: Uses) -> str:
         ("grouped by", uses.grouped),
         ("joined by", uses.joined),
     )
-    said = [f"{way} in {queries(times)}" for way, times in ways if times]
-    return ", ".join(said) or "in no query"
+    parts = [f"{way} in {queries(times)}" for way, times in ways if times]
+    return ", ".join(parts) or "in no query"
 
 
 def queries(number: int) -> str:

@@ -22,7 +22,7 @@ from anonfit.spec.kinds import Public, Section, Setting
 from anonfit.spec.model import VERSION, ColumnSpec, DiversitySpec, ProposedSpec, Spec, WorkloadSpec
 from anonfit.spec.parse import parse_toml, spec_of
 from anonfit.spec.settings import SECTIONS
-from anonfit.spec.workload import target_table
+from anonfit.spec.workload import TARGET
 from anonfit.tables.databases import is_database, shown_address
 from anonfit.tables.profile import proposal_toml
 from anonfit.tables.profile import propose as propose_roles
@@ -118,7 +118,7 @@ def _waiver(column: ColumnSpec | None) -> dict[str, Any]:
     return {"diversity": column.diversity, "reason": column.reason}
 
 
-def _public_demand(demand: DiversitySpec, column: Column, found: ColumnType | None) -> dict[str, Any]:
+def _public_demand(demand: DiversitySpec, column: Column, data_type: ColumnType | None) -> dict[str, Any]:
     """A demand with all that is needed to measure it: the taxonomy or order of a sensitive column stands nowhere else
     in a release.
     """
@@ -127,7 +127,7 @@ def _public_demand(demand: DiversitySpec, column: Column, found: ColumnType | No
     public |= {name: value for name, value in demand.parameters.items() if name in allowed}
     if demand.model != "t-closeness":
         return public
-    distance = distance_of(demand, type=column.type or found, has_taxonomy=column.taxonomy is not None)
+    distance = distance_of(demand, type=column.type or data_type, has_taxonomy=column.taxonomy is not None)
     if distance is not None:
         public["distance"] = distance
     if distance == "hierarchical" and column.taxonomy is not None:
@@ -143,7 +143,8 @@ def _public_workload(shown: dict[str, Any], workload: WorkloadSpec) -> dict[str,
     public["selections"] = len(workload.selections)
     if shown.pop("targets", None) is not None:
         public["targets"] = [
-            target_table(target) | {"weight": target.weight, "scale": target.scale} for target in workload.targets or ()
+            TARGET.tables(target) | {"weight": target.weight, "scale": target.scale}
+            for target in workload.targets or ()
         ]
     return public | shown
 
