@@ -73,9 +73,7 @@ class Attack:
 
 
 def link(recoding: Recoding, persons: pl.DataFrame, entities: NDArray[Any] | None = None) -> SoughtPersons:
-    """Released persons by their raw rows: the region that holds the quasi-identifiers of each; -1 where the recoding
-    does not know one of them.
-    """
+    """Released persons by their raw rows: the region that holds each, -1 where the recoding does not know a value."""
     cells = recoding.cells(persons, unseen=Unseen.SUPPRESS)
     unknown = np.any(np.stack([codes < 0 for codes in cells]), axis=0)
     nodes = np.where(unknown, -1, recoding.nodes(cells)).astype(np.int32)
@@ -256,9 +254,7 @@ def _chances(outcome: Attack, rule: Disclosure) -> tuple[float, float, float]:
 
 
 def _learned_content(learned: LearnedClasses | None, rule: Disclosure) -> dict[str, Any]:
-    """What a model is sure of, of how many persons, and of which share of these it is right; None where these are few,
-    or all but few.
-    """
+    """What a model is sure of and right about, as shares; None where few persons are in one, or all but few."""
     if learned is None:
         return {}
     sure = _share(learned.sure, learned.persons, rule)

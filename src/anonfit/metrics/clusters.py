@@ -120,9 +120,7 @@ def workload_clusters(
 
 
 def clusters_content(figures: ClusterFigures, rule: Disclosure) -> dict[str, Any] | None:
-    """The clusters of the original and of the release; None where they may not be told because of the rows that were
-    left out.
-    """
+    """The agreement of both clusterings; None where the rows that were left out forbid to tell it."""
     if not rule.may_tell_rows(figures.rows, figures.of):
         return None
     return {

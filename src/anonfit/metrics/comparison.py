@@ -64,9 +64,7 @@ def _some_matter(workload: Workload) -> bool:
 
 
 def compare(holdout: Holdout | None) -> PurposeComparison | None:
-    """Make regions blind and for the purpose and hold both against the held-out rows; None where that is not possible,
-    or where there is no purpose.
-    """
+    """Hold blind regions and those for the purpose against the held-out rows; None without a purpose, or regions."""
     if holdout is None:
         return None
     workload = holdout.setting.workload
@@ -98,9 +96,7 @@ def compare(holdout: Holdout | None) -> PurposeComparison | None:
 def _columns_compared(
     blind: Anonymized, purpose: Anonymized, workload: Workload
 ) -> tuple[RecodedTable, RecodedTable] | None:
-    """What columns lost in blind regions and in those for a purpose, measured alike; None where nothing says that some
-    columns matter more.
-    """
+    """What columns lost in both, measured alike; None where nothing says that some columns matter more."""
     names, weights = purpose.recoding.quasi_identifiers, workload.weights
     if purpose.learned is not None:
         weights = purpose.learned.weights
@@ -283,9 +279,7 @@ def _point(holdout: Holdout, k: int) -> Point:
 
 
 def curve_content(curve: Curve, rule: Disclosure) -> dict[str, Any]:
-    """The curve as it may be told. The risk of a point is what its k allows: the true one of regions that nobody gets
-    may be about few persons.
-    """
+    """The curve as it may be told; a point's risk is what its k allows, as the true one may be about few persons."""
     return {
         "known_rows": curve.known,
         "held_out_rows": curve.held_out,

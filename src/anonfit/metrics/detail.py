@@ -392,9 +392,7 @@ def _with_all_below(recoding: Recoding, own: NDArray[np.int64]) -> NDArray[np.in
 
 
 def _rectangles(seen: _Slice) -> tuple[NDArray[np.int64], list[int | None]]:
-    """The boxes of a slice, and the persons of each; the node with most persons is divided next, until there are too
-    many.
-    """
+    """The boxes of a slice and the persons of each; the node with most persons is divided next, up to `MOST` boxes."""
     tree = seen.recoding.tree
     root = seen.descend(0)
     waiting = [(-int(seen.persons[root]), root)]

@@ -58,9 +58,7 @@ class Spread:
     def shares(
         self, nodes: NDArray[Any], rectangles: NDArray[np.uint8], *, number: int | None = None
     ) -> NDArray[np.float64]:
-        """The share of each region that lies in each rectangle; of a column that is a `number`, the sum of its values
-        in that share. (node, rectangle)
-        """
+        """(node, rectangle) The share of each region in each rectangle; of a column `number`, its sum in that share."""
         shares = np.ones((len(nodes), len(rectangles)))
         for index, mask in enumerate(self._masks(rectangles)):
             if mask.all() and index != number:

@@ -59,9 +59,7 @@ def sizes_of(groups: NDArray[np.integer[Any]], counts: NDArray[Any] | None = Non
 
 
 def group_figures(sizes: NDArray[np.integer[Any]], *, k: int, withheld: int = 0) -> GroupFigures:
-    """Figures of groups of so many persons each (group,); a withheld person counts as if nobody could be told from
-    anybody.
-    """
+    """Figures of groups of so many persons each (group,); a withheld person cannot be told from anybody."""
     whole = [int(size) for size in sizes]
     return GroupFigures(sum(whole), len(whole), k, withheld, sum(size * size for size in whole))
 

@@ -254,9 +254,7 @@ def _judged(
 
 
 def draw_holdout(setting: HoldoutRequest) -> Holdout | None:
-    """Draw the rows: two thirds to make regions of and a third to judge by; a person's rows stay together. None where
-    there are too few.
-    """
+    """Two thirds of the rows to make regions of, a third to judge by, a person's rows together; None if too few."""
     workload, frame = setting.workload, setting.frame
     fits_models = workload.denoise or any(target.model is not None for target in workload.targets)
     order, owners = _drawn(setting, MODEL_ROWS if fits_models else ROWS)

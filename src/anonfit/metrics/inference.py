@@ -69,9 +69,7 @@ class Secret:
 
 @dataclass(frozen=True, slots=True)
 class Guesses:
-    """What came of guessing, summed over `persons`: right guesses of classes (a tie is broken by chance), or how far
-    guesses of numbers were off.
-    """
+    """Guesses of `persons`, summed: right ones of classes (ties by chance), or how far those of numbers were off."""
 
     column: str
     persons: int
@@ -92,9 +90,7 @@ def guess(
     is_released: NDArray[np.bool_],
     entities: NDArray[Any] | None,
 ) -> Guesses:
-    """Guess a column of persons whose groups are the `place`th of the records' nodes; -1 for nowhere: there the table
-    is all there is.
-    """
+    """Guess a column of persons in the `place`th of the records' nodes; of those in none (-1), from the table."""
     _, group = records.places()
     whole = np.zeros(len(group), np.int64)
     known = ~np.isnan(secret.true) if secret.are_numbers else np.ones(len(place), np.bool_)
@@ -198,9 +194,7 @@ SMALLEST = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class LearnedClasses:
-    """Of how many persons the model is sure, for how many of these it is right, and of how many the groups alone would
-    make one as sure.
-    """
+    """Of how many persons the model is sure, of these is right, and of how many the groups alone make one as sure."""
 
     persons: int
     sure: int

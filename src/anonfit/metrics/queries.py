@@ -94,15 +94,15 @@ def query_table(
 
 @dataclass(frozen=True, slots=True)
 class QueryError:
-    """A count, sum or mean of a query: its column, None for rows, and how far its values, one for each group, are from
-    the true ones, together and as a share of these.
-    """
+    """A count, sum or mean of a query and how far its values, one for each group, are from the true ones together."""
 
     name: str
     column: str | None
+    """None: rows are counted."""
     groups: int
     difference: float
     of: float
+    """The sum of the true values."""
 
     @property
     def error(self) -> float | None:
@@ -139,9 +139,7 @@ class QueryAnswer:
 
 
 def judge_queries(asks: Sequence[tuple[Ask, int]], table: QueryTable, *, ends: Ends | None = None) -> list[QueryAnswer]:
-    """Run queries, each with how often it was asked, over raw rows and over their regions; where ordered columns end is
-    as in `uniform_spread`.
-    """
+    """Run queries, each with how often it was asked, over raw rows and regions; `ends` as in `uniform_spread`."""
     rows = RawTable(table.frame)
     every = _answers([_predicate(ask) for ask, _ in asks], table, rows)
     answers: list[QueryAnswer] = []
@@ -281,9 +279,7 @@ def grouping_of(names: Sequence[str], kinds: Mapping[str, ColumnKind], rows: Raw
 
 
 def _can_be_named(column: ColumnValues) -> bool:
-    """Whether there is a predicate for each value: not for numbers between which there are always others, and not for
-    names of a taxonomy, which may be intervals.
-    """
+    """Whether a predicate can name each value: not numbers without a next one, nor a taxonomy's names (intervals)."""
     kind, dtype = column.kind, column.distinct.dtype
     if len(column.distinct) > MOST:
         return False

@@ -128,9 +128,7 @@ ITEMS = 100
 
 @dataclass(frozen=True, slots=True)
 class AssociationRule:
-    """If a row has all of the first, it has the second: how many rows have the first, and how many both, in the release
-    and among the raw rows.
-    """
+    """Rows with all of the first have the second: how many rows have the first, and both, released and raw."""
 
     given: tuple[str, ...]
     then: str
@@ -155,9 +153,7 @@ def require_mining() -> None:
 
 
 def find_rules(items: Sequence[Item]) -> list[AssociationRule]:
-    """The rules that released rows tell between different columns with one thing that follows: at most thirty, those
-    first that say most.
-    """
+    """At most thirty rules between columns of released rows, with one thing that follows; first those that say most."""
     require_mining()
     if not items or not len(items[0].released):
         return []

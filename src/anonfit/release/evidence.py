@@ -305,9 +305,7 @@ def _require_little_learned(draft: Draft, learned: Mapping[str, LearnedClasses])
 
 
 def both_reports(draft: Draft, audit: Audit, *, ks: Sequence[int] = ()) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The report that anybody may read, and the same for the owner of the data, from whom nothing is hidden; `ks` asks
-    for a curve over these k.
-    """
+    """The public report, and the owner's, in which nothing is hidden; `ks` asks for a curve over these k."""
     # A report is of the table, not of its file.
     audit = replace(audit, findings=tuple(finding for finding in audit.findings if finding.name != BYTES))
     large = read_large(draft, audit.sizes.largest or 0) if draft.is_large else None

@@ -181,8 +181,8 @@ def publish_draft(
     ks: Sequence[int] = (),
     stage: Stage = silent,
 ) -> dict[str, Any]:
-    """Write, audit and publish a release folder, and the internal record and report beside it; returns the public
-    report. `ks` asks for a curve over these k in it.
+    """Write, audit and publish a folder, with internal files beside it; returns the public report (with a curve over
+    `ks`).
     """
     refuse_fork()
     target = Path(target).absolute()

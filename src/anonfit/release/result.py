@@ -52,9 +52,7 @@ class RowCounts:
 
 
 def within_limit(spec: Spec, rows: RowCounts) -> RowCounts:
-    """The same counts, refused if more rows were withheld than `suppression_limit` allows. The limit is a share of the
-    rows that the missing policy leaves.
-    """
+    """The same counts, refused if more rows are withheld than `suppression_limit` allows of those not dropped."""
     of, limit, least = rows.read - rows.dropped, Decimal(repr(spec.privacy.suppression_limit)), spec.privacy.least
     most = int(limit * of)
     if rows.withheld <= most:

@@ -37,7 +37,7 @@ Json = Mapping[str, Any]
 
 
 def expected_report(folder: Path, manifest: Json, report: Json) -> tuple[Json, str]:
-    """A report with everything in it told anew that follows from the rest and from the folder, and its page."""
+    """A report with all that follows from its other parts and from the folder written anew, and its page."""
     recoding = read_recoding(folder / "recoding.json")
     spec = spec_of_manifest(manifest["spec"], recoding)
     schema = schema_of(spec, list(spec.columns))
@@ -62,9 +62,7 @@ def expected_report(folder: Path, manifest: Json, report: Json) -> tuple[Json, s
 
 
 def expected_tree_report(folder: Path, manifest: Json, report: Json) -> tuple[Json, dict[str, str]]:
-    """The audit.json of a tree with everything told anew that follows from the rest and from the folder, and the
-    drawings of the tree by the names of their files.
-    """
+    """A tree's audit.json with all that follows from its other parts written anew, and its drawings by file name."""
     tree, tables = read_model(folder / "model.json"), manifest["spec"]
     asked = asked_of_tree(
         tree,

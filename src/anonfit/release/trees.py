@@ -88,9 +88,7 @@ def make_tree_of(spec: Spec, *, source: Any = None, stage: Stage = silent) -> Tr
 
 
 def _different_rows(engine: Engine, names: list[str]) -> tuple[pl.DataFrame, str | None]:
-    """The rows that the audit compares with: all, or the different ones of some columns, and the column that says how
-    often each is there. They are counted without the engine.
-    """
+    """The rows that the audit compares with: all, or the different ones and the column of how often each is there."""
     if isinstance(engine, InMemory):
         return engine.frame, None
     times = "times" + max(names, key=len)  # longer than any name that is there

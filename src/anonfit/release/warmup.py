@@ -69,9 +69,7 @@ def _try_to_warm_up(models: bool, refining: bool) -> None:
 
 @contextmanager
 def _second_process(*words: str) -> Iterator[None]:
-    """Another process that compiles a part of the kernels; at the end it is waited for. If it cannot be
-    started or fails, those kernels are compiled later here.
-    """
+    """Another process that compiles some kernels, waited for at the end; what it fails to is compiled later here."""
     started = None
     if thread_count(None) > 1 and cache_folder("engines") is not None:
         with suppress(OSError):

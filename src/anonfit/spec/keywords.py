@@ -313,9 +313,7 @@ def _columns(words: Mapping[str, Any], targets: Iterable[Any]) -> dict[str, dict
 
 
 def _declared(words: Mapping[str, Any]) -> Iterable[tuple[str, str, Any, str]]:
-    """What is declared of columns, one setting at a time and column by column: the column, the setting, its value, and
-    the keyword that says it.
-    """
+    """Everything declared of columns, as column, setting, value, and the keyword that says it."""
     for keyword, setting in COLUMNS.items():
         for name, value in (words.get(keyword) or {}).items():
             yield str(name), setting, value, keyword

@@ -98,9 +98,7 @@ class Faults:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """Where a value is read from: the table that may have it, its key there, and the default, which also stands in for
-    a value that is a fault.
-    """
+    """Where a value is read: the table, its key there, and the default, which also stands in for a wrong value."""
 
     table: Mapping[str, Any]
     key: str

@@ -81,10 +81,7 @@ def with_learned(spec: Spec, log: QueryLogSpec, learned: LearnedWorkload) -> Spe
 
 
 def with_query_log(spec: Spec, columns: Sequence[Column], rows: RawRows) -> tuple[Spec, tuple[Asked, ...]]:
-    """The spec with what its log teaches, and the questions of the log, those of most queries first.
-
-    A spec without a log stays as it is.
-    """
+    """The spec with what its log, if it has one, teaches, and the log's questions, those of most queries first."""
     log = spec.workload.query_log
     if log is None:
         return spec, ()

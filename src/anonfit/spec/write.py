@@ -119,9 +119,7 @@ def _waiver(column: ColumnSpec | None) -> dict[str, Any]:
 
 
 def _public_demand(demand: DiversitySpec, column: Column, data_type: ColumnType | None) -> dict[str, Any]:
-    """A demand with all that is needed to measure it: the taxonomy or order of a sensitive column stands nowhere else
-    in a release.
-    """
+    """A demand with the taxonomy or order that it is measured by, which stands nowhere else in a release."""
     allowed = {parameter.name for parameter in MODELS[demand.model].parameters}
     public: dict[str, Any] = {"column": demand.column, "model": demand.model}
     public |= {name: value for name, value in demand.parameters.items() if name in allowed}
