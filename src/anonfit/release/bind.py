@@ -19,8 +19,9 @@ from anonfit.errors import DataError, SpecError, did_you_mean, listed
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.storage import read_recoding
 from anonfit.recoding.values import Values
-from anonfit.spec.model import ColumnSpec, OutputSpec, Spec, TargetSpec
+from anonfit.spec.model import ColumnSpec, Spec, TargetSpec
 from anonfit.spec.parse import refuse_open, unasked
+from anonfit.spec.settings import OUTPUT
 from anonfit.tables.databases import database_source, is_database
 from anonfit.tables.formats import FORMATS
 from anonfit.tables.reading import ReadOptions, column_names, read_table
@@ -200,7 +201,7 @@ def refuse_output(spec: Spec) -> None:
     refuse_open(spec)
     if faults := unasked(spec):
         raise SpecError(list(faults.values()))
-    if spec.output.populations != OutputSpec().populations:
+    if OUTPUT.is_changed(spec.output, "populations"):
         raise SpecError(
             ["output.populations is of a tree that is published itself; for the table that it stands for, remove it."]
         )

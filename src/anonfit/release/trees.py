@@ -31,7 +31,8 @@ from anonfit.runtime.files import workplace, write_new
 from anonfit.runtime.progress import Stage, silent
 from anonfit.runtime.strict_json import Damaged, JsonPart, parse_json, read_text
 from anonfit.spec.columns import diversity_table
-from anonfit.spec.model import PrivacySpec, Spec
+from anonfit.spec.model import Spec
+from anonfit.spec.settings import SECTIONS
 from anonfit.spec.write import public_tables
 from anonfit.tables.scales import CutPoints
 from anonfit.tables.schema import Schema
@@ -97,7 +98,6 @@ def _different_rows(engine: Engine, names: list[str]) -> tuple[pl.DataFrame, str
 
 def _refuse_of_tables(spec: Spec) -> None:
     """Refuse settings of a released table, which a tree that is published itself does not have."""
-    usual = Spec(spec.columns, PrivacySpec(spec.privacy.k))
     tables = {"privacy": ("suppression_limit",), "workload": ("rules", "query_log", "clusters")}
     tables["output"] = ("format", "values", "regions", "order")
     if spec.method.cut_points != CutPoints.VALUE:  # these need it
@@ -106,7 +106,7 @@ def _refuse_of_tables(spec: Spec) -> None:
         f"{section}.{name} is of a released table, and a tree is published in place of one; remove it."
         for section, names in tables.items()
         for name in names
-        if getattr(getattr(spec, section), name) != getattr(getattr(usual, section), name)
+        if SECTIONS[section].is_changed(getattr(spec, section), name)
     ]
     if faults:
         raise SpecError(faults)

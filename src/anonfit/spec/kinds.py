@@ -345,12 +345,10 @@ class Section:
 
     def default(self, name: str) -> Any:
         """The value of a setting that is not given; None for one that must be."""
-        for part in fields(self.holder):
-            if part.name == name:
-                if part.default is not MISSING:
-                    return part.default
-                return part.default_factory() if part.default_factory is not MISSING else None
-        raise KeyError(name)
+        field = {field.name: field for field in fields(self.holder)}[name]
+        if field.default_factory is not MISSING:
+            return field.default_factory()
+        return None if field.default is MISSING else field.default
 
     def is_changed(self, held: Any, name: str) -> bool:
         """Whether a setting is not what it would be anyway."""
