@@ -73,15 +73,15 @@ class Lazy(Generic[Held]):
 
     def __init__(self, make: Callable[[], Held]) -> None:
         self._make = make
-        self._made: Held | None = None
+        self._value: Held | None = None
         self._lock = Lock()
 
     def get(self) -> Held:
         """What it is."""
         with self._lock:
-            if self._made is None:
-                self._made = self._make()
-            return self._made
+            if self._value is None:
+                self._value = self._make()
+            return self._value
 
 
 def _get(held: Held | Lazy[Held]) -> Held:
