@@ -170,8 +170,8 @@ def attack_release(
     least: int,
     seed: int,
 ) -> Attack:
-    """Seek persons in their release by their raw records, and guess sensitive columns and targets. Each raw row was
-    released in a node (row,), -1 if it was withheld; a public figure must cover `least` persons.
+    """Seek persons in their release by their raw records, and guess sensitive columns and targets. nodes: (row,) where
+    each raw row was released, -1 if it was withheld; least: how many persons a public figure must cover.
     """
     released = np.flatnonzero(nodes >= 0)
     counts = None if persons.counts is None else persons.counts[released]

@@ -68,8 +68,8 @@ MOST = 14
 
 
 def group_bins(sizes: NDArray[np.int64]) -> list[dict[str, int]]:
-    """Groups and persons by size, in bins from `low` to `high` persons, both included; bins without groups are left
-    out. sizes: (group,) of released groups, so that no bin tells of fewer persons than share a group.
+    """Groups and persons by size, in bins from `low` to `high` persons, both included, without empty bins. sizes:
+    (group,) of released groups, so that no bin tells of fewer persons than share a group.
     """
     if not len(sizes):
         return []
@@ -120,8 +120,9 @@ def class_entropy(
     counts: NDArray[Any] | None = None,
     withheld: int = 0,
 ) -> ClassEntropy:
-    """How mixed the classes (row,), 0 and up, of a target are in groups (row,), -1 for a row that is withheld; missing
-    is a class like any other. Rows stand for counts of persons (row,); more may be withheld that are not among them.
+    """How mixed the classes of a target are in groups; missing is a class like any other. groups: (row,) -1 for a row
+    that is withheld; classes: (row,) 0 and up; counts: (row,) the persons a row stands for; withheld: further persons,
+    who are not among the rows.
     """
     masses = np.ones(len(groups)) if counts is None else counts.astype(np.float64)
     released = groups >= 0

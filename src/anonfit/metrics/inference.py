@@ -209,8 +209,8 @@ def learn(
     place: NDArray[np.int64],
     cells: Sequence[NDArray[Any]],
 ) -> LearnedClasses:
-    """Learn classes from a release and ask for those of persons. Each person is in a group (person,), its place among
-    the records' nodes, -1 for none; cells are the persons' exact quasi-identifiers, column by column.
+    """Learn classes from a release and guess those of persons. place: (person,) the place of the person's group among
+    the records' nodes, -1 for none; cells: the persons' exact quasi-identifiers, column by column.
     """
     used, group = records.places()
     held = _held(secret, records, group, len(used))

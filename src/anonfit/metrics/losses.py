@@ -184,11 +184,10 @@ def losses(
     counts: NDArray[Any] | None = None,
     withheld: int = 0,
 ) -> Losses:
-    """How much rows in these nodes (row,), -1 for one that is withheld, lost of each quasi-identifier.
-
-    Ordered columns are measured by their extents; what the recoding says if not given, which is public. unnamed: how
-    many values are in a nominal column's leaf of values that are not named; one if not given. Rows stand for counts of
-    persons (row,); more may be withheld that are not among them.
+    """How much rows lost of each quasi-identifier. nodes: (row,) -1 for a row that is withheld; extents: the ends of
+    ordered columns, if not given those that the recoding says, which are public; unnamed: how many values are in a
+    nominal column's leaf of unnamed values, if not given one; counts: (row,) the persons a row stands for; withheld:
+    further persons, who are not among the rows.
     """
     extents = stated_extents(recoding) if extents is None else extents
     used, which = np.unique(nodes, return_inverse=True)
@@ -302,9 +301,9 @@ def weighted_discernibility(
     counts: NDArray[Any] | None = None,
     withheld: int = 0,
 ) -> Discernibility:
-    """The discernibility of rows in these nodes (row,), -1 for one that is withheld, by each quasi-identifier alone. A
-    column matters by its weight, 1 if it is not named; weights are scaled to add up to 1. Rows stand for counts of
-    persons (row,); more may be withheld that are not among them.
+    """The discernibility of rows by each quasi-identifier alone. A column matters by its weight, 1 if it is not named;
+    weights are scaled to add up to 1. nodes: (row,) -1 for a row that is withheld; counts: (row,) the persons a row
+    stands for; withheld: further persons, who are not among the rows.
     """
     used, which = np.unique(nodes, return_inverse=True)
     persons = np.zeros(len(used), np.int64)

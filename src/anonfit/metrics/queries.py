@@ -83,9 +83,9 @@ def query_table(
     k: int,
     domains: Sequence[Domain] | None = None,
 ) -> QueryTable:
-    """The raw rows that a recoding was made of, as queries are run over them, each in a node (row,), -1 if it is
-    withheld. Names that fewer than k persons have are one. The domains of quasi-identifiers are given where these rows
-    are only some of those that the recoding was made of.
+    """The raw rows that a recoding was made of, ready for queries; names that fewer than k persons have are one. nodes:
+    (row,) -1 for a row that is withheld; domains: of the quasi-identifiers, given where these are only some of the rows
+    that the recoding was made of.
     """
     domains = domains_of(columns, frame, persons, k) if domains is None else domains
     whole = None if persons.counts is None else persons.counts.astype(np.int64)

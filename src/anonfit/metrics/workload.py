@@ -94,8 +94,8 @@ class Predicted:
 
 
 def predicted_classes(regions: NDArray[np.integer], classes: NDArray[np.integer], count: int, width: int) -> Predicted:
-    """How many rows have the class that is most frequent among the others, of the table and of the region (row,), of
-    which there are `count`; of equally frequent ones of the `width` classes (row,) the first counts.
+    """How many rows have the class that is most frequent among the other rows, of the table and of their region; of
+    equally frequent classes the first counts. regions: (row,) below `count`; classes: (row,) below `width`.
     """
     keys = regions.astype(np.int64) * width + classes
     if count * width <= DENSE:
@@ -130,9 +130,9 @@ def _right(regions: NDArray[np.int64], classes: NDArray[np.int64], held: NDArray
 
 
 def predicted_numbers(regions: NDArray[np.integer], numbers: NDArray[np.float64], count: int) -> Predicted:
-    """The mean squared errors of predicting each number (row,), none of which is missing, by the mean of the others, of
-    the table and of the region (row,), of which there are `count`; a row alone in its region is predicted by the mean
-    of all others.
+    """The mean squared errors of predicting each number by the mean of the others, of the table and of its region; a
+    row alone in its region is predicted by the mean of all others. regions: (row,) below `count`; numbers: (row,) none
+    missing.
     """
     rows = len(numbers)
     if rows < 2:
