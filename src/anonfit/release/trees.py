@@ -62,13 +62,13 @@ class TreeDraft:
     """The engine that counted the rows."""
 
 
-def make_tree_of(spec: Spec, *, source: Any = None, stage: Stage = silent) -> TreeDraft:
-    """Grow the tree of a spec from its table, or from another source in its place."""
+def make_tree_of(spec: Spec, *, stage: Stage = silent) -> TreeDraft:
+    """Grow the tree of a spec from its table."""
     asked = tree_of(spec)
     if asked is None:
         raise SpecError([f"method.algorithm = '{spec.method.algorithm}' makes a table; for a tree use 'tree'."])
     _refuse_of_tables(spec)
-    source = source if source is not None else source_of(spec)
+    source = source_of(spec)
     name, _ = engine_for(spec, source)
     refuse_unsupported(spec, name)
     schema, options = reading_of(spec, source)

@@ -22,13 +22,8 @@ WITH_MODELS, AUDIT_ONLY = "with-models", "audit-only"
 
 
 def prepare(stage: Stage, *, models: bool = False, refining: bool = False, ahead: bool = True) -> None:
-    """Compile the kernels now, if that was never done, or load them in the background.
-
-    Args:
-        stage: Told what takes time.
-        models: Whether groups will be held against models on sensitive columns.
-        refining: Whether columns will be refined top-down, instead of regions being split.
-        ahead: Whether there is something else to do while they are loaded.
+    """Compile the kernels now, if that was never done, or load them in the background if there is something else to do
+    meanwhile (`ahead`). `models`: groups will be held against models; `refining`: columns are refined top-down.
     """
     from anonfit.engines.memory import warming
 

@@ -149,15 +149,7 @@ def check_keywords(function: str, given: Iterable[str], known: Iterable[str]) ->
 
 
 def spec_of_keywords(data: Any, words: Mapping[str, Any]) -> Spec:
-    """The spec of keyword arguments; what is not among them has its default.
-
-    Args:
-        data: The source: a path or a frame.
-        words: Keyword arguments of `anonymize`, by name.
-
-    Returns:
-        The spec, checked as a whole.
-    """
+    """The spec, checked as a whole, of a source (a path or a frame) and the keyword arguments of `anonymize`."""
     words = {name: plain(word) for name, word in words.items() if name != "data"}
     tables: dict[str, Any] = {
         section: {

@@ -43,14 +43,7 @@ def _request(log: QueryLogSpec, folder: Path | None) -> LogRequest:
 
 
 def learn_from_log(spec: Spec, log: QueryLogSpec, columns: Sequence[Column], rows: RawRows) -> LearnedWorkload:
-    """What a log teaches about the use of a table.
-
-    Args:
-        spec: What is asked of the table.
-        log: The log; paths start at the spec's folder.
-        columns: All columns of the table.
-        rows: Its raw rows.
-    """
+    """What a log, whose paths start at the spec's folder, teaches about the use of a table with these columns and rows."""
     if not spec.method.capabilities.splits:
         raise RequestError(
             f"algorithm = '{spec.method.algorithm}' uses neither selections nor weights, so a log teaches it nothing."
@@ -100,14 +93,8 @@ def with_query_log(spec: Spec, columns: Sequence[Column], rows: RawRows) -> tupl
 
 
 def learned_text(spec: Spec, log: QueryLogSpec, learned: LearnedWorkload, *, original: str | None, folder: Path) -> str:
-    """A copy of a spec with a workload that says what was learned, and why.
-
-    Args:
-        spec: The spec.
-        log: The log.
-        learned: What it taught.
-        original: The text of the spec's file, which is kept as it is but for the workload; None: it is written anew.
-        folder: Where the copy will be; paths of files are written so that they can be found from there.
+    """A copy of a spec for `folder`, from which its paths can be followed, with a workload that says what was learned
+    and why. `original` is the text of the spec's file, kept but for the workload; None: it is written anew.
     """
     is_moved = (spec.folder or Path()).resolve() != folder.resolve()
     if is_moved and is_database(spec.data.source):

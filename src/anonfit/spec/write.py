@@ -54,17 +54,9 @@ def _decisions(spec: Spec) -> dict[str, str]:
 
 
 def public_tables(spec: Spec, schema: Schema, *, types: Mapping[str, ColumnType] | None = None) -> dict[str, Any]:
-    """What everybody may know of a spec: roles, types and demands; not where the data is, nor taxonomies' files, nor
-    what is selected.
-
-    Args:
-        spec: The spec.
-        schema: Its columns, with their taxonomies.
-        types: The types that the data gave to columns for which none is declared, so that every demand can say by
-            which distance it is measured.
-
-    Returns:
-        Tables for the manifest, which `parse.public_spec` reads.
+    """What everybody may know of a spec, as tables for the manifest, which `parse.public_spec` reads: roles, types and
+    demands; not where the data is, nor the files of taxonomies, nor what is selected. `types` are those that the data
+    gave to columns without a declared one, so that every demand can say by which distance it is measured.
     """
     shown = replace(spec, method=replace(spec.method, weight_rule=spec.method.weight_rule or "first"))
     public = {name: _public(section, shown) for name, section in SECTIONS.items()}
