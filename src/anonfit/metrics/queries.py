@@ -185,17 +185,14 @@ class _Query:
     """A query divided by its groups: a predicate for each, and the group of each raw row that it means."""
 
     ask: Ask
-    table: QueryTable
     grouping: QueryGroups
     predicates: tuple[Predicate, ...]
     meant: NDArray[np.bool_]  # (row,)
 
     def measures(self, estimator: Estimator, place: slice) -> Iterator[QueryError]:
         """Its counts, sums and means against the true ones; a count of rows is always one of them."""
-        asked = dict.fromkeys((("count", None), *self.ask.aggregates))
-        for name, column in asked:
-            values = None if column is None else estimator.values(column)
-            if column is not None and values is None and name != "count":
+        for name, column in dict.fromkeys((("count", None), *self.ask.aggregates)):
+            if name != "count" and column is not None and estimator.values(column) is None:
                 continue  # nothing that could be added
             yield self._measure(name, column, estimator, place)
 
@@ -225,7 +222,7 @@ def _chunks(asks: Sequence[tuple[Ask, int]], table: QueryTable, rows: RawTable) 
         meant = rows.holds(_predicate(ask))
         parts = grouping.predicates or (And(()),)
         own = [] if ask.predicate is None else [ask.predicate]
-        chunk.append(_Query(ask, table, grouping, tuple(all_of([*own, part]) for part in parts), meant))
+        chunk.append(_Query(ask, grouping, tuple(all_of([*own, part]) for part in parts), meant))
         if sum(len(query.predicates) for query in chunk) >= TOGETHER:
             yield chunk
             chunk = []

@@ -43,7 +43,7 @@ def _request(log: QueryLogSpec, folder: Path | None) -> LogRequest:
 
 
 def learn_from_log(spec: Spec, log: QueryLogSpec, columns: Sequence[Column], rows: RawRows) -> LearnedWorkload:
-    """What a log, whose paths start at the spec's folder, teaches about the use of a table with these columns and rows."""
+    """What a log, whose paths start at the spec's folder, teaches about the use of a table."""
     if not spec.method.capabilities.splits:
         raise RequestError(
             f"algorithm = '{spec.method.algorithm}' uses neither selections nor weights, so a log teaches it nothing."
