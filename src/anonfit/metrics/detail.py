@@ -355,9 +355,11 @@ def _most_divided(recoding: Recoding) -> tuple[int, int] | None:
 
 def _two_most(times: Sequence[int]) -> tuple[int, int] | None:
     """The two columns that are divided most often, in their order."""
-    ordered = [index for index, number in enumerate(times) if number > 0]
-    first, second = [*sorted(ordered, key=lambda index: -int(times[index]))[:2], -1, -1][:2]
-    return None if second < 0 else (min(first, second), max(first, second))
+    divided = sorted((index for index, number in enumerate(times) if number > 0), key=lambda index: -times[index])
+    if len(divided) < 2:
+        return None
+    first, second = sorted(divided[:2])
+    return first, second
 
 
 def _held(
