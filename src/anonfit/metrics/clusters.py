@@ -121,7 +121,7 @@ def workload_clusters(
 
 def clusters_content(figures: ClusterFigures, rule: Disclosure) -> dict[str, Any] | None:
     """The agreement of both clusterings; None where the rows that were left out forbid to tell it."""
-    if not rule.may_tell_rows(figures.rows, figures.of):
+    if not rule.may_disclose_rows(figures.rows, figures.of):
         return None
     return {
         "clusters": figures.clusters,

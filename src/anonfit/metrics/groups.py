@@ -245,7 +245,7 @@ def initial_content(risk: InitialRisk, rule: Disclosure) -> dict[str, Any]:
     then, from which the number of combinations follows. Where persons have several rows, it would tell more of them
     than multiples of k do.
     """
-    tellable = rule.may_tell(risk.alone, risk.persons) and rule.may_tell(risk.below_k, risk.persons)
+    tellable = rule.may_disclose(risk.alone, risk.persons) and rule.may_disclose(risk.below_k, risk.persons)
     apart = not rule.below_threshold(risk.below_k - risk.alone)
     exact = rule.rows_are_persons or not rule.min_persons
     hidden = {"persons": "not told", "share": "not told"}

@@ -237,8 +237,8 @@ def rules_content(rules: Sequence[AssociationRule], disclosure: Disclosure) -> d
     lines = []
     for rule in rules:
         given, both = rule.raw
-        may_tell = disclosure.rows_are_persons and both >= disclosure.min_persons and disclosure.may_tell(both, given)
-        is_told = not disclosure.min_persons or may_tell
+        is_large = disclosure.rows_are_persons and both >= disclosure.min_persons
+        is_told = not disclosure.min_persons or (is_large and disclosure.may_disclose(both, given))
         line: dict[str, Any] = {
             "given": list(rule.given),
             "then": rule.then,

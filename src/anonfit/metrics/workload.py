@@ -201,7 +201,7 @@ def _content(target: TargetFigures, rule: Disclosure) -> dict[str, Any]:
 
 def _right_share(right: int, rows: int, rule: Disclosure) -> float | None:
     """The share of right predictions; None where few are right, or wrong."""
-    return round(right / rows, 3) if rows and rule.may_tell(right, rows) else None
+    return round(right / rows, 3) if rows and rule.may_disclose(right, rows) else None
 
 
 def internal_selections(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.algorithms.exploring import Candidate, explore, told
+from anonfit.algorithms.exploring import CandidateRule, exploration_record, explore
 from anonfit.algorithms.result import Anonymized
 from anonfit.criteria.objectives import OBJECTIVES, CriterionName
 from anonfit.metrics.registry import RecodedTable, metrics_of
@@ -47,7 +47,7 @@ def explored(
         return _figures(result, frame, persons, k=spec.privacy.k, weights=stated)
 
     chosen = explore(workload, stated, make, measure, seconds=spec.method.time_budget, stage=stage)
-    record = told(chosen, seconds=spec.method.time_budget, seed=spec.method.seed)
+    record = exploration_record(chosen, seconds=spec.method.time_budget, seed=spec.method.seed)
     return _asking_for(spec, chosen.candidate), chosen.result, record | {"figures": dict(FIGURES)}
 
 
@@ -61,7 +61,7 @@ def _figures(
     return {metric.short or metric.name: float(metric.measure(table)) for metric in COMPARED}
 
 
-def _asking_for(spec: Spec, chosen: Candidate) -> Spec:
+def _asking_for(spec: Spec, chosen: CandidateRule) -> Spec:
     """A spec whose release is the candidate's, without any exploring; its weights say what features said."""
     method = replace(
         spec.method,

@@ -78,7 +78,7 @@ def make_tree_of(spec: Spec, *, stage: Stage = silent) -> TreeDraft:
         engine = stack.enter_context(opened(name, spec, schema, source, options, folder, purpose="learn from"))
         if engine.rows == 0:
             raise DataError("every row has a missing value, and data.missing_policy is 'drop'; nothing is left.")
-        built, _, _ = make_tree(engine, schema, asked, stage=stage)
+        built, _ = make_tree(engine, schema, asked, stage=stage)
         frame, times = _different_rows(engine, complete_names(spec, schema))
         dropped = engine.read - engine.rows
         rows = RowCounts(engine.read, dropped, 0, dropped_persons=engine.persons_left_out)

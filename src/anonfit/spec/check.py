@@ -14,7 +14,7 @@ from anonfit.spec.kinds import Faults, Setting
 from anonfit.spec.model import Spec, TargetSpec
 from anonfit.spec.settings import METHOD, SECTIONS
 from anonfit.spec.workload import QUERY_LOG, WORKLOAD
-from anonfit.tables.schema import ColumnType, Role, Split
+from anonfit.tables.schema import ColumnType, NominalSplit, Role
 from anonfit.workload.selections import why_guarded
 from anonfit.workload.targets import not_scaled
 
@@ -334,7 +334,7 @@ def _check_refining(spec: Spec, faults: Faults) -> None:
         )
     _check_only_target(spec, "refines for", faults)
     for name, column in spec.columns.items():
-        if column.split == Split.BINARY:
+        if column.split == NominalSplit.BINARY:
             faults.add(f"columns.{name}.split = 'binary' is for algorithm = 'mondrian' only; use multiway or subset.")
     if spec.output.regions == "observed" and spec.privacy.quasi_identifiers:
         faults.add(
@@ -373,7 +373,7 @@ def _check_tree(spec: Spec, faults: Faults) -> None:
                 f"'{role}'; use mondrian or tdr."
             )
     for name, column in spec.columns.items():
-        if column.split in (Split.BINARY, Split.SUBSET):
+        if column.split in (NominalSplit.BINARY, NominalSplit.SUBSET):
             faults.add(
                 f"columns.{name}.split = '{column.split}': algorithm = 'tree' divides names along their taxonomy; use "
                 "multiway, or remove it."

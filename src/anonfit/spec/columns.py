@@ -30,7 +30,7 @@ from anonfit.spec.kinds import (
     whole,
 )
 from anonfit.spec.model import ColumnSpec, DiversitySpec, QuasiIdentifierSpec, Spec
-from anonfit.tables.schema import ColumnType, Role, Split
+from anonfit.tables.schema import ColumnType, NominalSplit, Role
 
 # --- [columns.NAME] ---------------------------------------------------------------------------------------------
 
@@ -111,7 +111,7 @@ COLUMN = Section(
         ),
         Setting(
             "split",
-            choice(Split, Split),
+            choice(NominalSplit, NominalSplit),
             "`multiway` (default with a taxonomy), `binary`, `subset` (default without): with `subset` any values may "
             "stand together, and a taxonomy only says which values there are and names those groups that are its own",
             public=Public.CHANGED,

@@ -18,9 +18,9 @@ from anonfit.spec.parse import parse_spec
 from anonfit.spec.write import spec_tables, to_toml, toml_value
 from anonfit.tables.databases import is_database
 from anonfit.tables.schema import Column
-from anonfit.workload.logs.learning import LearnedWorkload, LogRequest, columns_of, learn, read_request
+from anonfit.workload.logs.learning import LearnedWorkload, LogRequest, columns_of, learn
 from anonfit.workload.logs.merging import RawRows
-from anonfit.workload.logs.tallies import Ask, Uses
+from anonfit.workload.logs.tallies import Ask, Uses, read_log
 
 RULE: WeightRule = "product"
 """How learned weights enter the choice of splits: what is used half as often gets half the care, not none."""
@@ -84,7 +84,8 @@ def with_query_log(spec: Spec, columns: Sequence[Column], rows: RawRows) -> tupl
     else:
         is_capped = spec.privacy.max_confidence < 1
         known = columns_of(columns, rows.without_rows(), table=log.table, is_capped=is_capped)
-        tally = read_request(_request(log, spec.folder), known)
+        request = _request(log, spec.folder)
+        tally = read_log(request.paths, known, dialect=request.dialect)
     ranked = sorted(tally.asks.items(), key=lambda item: (-item[1], repr(item[0])))
     return spec, tuple(Asked(ask, times) for ask, times in ranked)
 

@@ -61,8 +61,8 @@ class KeptColumn:
 
     def values(self, stored: pl.Series, name: str) -> pl.Series:
         """The values of rows."""
-        found = stored if self.dictionary is None else self.dictionary.gather(stored)
-        return found.cast(self.dtype).alias(name)
+        values = stored if self.dictionary is None else self.dictionary.gather(stored)
+        return values.cast(self.dtype).alias(name)
 
 
 def _order(raw: Mapping[str, KeptColumn]) -> str:
@@ -99,9 +99,9 @@ def write_sorted(
 
     def parts() -> Iterator[tuple[pl.Series, dict[str, pl.Series]]]:
         for batch in connection.batches(query, BATCH):
-            found = pl.from_arrow(batch)
-            assert isinstance(found, pl.DataFrame)
-            yield found["rank"], {name: kept[name].values(found[stored[name]], name) for name in kept}
+            frame = pl.from_arrow(batch)
+            assert isinstance(frame, pl.DataFrame)
+            yield frame["rank"], {name: kept[name].values(frame[stored[name]], name) for name in kept}
 
     sink(parts, regions, names, schema, path, kind)
     connection.run(f"DROP TABLE {PLACED}")

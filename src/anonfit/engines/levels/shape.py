@@ -39,9 +39,9 @@ def target_name(target: int) -> str:
     return f"target{target}"
 
 
-def sensitive_name(one: int) -> str:
+def sensitive_name(constraint: int) -> str:
     """The field of a sensitive column's codes."""
-    return f"sensitive{one}"
+    return f"sensitive{constraint}"
 
 
 def signature_name(column: int) -> str:
@@ -79,12 +79,12 @@ class Shape:
     @property
     def names(self) -> list[str]:
         """All fields of a row."""
-        found = [code_name(column) for column in range(len(self.columns))]
-        found += self.persons
-        found += [MASS] if self.weighted else []
-        found += [target_name(target) for target in range(len(self.purpose.targets))]
-        found += [sensitive_name(one) for one in range(len(self.constraints))]
-        return [*found, *self.signature_names]
+        names = [code_name(column) for column in range(len(self.columns))]
+        names += self.persons
+        names += [MASS] if self.weighted else []
+        names += [target_name(target) for target in range(len(self.purpose.targets))]
+        names += [sensitive_name(place) for place in range(len(self.constraints))]
+        return [*names, *self.signature_names]
 
     @property
     def signature_names(self) -> list[str]:
@@ -103,11 +103,11 @@ class Shape:
 
         codes = tuple(of(code_name(index), code_dtype(column.size)) for index, column in enumerate(self.columns))
         table = CodedTable(self.columns, codes, rows, of(PERSONS, np.uint32) if has_counts else None)
-        targets = tuple(_with_rows(target, of(target_name(one))) for one, target in enumerate(self.purpose.targets))
+        targets = tuple(_with_rows(target, of(target_name(place))) for place, target in enumerate(self.purpose.targets))
         purpose = replace(self.purpose, targets=targets, masses=of(MASS) if self.weighted else None)
         constraints = [
-            Constraint(one.column, of(sensitive_name(number), np.uint32), one.models)
-            for number, one in enumerate(self.constraints)
+            replace(constraint, codes=of(sensitive_name(place), np.uint32))
+            for place, constraint in enumerate(self.constraints)
         ]
         return table, purpose, constraints
 
@@ -170,9 +170,9 @@ class RankedRegions:
 
     def ranks(self, codes: Mapping[str, NDArray[Any]]) -> NDArray[np.uint32]:
         """The rank of each row, from its codes."""
-        found = self.rank_of_node[self.nodes(codes)]
-        assert (found >= 0).all(), "a row is in a region that no row was in"
-        return found.astype(np.uint32)
+        ranks = self.rank_of_node[self.nodes(codes)]
+        assert (ranks >= 0).all(), "a row is in a region that no row was in"
+        return ranks.astype(np.uint32)
 
     def nodes(self, codes: Mapping[str, NDArray[Any]]) -> NDArray[np.int32]:
         """The node of each row."""

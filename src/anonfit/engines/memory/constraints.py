@@ -51,9 +51,7 @@ class KernelConstraints(NamedTuple):
     runs: NDArray[np.int64]  # (first and last, run of values)
     charges: NDArray[np.float64]  # (run,)
     logs: NDArray[np.float64]  # x ln x of whole numbers
-    taken: NDArray[
-        np.int64
-    ]  # (first and after the last, column) rows that stand for the node's where these are not here
+    taken: NDArray[np.int64]  # (first and after the last, column) rows that stand for a node's rows that are elsewhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +65,9 @@ class Constraint:
 
 def add_constraint_fields(constraints: Sequence[Constraint], packing: Packing) -> tuple[int, ...]:
     """Add the sensitive columns' codes to packed rows; the numbers of their fields."""
-    return tuple(packing.add(one.codes, code_dtype(one.column.size).itemsize) for one in constraints)
-
-
-def _bounds(model: BetaLikeness) -> NDArray[np.float64]:
-    """How far each value's share may grow. (size,)"""
-    caps = -np.log(model.column.shares) if model.enhanced else np.full(model.column.size, np.inf)
-    found: NDArray[np.float64] = np.minimum(model.beta, caps) + TIE
-    return found
+    return tuple(
+        packing.add(constraint.codes, code_dtype(constraint.column.size).itemsize) for constraint in constraints
+    )
 
 
 def _joined(blocks: list[Any], dtype: Any) -> Any:
@@ -85,7 +78,7 @@ def make_constraints(
     constraints: Sequence[Constraint], packing: Packing, fields: tuple[int, ...], width: int
 ) -> KernelConstraints:
     """The kernels' form of all models over a table of `width` columns, once the packing is settled."""
-    columns = [one.column for one in constraints]
+    columns = [constraint.column for constraint in constraints]
     sizes = np.array([column.size for column in columns], np.int64)
     sensitive = np.zeros((5, len(constraints)), np.int64)
     sensitive[SIZE], sensitive[VALUE] = sizes, np.cumsum(sizes) - sizes
@@ -93,7 +86,7 @@ def make_constraints(
         sensitive[BIT, index], sensitive[MASK, index] = packing.bit(field), packing.mask(field)
         sensitive[UNKNOWN, index] = column.has_missing
     numbers = [np.zeros(column.size, np.int64) if column.numbers is None else column.numbers for column in columns]
-    asked = [(index, model) for index, one in enumerate(constraints) for model in one.models]
+    asked = [(index, model) for index, constraint in enumerate(constraints) for model in constraint.models]
     models = np.zeros((5, len(asked)), np.int64)
     limits = np.zeros(len(asked))
     bounds = np.zeros((len(asked), int(sizes.sum())))
@@ -109,7 +102,7 @@ def make_constraints(
             used += len(model.distance.weight)
         if isinstance(model, BetaLikeness):
             first = int(sensitive[VALUE, index])
-            bounds[place, first : first + model.column.size] = _bounds(model)
+            bounds[place, first : first + model.column.size] = model.bounds + TIE
     return KernelConstraints(
         models=models,
         limits=limits,

@@ -50,11 +50,11 @@ def part_key(key: Int, part: Int) -> Any:
 
 
 @inner
-def draw(key: Int, found: Any) -> None:
+def draw(key: Int, splits: Any) -> None:
     """Fill the row CHANCE of what is found of each column with the numbers of the node of a key."""
-    for column in range(found.shape[1]):
+    for column in range(splits.shape[1]):
         word = _mixed(np.uint64(key) ^ (np.uint64(column + 1) << np.uint64(32)))
-        found[CHANCE, column] = -math.log((np.float64(word >> np.uint64(11)) + 0.5) * 2.0**-53)
+        splits[CHANCE, column] = -math.log((np.float64(word >> np.uint64(11)) + 0.5) * 2.0**-53)
 
 
 @inner
@@ -367,7 +367,7 @@ def grow_subtree(
         column, parts, before, by_set = np.int64(-1), np.int64(0), np.int64(-1), np.int64(0)
         if slot >= 0:
             if by_chance:
-                draw(key, scratch.found)
+                draw(key, scratch.splits)
             column, parts, before, by_set = choose_split(
                 rows, columns, objective, k, constraints, start, stop, slots[slot], here, held, scratch
             )

@@ -157,8 +157,8 @@ class Rows(NamedTuple):
 
     def field(self, bit: Int, mask: Int = QUARTER) -> NDArray[np.uint32]:
         """A field of every row: what begins at a bit."""
-        found = self.words[:, bit >> 6] >> np.uint64(bit & 63)
-        return (found & np.uint64(mask)).astype(np.uint32)
+        shifted = self.words[:, bit >> 6] >> np.uint64(bit & 63)
+        return (shifted & np.uint64(mask)).astype(np.uint32)
 
 
 class Columns(NamedTuple):

@@ -28,7 +28,7 @@ LEGAL = 11  # 1 where a cut after the element in this place is legal
 SPARE = 12
 LISTS = 13
 
-# Rows of Scratch.found.
+# Rows of Scratch.splits.
 SPREAD = 0  # normalized range in the node, -1 where the column cannot be split
 COST = 1  # cost of the column's best split, infinite where it has none
 CUT = 2  # the place after which it is cut (multiway: 0, or 1 where missing is joined with the first child)
@@ -36,7 +36,7 @@ WAY = 3  # the target whose order of elements it is cut in
 STATE = 4  # whether every cut was held against the privacy models
 CHANCE = 5  # the number that chance gives the column at the node, where a rule draws
 TOGETHER = 6  # the share of all pairs of rows that the column's split leaves together, where a rule asks for it
-FOUND = 7
+FACTS = 7
 
 
 HISTOGRAMS = 64
@@ -52,7 +52,7 @@ class Scratch(NamedTuple):
     sums: NDArray[np.int64]  # the sums of each code, then those of each element
     dense: NDArray[np.int64]  # the sums of each code of the widest column; all zero between uses
     keys: NDArray[np.uint64]  # (2, row) keys and their sorted copy
-    found: NDArray[np.float64]  # (fact, column) what was found of each column
+    splits: NDArray[np.float64]  # (fact, column) what is known of the best split of each column
     below: NDArray[np.int64]  # the sums of each side of a cut
     above: NDArray[np.int64]
     whole: NDArray[np.int64]  # the sums of the node
@@ -83,7 +83,7 @@ def make_scratch(
         sums=np.empty(2 * entries * width, np.int64),
         dense=np.zeros(int(wide.max(initial=1)) * width, np.int64),
         keys=np.empty((2, keys), np.uint64),
-        found=np.empty((FOUND, size.shape[0]), np.float64),
+        splits=np.empty((FACTS, size.shape[0]), np.float64),
         below=np.zeros(width, np.int64),
         above=np.zeros(width, np.int64),
         whole=np.zeros(width, np.int64),

@@ -184,19 +184,19 @@ def signed_key(key: int) -> int:
 
 def draw_by_key(key: int, scratch: Scratch) -> None:
     """Give every column the number that chance has for it at the node of a key."""
-    scratch.found[CHANCE] = [exponential(key, column) for column in range(len(scratch.found[0]))]
+    scratch.splits[CHANCE] = [exponential(key, column) for column in range(len(scratch.splits[0]))]
 
 
 @kernel
 def _breadth_first_order(nodes: Any) -> Any:
     order = np.empty(nodes.shape[0], np.int64)
     order[0] = 0
-    found = 1
+    used = 1
     for index in range(nodes.shape[0]):
         node = order[index]
         for child in range(nodes[node, CHILDREN]):
-            order[found] = nodes[node, CHILD] + child
-            found += 1
+            order[used] = nodes[node, CHILD] + child
+            used += 1
     return order
 
 
@@ -213,8 +213,7 @@ def settle(nodes: Any, first: Any, second: Any) -> None:
 def begins_of(nodes: NDArray[np.int64]) -> NDArray[np.int64]:
     """The first rows of the regions that have any, ascending."""
     has_rows = (nodes[:, COLUMN] < 0) & (nodes[:, END] > nodes[:, BEGIN])
-    found: NDArray[np.int64] = np.sort(nodes[has_rows, BEGIN])
-    return found
+    return np.sort(nodes[has_rows, BEGIN])
 
 
 def breadth_first(nodes: NDArray[np.int64], members: NDArray[np.int64]) -> Tree:
