@@ -27,9 +27,9 @@ def selections(
     weights: Sequence[float] | None = None,
     signatures: Sequence[int] | None = None,
     applies: Sequence[Sequence[int]] | None = None,
-    faces: Sequence[tuple[int, int]] = (),
+    boundaries: Sequence[tuple[int, int]] = (),
 ) -> CodedSelections:
-    """Rectangles with the number of their selection; `faces` are pairs of column and code."""
+    """Rectangles with the number of their selection; `boundaries` are pairs of column and code."""
     sizes = [column.size for column in found.columns]
     rows = []
     for _, sides in rectangles:
@@ -38,7 +38,7 @@ def selections(
         ]
         rows.append([bit for column in columns for bit in column])
     at_face = np.zeros(sum(sizes), np.uint8)
-    for column, code in faces:
+    for column, code in boundaries:
         at_face[sum(sizes[:column]) + code] = 1
     numbers = [number for number, _ in rectangles]
     return CodedSelections(
