@@ -30,15 +30,7 @@ class Start:
 
 
 def start_of(recoding: Recoding, domains: Sequence[Domain]) -> Start:
-    """The parts of a recoding, for a table with these columns.
-
-    Args:
-        recoding: A recoding in which every column is divided by itself.
-        domains: The columns of the table.
-
-    Returns:
-        The parts in the table's codes.
-    """
+    """The parts of a recoding in which every column is divided by itself, in the codes of a table."""
     if not isinstance(recoding.shape, Grid):
         raise RequestError(
             "the recoding to start from divides columns together; top-down refinement starts from one that it made "

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -117,36 +117,6 @@ class Covers:
 
 
 Cells = NDArray[np.int32]
-
-
-class RecodedColumn(Protocol):
-    """One quasi-identifier of a recoding."""
-
-    @property
-    def name(self) -> str:
-        """The column's name."""
-
-    @property
-    def has_missing(self) -> bool:
-        """Whether cell 0 is the missing value."""
-
-    @property
-    def type(self) -> ColumnType:
-        """How its values are ordered or matched."""
-
-    @property
-    def date_format(self) -> str | None:
-        """How its dates are written where they are texts."""
-
-    @property
-    def size(self) -> int:
-        """How many cells there are."""
-
-    def cells_of(self, values: pl.Series) -> Cells:
-        """The cell of each value that is not missing; -1 where the recoding does not know it."""
-
-    def label(self, cells: Sequence[int]) -> str:
-        """The label of some cells, given in ascending order."""
 
 
 def _label(column: RecodedColumn, cells: Sequence[int], known_label: str) -> str:
@@ -320,6 +290,12 @@ class NominalCells:
         if not missing:
             return names
         return with_missing(names) if known else MISSING
+
+
+RecodedColumn: TypeAlias = OrderedCells | OrdinalCells | NominalCells
+"""One quasi-identifier of a recoding. `cells_of` gives -1 where the recoding does not know a value, and is asked of
+values that are not missing; `label` is given cells in ascending order.
+"""
 
 
 def _places(values: pl.Series, distinct: pl.Series) -> NDArray[Any]:

@@ -82,7 +82,6 @@ def _bounds(column: RecodedColumn, parts: Parts) -> list[pl.Series]:
     """Lower (inclusive) and upper (exclusive) ends, and what is known of missing values."""
     if isinstance(column, NominalCells):
         return _labels(column, parts)
-    assert isinstance(column, OrderedCells | OrdinalCells)
     _require_clear_bounds(column, parts)
     scale = column.scale if isinstance(column, OrderedCells) else Scale.NUMBER
     dtype = _dtype(column) if isinstance(column, OrderedCells) else pl.String
@@ -131,7 +130,6 @@ def _representatives(column: RecodedColumn, parts: Parts) -> list[pl.Series]:
             return column.order[part[(len(part) - 1) // 2] - int(column.has_missing)]
 
         return [_each(column.name, parts, word, pl.String)]
-    assert isinstance(column, OrderedCells)
 
     def middle(part: Sequence[int]) -> Any:
         if column.has_missing and part[0] == 0:
