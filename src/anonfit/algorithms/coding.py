@@ -337,9 +337,7 @@ class TableCoding:
         return unit_masses(known.frame[name], known.persons.of_rows() // known.rows, known.times)
 
     def masses(self, name: str) -> tuple[NDArray[np.int64], float, int]:
-        """The mass of every row by its sample weight, its unit, and the mass of all; where rows are elsewhere it
-        becomes a field.
-        """
+        """The mass of every row by its sample weight (where rows are elsewhere, a field), its unit, and the sum."""
         known = self.values(name)
         masses, unit = self._unit_masses(name)
         total = int((masses * known.rows).sum())

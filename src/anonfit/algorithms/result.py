@@ -30,9 +30,7 @@ class SelectionAnswers:
 
 @dataclass(frozen=True, slots=True)
 class Anonymized:
-    """A recoding of a table's quasi-identifiers. Where the rows are in memory it also has, region by region, their
-    numbers and nodes.
-    """
+    """A recoding of a table; where the rows are in memory also their numbers and nodes, region by region."""
 
     recoding: Recoding
     numbers: NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, np.uint32))  # (place,)

@@ -178,9 +178,7 @@ def _refined_recoding(
     stage: Stage,
     stopping: Stopping,
 ) -> tuple[Recoding, NDArray[np.int32], Mapping[str, Any]]:
-    """The recoding that refining coded rows gives, the node of each combination of codes among them, and the log of the
-    refinements.
-    """
+    """The recoding that refining gives, the node of each combination of codes, and the log of refinements."""
     end = math.inf if refining.seconds is None else monotonic() + refining.seconds
     with stopping() as is_stopped:
         refined = refine(

@@ -102,9 +102,7 @@ class Covers:
         return largest
 
     def labels(self, sets: NDArray[np.bool_]) -> list[str]:
-        """The label of each set of leaves; of an empty one there is none, and its text has no meaning. sets: (set,
-        leaf).
-        """
+        """The label of each set of leaves; that of an empty set has no meaning. sets: (set, leaf)."""
         rows, nodes = np.nonzero(self._nodes(sets))
         ends = np.cumsum(np.bincount(rows, minlength=len(sets))).tolist()
         listed = nodes.tolist()
@@ -202,9 +200,7 @@ class OrdinalCells:
         return np.where(positions < 0, -1, positions + int(self.has_missing)).astype(np.int32)
 
     def ends(self, cells: Sequence[int]) -> tuple[str | None, str | None]:
-        """The first word of a run of cells and the word after its last, None where the run reaches the end of the
-        order.
-        """
+        """The first word of a run of cells and the word after its last; None where the order begins or ends."""
         first = max(cells[0] - int(self.has_missing), 0)
         last = cells[-1] - int(self.has_missing)
         return (

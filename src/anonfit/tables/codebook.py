@@ -172,9 +172,7 @@ def _check_declared(domain: OrderedDomain) -> None:
 
 
 def _groups(values: pl.Series) -> tuple[pl.Series, NDArray[Any]]:
-    """The distinct values that are not missing, in no particular order, and each row's place among them (missing: one
-    more).
-    """
+    """The distinct values in any order, without missing, and each row's place among them (missing: one more)."""
     if isinstance(values.dtype, (pl.String, pl.Categorical, pl.Enum)):
         return _occurring(*categorized(values))
     if isinstance(values.dtype, pl.Datetime):
@@ -261,9 +259,7 @@ def _code_flat(
     split: NominalSplit,
     has_missing: bool,
 ) -> CodedValues:
-    """A column whose domain nobody declared: values that fewer than k persons have are not named, but are one value
-    together.
-    """
+    """A column without a declared domain: values that fewer than k persons have are one value without a name."""
     texts = texts_of(distinct).to_list()
     many = persons(rows, len(texts) + 1)[:-1] >= k
     named = sorted(text for text, is_named in zip(texts, many.tolist(), strict=True) if is_named)

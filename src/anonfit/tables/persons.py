@@ -16,9 +16,7 @@ from anonfit.tables.schema import Role, Schema
 
 @dataclass(frozen=True, slots=True)
 class Persons:
-    """Who the rows stand for: each row a person, or by `counts` several persons, or by `entities` a person with
-    several rows.
-    """
+    """Whom rows stand for: a person each, by `counts` several, or by `entities` a person with several rows."""
 
     rows: int
     counts: NDArray[Any] | None = None

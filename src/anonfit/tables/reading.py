@@ -26,9 +26,7 @@ from anonfit.tables.sniffing import CsvShape, sniff, uneven_line, unpacked_size,
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """How to read: what counts as missing, what a text file looks like, which columns are wanted and which are
-    texts.
-    """
+    """How to read: what counts as missing, what a text file looks like, which columns are wanted or are texts."""
 
     missing: tuple[str, ...] = ("",)
     delimiter: str | None = None

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -74,11 +75,7 @@ def cross_fitted_shares(
     common = np.argsort(-np.bincount(learned, minlength=width), kind="stable")[:_MOST_SIGNALS]
     signals = (learned[:, None] == (np.array([1]) if width == 2 else np.sort(common))).astype(np.float64)
     features = make_features(columns, codes, divided, signals=signals, weights=weight[divided.learned])
-
-    def learn(training: TrainingRows, target: NDArray[np.int64]) -> Model:
-        return learn_classes(training, target, width)
-
-    shares = _cross_fitted(features, classes, weight, learn, width, threads=threads)
+    shares = _cross_fitted(features, classes, weight, partial(learn_classes, width=width), width, threads=threads)
     shares /= shares.sum(axis=1, keepdims=True)
     return shares
 

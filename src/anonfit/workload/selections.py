@@ -238,9 +238,7 @@ def _unmet(asked: Selection, values: TableValues) -> Iterator[str]:
 def refuse_sensitive_selections(
     requests: Sequence[SelectionRequest], columns: Sequence[Column], frame: pl.DataFrame, *, is_capped: bool
 ) -> None:
-    """Refuse selections by sensitive columns, and by targets where what groups tell of them is capped; all faults are
-    reported together.
-    """
+    """Refuse selections by sensitive columns and by targets that are capped; all faults are reported together."""
     predicates_of(requests, columns, frame)  # refuses those that cannot be read
     kinds = kinds_of(columns, frame)
     faults = [

@@ -140,9 +140,7 @@ def code_training(
     k: int,
     growing: Growing,
 ) -> Training:
-    """Code the training rows of a frame; `labels` has the class of each, and `public` the columns that somebody may
-    know of a person.
-    """
+    """Code the training rows of a frame, with their classes; the columns of `public` may be known of a person."""
     for column in columns:
         require_divisible(column, frame[column.name].dtype, growing.variant)
     coded = []

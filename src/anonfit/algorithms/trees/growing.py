@@ -175,9 +175,7 @@ class Variant(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GrownTree:
-    """A tree over codes, the training persons of each node by class, and, while nothing is pruned, the span of each
-    row.
-    """
+    """A tree over codes, the training persons of each node by class, and, before pruning, the span of each row."""
 
     tree: Tree
     counts: NDArray[np.int64]  # (node, class)

@@ -51,9 +51,7 @@ class Classes:
 def classes_of_target(
     request: TargetRequest, column: Column, values: pl.Series, times: NDArray[np.int64] | None = None
 ) -> Classes:
-    """The classes of a target; all rows must have one. Each value stands for so many rows, for one if that is not
-    said.
-    """
+    """The classes of a target, which all rows must have; `times` says how many rows have each value, if not one."""
     import polars as pl
 
     gaps = int(Persons(len(values), times).of_groups(values.is_null().to_numpy().astype(np.int64), 2)[1])

@@ -127,9 +127,7 @@ class ReleasedTree(TiledTree):
         return predicted
 
     def predict_shares(self, data: Any) -> NDArray[np.float64]:
-        """The share of every class where each row ends, in the order of `classes`: 0 or 1 where only the most frequent
-        class is told.
-        """
+        """The share of every class where each row ends, in the order of `classes`; 0 or 1 with `majority`."""
         weights = self._weights[self._ends(data)]
         shares: NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
         return shares
