@@ -32,8 +32,10 @@ def test_texts_are_read_as_the_declared_type() -> None:
     assert clock.to_list() == [datetime(2024, 1, 5, 10, 20)]
 
 
-def test_a_text_that_says_nan_is_missing() -> None:
-    assert decoded(coded(pl.Series(["1", "nan", "NaN"]), type=ColumnType.CONTINUOUS)) == [1.0, None, None]
+def test_a_text_that_says_nan_is_no_number() -> None:
+    """Rows with missing values are dropped before numbers are parsed, so such a text must be listed as missing."""
+    with pytest.raises(DataError, match="2 value.s. are not numbers .first in row 2, 3.; mend them, list them under"):
+        coded(pl.Series("age", ["1", "nan", "NaN"]), type=ColumnType.CONTINUOUS)
 
 
 def test_a_date_format_makes_a_column_a_date() -> None:

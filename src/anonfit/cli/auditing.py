@@ -26,7 +26,7 @@ NOT_CHECKED = "Not checked: "
 
 def _of_spec(path: Path, data: Path, given: Mapping[str, Any]) -> dict[str, Any]:
     """What a spec says of the file's columns and asks of them, under what the command line says."""
-    from anonfit.spec.columns import quasi_identifier_table
+    from anonfit.spec.columns import QUASI_IDENTIFIER
     from anonfit.spec.parse import read_spec
     from anonfit.tables.schema import Role
 
@@ -43,7 +43,7 @@ def _of_spec(path: Path, data: Path, given: Mapping[str, Any]) -> dict[str, Any]
             found[key] = spec.of_role(role)[0]
     if spec.privacy.quasi_identifiers:
         found["quasi_identifier_sets"] = [
-            quasi_identifier_table(quasi_identifier) for quasi_identifier in spec.privacy.quasi_identifiers
+            QUASI_IDENTIFIER.tables(quasi_identifier) for quasi_identifier in spec.privacy.quasi_identifiers
         ]
     return found | {key: value for key, value in given.items() if value}
 

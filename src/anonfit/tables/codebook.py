@@ -68,8 +68,10 @@ def typed(column: Column, values: pl.Series) -> pl.Series:
     if values.dtype.is_float():
         return values.fill_nan(None)
     if kind == ColumnType.CONTINUOUS and not values.dtype.is_numeric():
-        numbers = values.cast(pl.String).cast(pl.Float64, strict=False)
-        return _parsed(values, numbers, "numbers", "").fill_nan(None)
+        # The text "NaN" is no number: like any text that means missing it must be listed, so that rows with it can be
+        # dropped before values are parsed.
+        numbers = values.cast(pl.String).cast(pl.Float64, strict=False).fill_nan(None)
+        return _parsed(values, numbers, "numbers", "")
     if kind == ColumnType.DATE and values.dtype not in (pl.Date, pl.Datetime):
         return _parsed(
             values,

@@ -13,7 +13,7 @@ from typing import TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.engines.memory.tree_kernels import BEFORE, FOUND, GAIN, HIGH, INFO, LOW, PLACE, SpanRuns, part_rows
+from anonfit.engines.memory.tree_kernels import BEFORE, FACTS, GAIN, HIGH, INFO, LOW, PLACE, SpanRuns, part_rows
 from anonfit.engines.memory.tree_splits import weigh
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.errors import Infeasible, RequestError
@@ -193,7 +193,7 @@ class _Node:
     counts: NDArray[np.int64]
     box: NDArray[np.int32]  # (fact, column)
     segments: NDArray[np.int64]  # (segment, 2)
-    splits: NDArray[np.float64] | None = None  # (column, FOUND)
+    splits: NDArray[np.float64] | None = None  # (column, FACTS)
     best: int = LEAF
     column: int = LEAF
     sons: list[int] = field(default_factory=list)
@@ -279,7 +279,7 @@ class DecisionTreeGrower:
     def _weighed(self, node: _Node) -> int:
         """Weigh a node's splits; the score of the best one in steps, 0 without one."""
         if node.splits is None:
-            node.splits = np.zeros((len(self.attributes.sizes), FOUND))
+            node.splits = np.zeros((len(self.attributes.sizes), FACTS))
         weigh(
             self.attributes.codes,
             self.labels,
