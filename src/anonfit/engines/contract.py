@@ -231,9 +231,7 @@ class Engine(Protocol):
         """
 
     def code(self, fields: Sequence[Field], kept: Sequence[str]) -> None:
-        """Turn every row into its fields, and keep the raw values of some columns for the release. All rows are then in
-        node 0.
-        """
+        """Turn every row into its fields, in node 0, and keep the raw values of some columns for the release."""
 
 
 @runtime_checkable

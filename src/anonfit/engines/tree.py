@@ -51,8 +51,8 @@ class Tree:
     @classmethod
     def single(cls) -> Tree:
         """One region that holds everything."""
-        none = np.array([-1], dtype=np.int32)
-        return cls(none, np.zeros(1, dtype=np.int32), np.zeros(1, dtype=np.int32), none, none)
+        unset = np.array([-1], dtype=np.int32)
+        return cls(unset, np.zeros(1, dtype=np.int32), np.zeros(1, dtype=np.int32), unset, unset)
 
 
 Bits = NDArray[np.uint8]
@@ -72,9 +72,7 @@ def blocks_of(rows: int, size: int) -> list[slice]:
 
 
 def bits_of_pairs(sets: NDArray[np.integer], codes: NDArray[np.integer], rows: int, size: int) -> Bits:
-    """The bits of `rows` sets of a column of `size` codes, from pairs of a set's number and a code of it, in the order
-    of the sets.
-    """
+    """The bits of `rows` sets of a column of `size` codes, from pairs of set and code in the order of the sets."""
     bits = np.zeros((rows, -(-size // 8)), np.uint8)
     for block in blocks_of(rows, size):
         first, last = np.searchsorted(sets, [block.start, block.stop])

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How kernels are compiled: one decorator, and a cache folder that works where nothing near the package can be
-written.
-"""
+"""How kernels are compiled: a decorator, and a cache folder even where nothing near the package can be written."""
 
 from __future__ import annotations
 

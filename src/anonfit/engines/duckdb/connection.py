@@ -46,9 +46,7 @@ class Connection:
         return future.result()
 
     def _result_of(self, work: Callable[[], Result], connection: Any = None) -> Result:
-        """What some work gives. DuckDB's own texts may hold values of records, so an error says only what kind
-        of failure it was.
-        """
+        """What some work gives. An error says only its kind: DuckDB's own texts may hold values of records."""
         import duckdb
 
         try:
@@ -57,8 +55,9 @@ class Connection:
             # A full folder gives the same kind of error as too little memory.
             if "max_temp_directory_size" in str(error) or "No space left" in str(error):
                 raise self._full() from None
+            limit = "the default" if self.memory is None else f"{self.memory / 2**30:.2f} GiB"
             raise EngineError(
-                f"engine duckdb: {self._limit()} of memory is too little for this table; give more by --memory or "
+                f"engine duckdb: {limit} of memory is too little for this table; give more by --memory or "
                 "engine.memory."
             ) from None
         except (duckdb.IOException, duckdb.InternalException, duckdb.FatalException, OSError) as error:
@@ -82,9 +81,6 @@ class Connection:
     def _place(self) -> Path:
         """The folder that was named for spilling."""
         return self.folder.parent.parent
-
-    def _limit(self) -> str:
-        return "the default" if self.memory is None else f"{self.memory / 2**30:.2f} GiB"
 
     def run(self, query: str) -> None:
         """Run a statement."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,12 +39,7 @@ def _place(connection: Connection, table: str, placing: Placing, raw: Sequence[s
 
     rows = placed()
     first = next(rows)
-
-    def all_rows() -> Iterator[Any]:
-        yield first
-        yield from rows
-
-    reader = pa.RecordBatchReader.from_batches(first.schema, all_rows())
+    reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], rows))
     connection.duckdb.register("rows_to_place", reader)
     try:
         connection.run(f"CREATE TABLE {PLACED} AS SELECT * FROM rows_to_place")  # noqa: S608

@@ -123,7 +123,6 @@ class Chosen(NamedTuple):
 class Planned:
     """A split that the sample advises: how rows move, and which nodes get some."""
 
-    node: int
     moves: tuple[Move, ...]
     parts: tuple[int, ...]
     """Nodes that have sampled rows."""
@@ -189,10 +188,10 @@ def plans_that_hold(plans: Plans, counting: Counting, shape: Shape, k: int, rows
     """
     allowed = _allowed(counting, shape, k, sorted(rows))
     held: set[int] = set()
-    for plan in reversed(plans.of_node.values()):
+    for split_node, plan in reversed(plans.of_node.items()):
         strays = any(rows.get(end) for node in plan.empty for end in plans.ends(node))
         if not strays and all(part in held or allowed(list(plans.ends(part))) for part in plan.parts):
-            held.add(plan.node)
+            held.add(split_node)
     # What is below an undone split is undone with it.
     kept: dict[int, Planned] = {}
     reached = {0}
@@ -204,9 +203,7 @@ def plans_that_hold(plans: Plans, counting: Counting, shape: Shape, k: int, rows
 
 
 def moved_to(plans: Plans, new: Mapping[int, int], rows: Mapping[int, int]) -> list[Move]:
-    """Moves of rows that have moved by the plans to the nodes that `new` has for nodes of these; none if all are there
-    already.
-    """
+    """Moves that bring rows from where the plans sent them to the nodes of `new`; none if all are there already."""
     goal = {end: number for node, number in new.items() for end in plans.ends(node) if rows.get(end)}
     if all(end == number for end, number in goal.items()):
         return []
@@ -243,7 +240,7 @@ class Planner(LevelSplitter):
         reached = {step.first + part for step in moves for part in range(step.parts)} - {step.node for step in moves}
         parts = tuple(child.number for child in children)
         empty = tuple(sorted(reached - set(parts)))
-        self.plans.of_node[node.number] = Planned(node.number, tuple(moves), parts, empty, chosen)
+        self.plans.of_node[node.number] = Planned(tuple(moves), parts, empty, chosen)
         return move, children
 
     def _from_inside(self, move: Move, before: int) -> list[Move]:
@@ -258,9 +255,7 @@ class Planner(LevelSplitter):
 
 
 def _safe(split: Split, starts: NDArray[np.int64]) -> Split:
-    """A split whose cut lies right below where its upper part starts, or there: rows that were not drawn may reach
-    there.
-    """
+    """A split whose cut lies right below its upper part: rows that were not drawn may reach up to there."""
     column, parts, before, by_set = split
     return column, parts, max(before, int(starts[1]) - 1) if before >= 0 else before, by_set
 

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from anonfit.criteria.splitting import SplitObjective
 from anonfit.criteria.targets import ClassTarget, NumberTarget, Signatures, Target
-from anonfit.engines.memory.constraints import Constraint, KernelConstraints
+from anonfit.engines.memory.constraints import Constraint
 from anonfit.engines.memory.grower import kernel_forms, packing_of
-from anonfit.engines.memory.layout import NARROW, Columns, Rows, pack, pack_table
-from anonfit.engines.memory.objective import KernelObjective, Whole
+from anonfit.engines.memory.layout import NARROW, Rows, pack, pack_table
+from anonfit.engines.memory.objective import Whole
 from anonfit.engines.memory.route import Routes, route_packed
+from anonfit.engines.memory.scratch import KernelForms
 from anonfit.engines.memory.selecting import Selector
 from anonfit.tables.schema import CodedColumn, CodedTable, code_dtype
 
@@ -51,8 +52,8 @@ def signature_name(column: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A coded table without its rows. The purpose and the constraints have no rows either; a class or a number
-    of each row are what targets may be. `signatures` says what the classes of raw columns become for selections.
+    """A coded table without its rows; its purpose and its constraints have none either. Targets have a class or a
+    number in each row, never shares. `signatures` says what the classes of raw columns become for selections.
     """
 
     columns: tuple[CodedColumn, ...]
@@ -94,9 +95,7 @@ class Shape:
     def with_rows(
         self, values: Mapping[str, NDArray[Any]], rows: int, *, has_counts: bool
     ) -> tuple[CodedTable, SplitObjective, list[Constraint]]:
-        """The table, the purpose and the constraints with some rows, but no selections; fields that are not given
-        are 0.
-        """
+        """The table, the purpose (without selections) and the constraints with some rows; fields not given are 0."""
 
         def of(name: str, dtype: Any = np.int64) -> NDArray[Any]:
             return values[name] if name in values else np.zeros(rows, dtype)
@@ -125,9 +124,7 @@ class Layout:
     """How kernels see rows. `always_counts` is for rows that stand for several: those that groups were made of."""
 
     shape: Shape
-    columns: Columns
-    objective: KernelObjective
-    constraints: KernelConstraints | None
+    forms: KernelForms
     always_counts: bool
 
     @classmethod
@@ -137,15 +134,14 @@ class Layout:
         """
         table, purpose, constraints = shape.with_rows({}, 0, has_counts=counted or shape.has_counts)
         size = EVERY if counted else NARROW
-        _, columns, objective, of_kernels = kernel_forms(table, purpose, constraints, whole, narrow_size=size)
-        return cls(shape, columns, objective, of_kernels, counted)
+        return cls(shape, kernel_forms(table, purpose, constraints, whole, narrow_size=size)[1], counted)
 
     def selector(self, k: int) -> Selector | None:
         """What chooses splits for selections, if there are any."""
         shape, selections = self.shape, self.shape.purpose.selections
         if selections is None:
             return None
-        return Selector(shape.columns, k, selections, shape.constraints, self.columns)
+        return Selector(shape.columns, k, selections, shape.constraints, self.forms.columns)
 
     def pack(self, values: Mapping[str, NDArray[Any]], rows: int) -> Rows:
         """Rows of these fields, packed; fields that are not given are 0."""

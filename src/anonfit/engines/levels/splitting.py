@@ -70,37 +70,36 @@ class Histograms:
 
 def count_nodes(counting: Counting, layout: Layout, nodes: Sequence[int]) -> Histograms:
     """The histograms of a batch of nodes."""
-    asked = _asked(layout, tuple(nodes))
-    slots = int(layout.objective.settings[SLOTS])
-    of_node, places, values = [], [], []
-    for wanted, counted in zip(asked, counting.count([wanted.request for wanted in asked]), strict=True):
-        place = (layout.columns.facts[BIN, wanted.column] + counted.by[0]) * slots
-        if len(wanted.request.by) > 1:
+    requests = _histogram_requests(layout, tuple(nodes))
+    width = int(layout.forms.objective.settings[SLOTS])
+    of_entry, places, values = [], [], []
+    results = counting.count([request for _, request, _ in requests])
+    for (column, request, slots), counted in zip(requests, results, strict=True):
+        place = (layout.forms.columns.facts[BIN, column] + counted.by[0]) * width
+        if len(request.by) > 1:
             place = place + counted.by[1]  # a class
-        for slot, sums in zip(wanted.slots, counted.sums, strict=True):
-            of_node.append(counted.nodes)
+        for slot, sums in zip(slots, counted.sums, strict=True):
+            of_entry.append(counted.nodes)
             places.append(place + slot)
             values.append(sums)
-    return _arranged(of_node, places, values, layout.columns.bins * slots)
+    entry_nodes = np.concatenate(of_entry)
+    order = np.argsort(entry_nodes, kind="stable")
+    known, first = np.unique(entry_nodes[order], return_index=True)
+    edges = np.append(first, len(entry_nodes))
+    length = layout.forms.columns.bins * width
+    return Histograms(np.concatenate(places)[order], np.concatenate(values)[order], known, edges, length)
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """A request for sums of a column's codes, and the slot of each sum."""
-
-    column: int
-    request: CountRequest
-    slots: tuple[int, ...]
-
-
-def _asked(layout: Layout, nodes: tuple[int, ...]) -> list[_Asked]:
-    """What is asked of an engine: sums by code, and for each target with classes sums by code and class."""
-    shape, objective = layout.shape, layout.objective
-    sums, slots = [], []
+def _histogram_requests(layout: Layout, nodes: tuple[int, ...]) -> list[tuple[int, CountRequest, list[int]]]:
+    """What is asked of an engine for histograms: sums by code, and for each target with classes sums by code and class;
+    with the column, and the slot of each sum.
+    """
+    shape, objective = layout.shape, layout.forms.objective
+    sums: list[tuple[str, ...]] = []
+    slots: list[int] = []
     if objective.settings[LEAN] == 0:
-        sums, slots = [shape.persons], [0]
-        if shape.weighted:
-            sums, slots = [*sums, shape.mass], [0, 1]
+        sums = [shape.persons, shape.mass] if shape.weighted else [shape.persons]
+        slots = [0, 1] if shape.weighted else [0]
     classes = []
     for index, target in enumerate(shape.purpose.targets):
         name, slot = target_name(index), int(objective.targets[SLOT, index])
@@ -113,19 +112,9 @@ def _asked(layout: Layout, nodes: tuple[int, ...]) -> list[_Asked]:
     for column in range(len(shape.columns)):
         by = code_name(column)
         if sums:
-            requests.append(_Asked(column, CountRequest(nodes, (by,), tuple(sums)), tuple(slots)))
-        requests += [_Asked(column, CountRequest(nodes, (by, name), (shape.mass,)), (slot,)) for name, slot in classes]
+            requests.append((column, CountRequest(nodes, (by,), tuple(sums)), slots))
+        requests += [(column, CountRequest(nodes, (by, name), (shape.mass,)), [slot]) for name, slot in classes]
     return requests
-
-
-def _arranged(
-    of_node: list[NDArray[np.int64]], places: list[NDArray[np.int64]], values: list[NDArray[np.int64]], length: int
-) -> Histograms:
-    nodes = np.concatenate(of_node)
-    order = np.argsort(nodes, kind="stable")
-    known, first = np.unique(nodes[order], return_index=True)
-    edges = np.append(first, len(nodes))
-    return Histograms(np.concatenate(places)[order], np.concatenate(values)[order], known, edges, length)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +196,7 @@ class LevelSplitter(TreeGrower):
         self.counting, self.shape, self.hand_over = counting, shape, hand_over
         self.whole = whole_table(counting, shape)
         self.layout = layout = Layout.make(shape, self.whole, counted=True)
-        super().__init__(layout.columns, layout.objective, layout.constraints, k, by_chance=shape.purpose.by_chance)
+        super().__init__(layout.forms, k)
         self.rows = layout.pack({}, 1)
         self.make_scratch(1)
         self.selector = layout.selector(k)

@@ -155,10 +155,8 @@ def spread_of(
         if first < 0:
             codes, own = scratch.lists[CODES], scratch.lists[PERSONS]
             zero = np.int64(0)
-            present_codes = present(
-                rows, columns, objective, column, start, stop, histogram, zero, high, codes, own, scratch
-            )
-            return (present_codes - gap - 1) * columns.scale[column]
+            count = present(rows, columns, objective, column, start, stop, histogram, zero, high, codes, own, scratch)
+            return (count - gap - 1) * columns.scale[column]
         known = np.int64(0)
         for code in range(low, high + 1):
             known += np.int64(persons_of(lean, histogram, (first + code) * slots) != 0)

@@ -155,7 +155,7 @@ def _close_along(counts: Any, shares: Any, persons: float, charge: float) -> Any
 
 @inner
 def _squares(totals: Any, attribute: Int) -> Any:
-    """Squared deviations from the mean, in squared multiples; see privacy.numeric_diversity."""
+    """Squared deviations from the mean, in squared multiples; see privacy.diversity.squared_deviations."""
     known, first, second = totals[KNOWN, attribute], totals[FIRST, attribute], totals[SECOND, attribute]
     if known == 0:
         return 0.0
@@ -218,13 +218,8 @@ def allowed(constraints: KernelConstraints, side: Int, scratch: Scratch) -> Any:
 @inner
 def sum_up(constraints: KernelConstraints, side: Int, scratch: Scratch) -> None:
     """Fill a side's totals from its tallies."""
-    tallies, totals, sensitive, numbers, table = (
-        scratch.tallies,
-        scratch.totals,
-        constraints.sensitive,
-        constraints.numbers,
-        constraints.logs,
-    )
+    tallies, totals = scratch.tallies, scratch.totals
+    sensitive, numbers, table = constraints.sensitive, constraints.numbers, constraints.logs
     for attribute in range(sensitive.shape[1]):
         first, unknown = sensitive[VALUE, attribute], sensitive[UNKNOWN, attribute]
         persons, values, known, total, squares = np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.int64(0)
@@ -293,25 +288,22 @@ def _place(lists: Any, side: Any, places: Int, code: Int, by_set: Int) -> Any:
 
 
 @inner
+def _value(words: Any, sensitive: Any, attribute: Int, row: Int) -> Any:
+    """What a row has of a sensitive column."""
+    return read(words, sensitive[SENSITIVE_BIT, attribute], sensitive[SENSITIVE_MASK, attribute], row)
+
+
+@inner
 def _first_of_pair(
-    rows: Rows,
-    columns: Columns,
-    constraints: KernelConstraints,
-    attribute: Int,
-    start: Int,
-    stop: Int,
-    row: Int,
-    keys: Any,
-    sign: Int,
+    words: Any, entity: Int, sensitive: Any, attribute: Int, start: Int, stop: Int, row: Int, keys: Any, sign: Int
 ) -> Any:
     """Whether no other row of this row's person has its value of a sensitive column in a lower place (sign 1), or in a
     higher one (sign -1); of rows in the same place the first counts.
     """
-    entity, words = columns.entity, rows.words
     if entity < 0:
         return True
     person = read(words, entity, QUARTER, row)
-    bit, mask = constraints.sensitive[SENSITIVE_BIT, attribute], constraints.sensitive[SENSITIVE_MASK, attribute]
+    bit, mask = sensitive[SENSITIVE_BIT, attribute], sensitive[SENSITIVE_MASK, attribute]
     value = read(words, bit, mask, row)
     place = sign * np.int64(keys[0, row - start])
     other = row - 1
@@ -328,15 +320,12 @@ def _first_of_pair(
 
 
 @inner
-def _first_in_place(
-    rows: Rows, columns: Columns, constraints: KernelConstraints, attribute: Int, start: Int, row: Int, keys: Any
-) -> Any:
+def _first_in_place(words: Any, entity: Int, sensitive: Any, attribute: Int, start: Int, row: Int, keys: Any) -> Any:
     """Whether no earlier row of this row's person has its value of a sensitive column in the same place."""
-    entity, words = columns.entity, rows.words
     if entity < 0:
         return True
     person = read(words, entity, QUARTER, row)
-    bit, mask = constraints.sensitive[SENSITIVE_BIT, attribute], constraints.sensitive[SENSITIVE_MASK, attribute]
+    bit, mask = sensitive[SENSITIVE_BIT, attribute], sensitive[SENSITIVE_MASK, attribute]
     value = read(words, bit, mask, row)
     other = row - 1
     while other >= start and read(words, entity, QUARTER, other) == person:
@@ -398,7 +387,7 @@ def parts_allowed(
     if parts == 2 and columns.entity < 0:
         return _sides_allowed(rows, columns, constraints, column, start, stop, by_set, scratch)
     _bucket(rows, columns, column, start, stop, parts, by_set, scratch)
-    words, counts, sensitive = rows.words, columns.counts, constraints.sensitive
+    words, counts, entity, sensitive = rows.words, columns.counts, columns.entity, constraints.sensitive
     keys, tallies, lists = scratch.keys, scratch.tallies, scratch.lists
     begin = np.int64(0)
     for part in range(parts):
@@ -407,10 +396,8 @@ def parts_allowed(
             for index in range(begin, end):
                 row = start + np.int64(keys[1, index])
                 for attribute in range(sensitive.shape[1]):
-                    if _first_in_place(rows, columns, constraints, np.int64(attribute), start, row, keys):
-                        value = read(
-                            words, sensitive[SENSITIVE_BIT, attribute], sensitive[SENSITIVE_MASK, attribute], row
-                        )
+                    if _first_in_place(words, entity, sensitive, np.int64(attribute), start, row, keys):
+                        value = _value(words, sensitive, np.int64(attribute), row)
                         tallies[0, sensitive[VALUE, attribute] + value] += _persons(words, counts, row)
             sum_up(constraints, np.int64(0), scratch)
             fine = allowed(constraints, np.int64(0), scratch)
@@ -435,15 +422,15 @@ def sweep(
     """Make cuts of an order illegal (the list LEGAL) that leave a side which the models do not allow."""
     start, stop = _rows_of(constraints, column, start, stop)
     lists, keys, tallies, totals, near = scratch.lists, scratch.keys, scratch.tallies, scratch.totals, scratch.logs
-    words, counts, sensitive = rows.words, columns.counts, constraints.sensitive
+    words, counts, entity, sensitive = rows.words, columns.counts, columns.entity, constraints.sensitive
     numbers, logs = constraints.numbers, constraints.logs
     left, right = np.int64(0), np.int64(1)
     _bucket(rows, columns, column, start, stop, elements, np.int64(-1), scratch)
     for row in range(start, stop):
         persons = _persons(words, counts, row)
         for attribute in range(sensitive.shape[1]):
-            if _first_of_pair(rows, columns, constraints, np.int64(attribute), start, stop, row, keys, np.int64(-1)):
-                value = read(words, sensitive[SENSITIVE_BIT, attribute], sensitive[SENSITIVE_MASK, attribute], row)
+            if _first_of_pair(words, entity, sensitive, np.int64(attribute), start, stop, row, keys, np.int64(-1)):
+                value = _value(words, sensitive, np.int64(attribute), row)
                 tallies[1, sensitive[VALUE, attribute] + value] += persons
     sum_up(constraints, right, scratch)
     begin = np.int64(0)
@@ -453,19 +440,16 @@ def sweep(
             moved = start + np.int64(keys[1, index])
             persons = _persons(words, counts, moved)
             for attribute in range(sensitive.shape[1]):
-                value = read(words, sensitive[SENSITIVE_BIT, attribute], sensitive[SENSITIVE_MASK, attribute], moved)
-                if _first_of_pair(
-                    rows, columns, constraints, np.int64(attribute), start, stop, moved, keys, np.int64(1)
-                ):
+                value = _value(words, sensitive, np.int64(attribute), moved)
+                if _first_of_pair(words, entity, sensitive, np.int64(attribute), start, stop, moved, keys, np.int64(1)):
                     add(sensitive, numbers, logs, left, np.int64(attribute), value, persons, tallies, totals, near)
                 if _first_of_pair(
-                    rows, columns, constraints, np.int64(attribute), start, stop, moved, keys, np.int64(-1)
+                    words, entity, sensitive, np.int64(attribute), start, stop, moved, keys, np.int64(-1)
                 ):
                     add(sensitive, numbers, logs, right, np.int64(attribute), value, -persons, tallies, totals, near)
         begin = end
-        if lists[LEGAL, place] == 1 and not (
-            allowed(constraints, left, scratch) and allowed(constraints, right, scratch)
-        ):
-            lists[LEGAL, place] = 0
+        if lists[LEGAL, place] == 1:
+            fine = allowed(constraints, left, scratch) and allowed(constraints, right, scratch)
+            lists[LEGAL, place] = np.int64(fine)
     clear(left, scratch)
     clear(right, scratch)

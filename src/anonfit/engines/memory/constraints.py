@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,14 +70,10 @@ def add_constraint_fields(constraints: Sequence[Constraint], packing: Packing) -
     )
 
 
-def _joined(blocks: list[Any], dtype: Any) -> Any:
-    return np.concatenate([np.zeros(0, dtype), *blocks]).astype(dtype)
-
-
 def make_constraints(
     constraints: Sequence[Constraint], packing: Packing, fields: tuple[int, ...], width: int
 ) -> KernelConstraints:
-    """The kernels' form of all models over a table of `width` columns, once the packing is settled."""
+    """The kernels' form of some constraints on a table of `width` columns, once the packing is settled."""
     columns = [constraint.column for constraint in constraints]
     sizes = np.array([column.size for column in columns], np.int64)
     sensitive = np.zeros((5, len(constraints)), np.int64)
@@ -107,9 +103,9 @@ def make_constraints(
         models=models,
         limits=limits,
         sensitive=sensitive,
-        shares=_joined([column.shares for column in columns], np.float64),
+        shares=np.concatenate([column.shares for column in columns]),
         bounds=bounds,
-        numbers=_joined(numbers, np.int64),
+        numbers=np.concatenate(numbers),
         units=np.array(
             [
                 [1.0 if column.scale is None else column.scale.step**2 for column in columns],

@@ -153,9 +153,7 @@ def count_rows(
 
 @inner
 def _sort_keys(keys: Any, count: Int, size: Int) -> Any:
-    """Sort keys by their upper half (codes below size), least digit first; returns the row of `keys` that holds
-    them.
-    """
+    """Sort keys by their upper half (codes below size), least digit first; the row of `keys` that holds them."""
     source = np.int64(0)
     place = np.zeros(257, np.int64)
     shift = np.int64(0)

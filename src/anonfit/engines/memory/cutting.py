@@ -50,9 +50,7 @@ HOPED = 0.5
 
 @inner
 def _median_cut(elements: Int, lists: Any) -> Any:
-    """The place after which to cut: the lower median's if that is legal, else the nearest legal one, lower first;
-    or -1.
-    """
+    """The place to cut after: the lower median's if that is legal, else the nearest legal one, lower first; or -1."""
     total = np.int64(0)
     for element in range(elements):
         total += lists[OWN, element]

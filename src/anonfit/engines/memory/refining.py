@@ -17,7 +17,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.engines.memory import refining_kernels as grouped
 from anonfit.engines.memory import refining_kernels as kernels
 from anonfit.engines.memory.constraints import Constraint
 from anonfit.engines.memory.refining_kernels import Division, Grouping, Refinement, Table
@@ -79,12 +78,9 @@ class Groups:
 
     def each(self, task: Callable[..., None], arguments: Iterable[tuple[Any, ...]]) -> None:
         """Do a task for each of its arguments, with all threads."""
-        given = list(arguments)
-        if self.pool and len(given) > 1:
-            list(self.pool.map(lambda call: task(*call), given))
-            return
-        for call in given:
-            task(*call)
+        calls = list(arguments)
+        run = self.pool.map if self.pool and len(calls) > 1 else map
+        list(run(lambda call: task(*call), calls))
 
     # --- what there is ----------------------------------------------------------------------------------------------
 
@@ -203,7 +199,7 @@ class Groups:
         """Count the tables of a column anew, unless they are too large to keep."""
         watched = self.watched[column]
         grouping.tables.pop(column, None)
-        if len(grouping.persons) * watched.width <= grouped.CELLS:
+        if len(grouping.persons) * watched.width <= kernels.CELLS:
             tables = self._new_tables(len(grouping.persons), watched.width)
             self._count(grouping, column, watched.slots, tables)
             grouping.tables[column] = tables
@@ -214,7 +210,7 @@ class Groups:
             yield 0, *grouping.tables[column]
             return
         watched = self.watched[column]
-        step = max(grouped.CELLS // grouping.used, 1)
+        step = max(kernels.CELLS // grouping.used, 1)
         for first in range(0, watched.width, step):
             number = min(step, watched.width - first)
             slots = np.where(watched.slots < first + number, watched.slots - first, -1)
@@ -243,15 +239,13 @@ class Groups:
         asked: NDArray[np.bool_],
         constraints: tuple[Constraint, NDArray[Any]],
     ) -> bool:
-        """Whether the models of one sensitive column allow some groups: `asked` (group, child), of the children
-        (code,) of a column.
-        """
+        """Whether the models of a sensitive column allow the groups `asked` (group, child) of children (code,)."""
         constraint, values = constraints
         number = int(np.count_nonzero(asked))
         places = np.full(asked.shape, -1, np.int64)
         places[asked] = np.arange(number)
         size = constraint.column.size
-        step = max(grouped.CELLS // size, 1)
+        step = max(kernels.CELLS // size, 1)
         for first in range(0, number, step):
             counts = np.zeros((min(step, number - first), size), np.int64)
             kernels.count_values(

@@ -129,9 +129,7 @@ def divide(
     scratch: Scratch,
     edges: Any,
 ) -> Any:
-    """Move a node's rows to their parts; fills `edges` (part, first row and row after the last) and returns the
-    largest part.
-    """
+    """Move a node's rows to their parts; fills `edges` (first row and row after the last, part); the largest part."""
     lists = scratch.lists
     if columns.counts >= 0:
         count_parts(source, columns, column, parts, by_set, start, stop, scratch, lists[SIZES])

@@ -9,8 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.engines.memory.constraints import KernelConstraints
-from anonfit.engines.memory.layout import BIN, SIZE, SPAN, Columns
+from anonfit.engines.memory.layout import BIN, SIZE, SPAN, Columns, shared
 from anonfit.engines.memory.objective import SLOTS, KernelObjective
+
+
+class KernelForms(NamedTuple):
+    """What kernels read beside rows: the columns, the objective, and the constraints if there are any."""
+
+    columns: Columns
+    objective: KernelObjective
+    constraints: KernelConstraints | None
+
+    def shared(self) -> KernelForms:
+        """The structures that kernels are given in place of these tuples."""
+        constraints = None if self.constraints is None else shared(self.constraints)
+        return KernelForms(shared(self.columns), shared(self.objective), constraints)
+
 
 # Rows of Scratch.lists.
 CODES = 0  # codes present in the node, ascending
@@ -67,10 +81,9 @@ class Scratch(NamedTuple):
     logs: NDArray[np.float64]  # (side, sensitive column) sum of x ln x of the tallies, nearly
 
 
-def make_scratch(
-    columns: Columns, objective: KernelObjective, constraints: KernelConstraints | None, rows: int
-) -> Scratch:
+def make_scratch(forms: KernelForms, rows: int) -> Scratch:
     """Working memory for nodes of at most `rows` rows."""
+    columns, objective, constraints = forms
     size = columns.facts[SIZE]
     wide = size[columns.facts[BIN] < 0]
     entries = int(size.max(initial=1)) + 2

@@ -252,8 +252,8 @@ class Selector:
             if not mass:
                 mass = float(tally.masses.sum())
                 by_signature = np.bincount(tally.signatures, tally.masses, len(self.applies))
-                now = float(by_signature @ self._weight(_all(overlaps)[:, None])[:, 0]) / mass
-            others = _all(np.delete(overlaps, column, axis=0))
+                now = float(by_signature @ self._weight(np.logical_and.reduce(overlaps)[:, None])[:, 0]) / mass
+            others = np.logical_and.reduce(np.delete(overlaps, column, axis=0))
             candidate = self._best_of_column(node, column, spread, others=others, tally=tally, mass=mass)
             if candidate is not None and (
                 best is None
@@ -406,12 +406,6 @@ class Selector:
             return split.column, 2, -1, 1
         lists[PARTS, :parts] = [part[0] for part in split.parts]
         return split.column, parts, split.before, 0
-
-
-def _all(truth: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Whether all of each column are true."""
-    every: NDArray[np.bool_] = np.logical_and.reduce(truth, axis=0)
-    return every
 
 
 class RowSelector:

@@ -53,7 +53,7 @@ from anonfit.engines.memory.scratch import (
 )
 from anonfit.runtime.compiling import inner, kernel
 
-FIRST, NAIVE, PRODUCT, BY_CHANCE, COMBINED = 1, 2, 3, 5, 6  # weight rules, as in criteria.purpose
+FIRST, NAIVE, PRODUCT, BY_CHANCE, COMBINED = 1, 2, 3, 5, 6  # the numbers of criteria.splitting.WeightRule
 
 
 @inner

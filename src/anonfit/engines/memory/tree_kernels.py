@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from anonfit.engines.memory.count import at
 from anonfit.errors import RequestError
 from anonfit.runtime.compiling import inner, kernel
 
@@ -69,10 +70,6 @@ class TreeScratch(NamedTuple):
     span_values: Any  # (value,)
     span_table: Any  # (value, class)
     bad: Any  # (value + 1,)
-
-
-at: Any = np.uint64
-"""Marks an index of a hot loop: of an unsigned one the compiler knows that it does not count from the end."""
 
 
 @inner

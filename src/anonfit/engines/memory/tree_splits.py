@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from anonfit.engines.memory.count import at
 from anonfit.engines.memory.tree_kernels import (
     BEFORE,
     DEPTH,
@@ -20,7 +21,6 @@ from anonfit.engines.memory.tree_kernels import (
     RowRun,
     Rule,
     TreeScratch,
-    at,
     compact,
     fill,
     holds,

@@ -209,7 +209,8 @@ def _of_integers(numbers: NDArray[Any], missing: NDArray[np.bool_] | None, dtype
     low, high = int(known.min()), int(known.max())
     bits = (high - low + (missing is not None)).bit_length()
     if bits > 64:
-        return _of_ranks(numbers, missing)
+        ranks = np.unique(numbers, return_inverse=True)[1].astype(np.int64)
+        return _of_integers(ranks, missing)
     first = np.uint64((low - (missing is not None)) % 2**64)
 
     def keys(rows: slice) -> Words:
@@ -235,11 +236,6 @@ def _of_integers(numbers: NDArray[Any], missing: NDArray[np.bool_] | None, dtype
         return plain.cast(dtype or plain.dtype)
 
     return Key(bits, keys, None if dtype is None else values)
-
-
-def _of_ranks(numbers: NDArray[Any], missing: NDArray[np.bool_] | None) -> Key:
-    ranks = np.unique(numbers, return_inverse=True)[1].astype(np.int64)
-    return _of_integers(ranks, missing)
 
 
 def _of_floats(numbers: NDArray[np.float64], missing: NDArray[np.bool_] | None) -> Key:

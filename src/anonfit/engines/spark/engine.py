@@ -7,7 +7,6 @@ import pickle
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -173,7 +172,6 @@ class SparkEngine:
         self.released = {name: released(dtype) for name, dtype in schema.items()}
         self.held = {name: held_name(place) for place, name in enumerate(storable(schema))}
         self.known = tuple(self.held[name] for name in without_missing)
-        self.known_by = list(without_missing)
         self.source, self.lazy = source, scan
         self.values_of: dict[tuple[str, ...], tuple[pl.DataFrame, NDArray[np.int64]]] = {}
         self.raw = [name for name in raw if name in self.held]
@@ -316,9 +314,7 @@ class SparkEngine:
             column = stored(field.values[name]).alias(held)
             columns.append((column + 0.0) if column.dtype.is_float() else column)
         codes = pl.Series(field.name, field.codes)
-        content = BytesIO()
-        pl.DataFrame([*columns, codes]).write_ipc(content)
-        return Lookup(field.name, names, content.getvalue(), len(codes))
+        return Lookup(field.name, names, pack(pl.DataFrame([*columns, codes])), len(codes))
 
     def sample(self, draw: Draw, names: Sequence[str]) -> dict[str, NDArray[Any]]:
         """The fields of the rows that are drawn, from all executors."""

@@ -53,14 +53,6 @@ def _freeze() -> None:
         frozen = len(sys.modules)
 
 
-def frame_of(content: bytes) -> pl.DataFrame:
-    """A small frame that was sent to executors."""
-    from io import BytesIO
-
-    frame: pl.DataFrame = polars().read_ipc(BytesIO(content))
-    return frame
-
-
 def chunks(batches: Iterable[Any], rows: int = CHUNK) -> Iterator[pl.DataFrame]:
     """Batches of Arrow as frames of about so many rows."""
     pl = polars()

@@ -91,9 +91,7 @@ def _start_java() -> None:
 
 
 def result_of(work: Callable[[], Result]) -> Result:
-    """What some work of Spark gives. Spark's own texts may hold values of records and addresses, so an error says only
-    what kind of failure it was.
-    """
+    """What some work gives. An error says only its kind: Spark's own texts may hold values of records and addresses."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 

@@ -31,9 +31,7 @@ PARTITION = 1 << 18
 
 @contextmanager
 def opened(source: Any, options: ReadOptions, asked: Opening, folder: Path) -> Iterator[SparkEngine]:
-    """The source's rows in Spark. Those of a DataFrame of Spark are written once: what makes it may give other rows the
-    next time.
-    """
+    """The source's rows in Spark; a DataFrame is written once, since it may give other rows the next time."""
     from anonfit.engines.spark.engine import SparkEngine
 
     texts = dict.fromkeys(options.clean, options.missing)

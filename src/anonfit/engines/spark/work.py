@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from anonfit.engines.contract import CountRequest, Draw, first_of_run
 from anonfit.engines.spark.packs import CONTENT, NODE, RAW, apart, pack, packed, unpack, unpacked
-from anonfit.engines.spark.rows import CHANGED, CHUNK, arrow, chunks, frame_of, polars, without_signs
+from anonfit.engines.spark.rows import CHANGED, CHUNK, arrow, chunks, polars, without_signs
 
 if TYPE_CHECKING:
     import polars as pl
@@ -58,7 +58,7 @@ class Code:
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Packs of coded rows, all of node 0, and of their raw values."""
         pl = polars()
-        tables = [frame_of(lookup.content) for lookup in self.lookups]
+        tables = [unpack(lookup.content) for lookup in self.lookups]
         size = max([CHUNK, *(lookup.entries for lookup in self.lookups)])
         for rows in chunks(batches, size):
             frame = rows.drop_nulls(self.known) if self.known else rows
@@ -85,9 +85,7 @@ def _looked_up(frame: pl.DataFrame, lookup: Lookup, table: pl.DataFrame) -> pl.S
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """Counts the groups that some requests ask for: partial counts of a partition. Rows of finished nodes have a node
-    below 0.
-    """
+    """Counts the groups of some requests in one partition; rows of finished nodes have a node below 0."""
 
     requests: tuple[CountRequest, ...]
     every: tuple[bool, ...]
@@ -127,24 +125,26 @@ class Count:
         """The largest numbers of fields that groups are made by, and of sums."""
         return max(len(request.by) for request in self.requests), max(len(request.sums) for request in self.requests)
 
+    @property
+    def columns(self) -> list[str]:
+        """The columns of partial counts of whatever request."""
+        by, sums = self.widths
+        return [NODE, *(f"by{place}" for place in range(by)), *(f"sum{place}" for place in range(sums)), ROWS]
+
     def _padded(self, number: int, counted: pl.DataFrame) -> pl.DataFrame:
         """Counts of one request in the columns that all have."""
         pl = polars()
-        by, sums = self.widths
-        names = [NODE, *(f"by{place}" for place in range(by)), *(f"sum{place}" for place in range(sums)), ROWS]
         return counted.select(
             pl.lit(number, pl.Int32).alias(REQUEST),
             *(
                 (pl.col(name).cast(pl.Int64) if name in counted.columns else pl.lit(0, pl.Int64).alias(name))
-                for name in names
+                for name in self.columns
             ),
         )
 
     def schema(self) -> str:
         """The columns of the partial counts, as Spark says it."""
-        by, sums = self.widths
-        names = [NODE, *(f"by{place}" for place in range(by)), *(f"sum{place}" for place in range(sums)), ROWS]
-        return ", ".join([f"{REQUEST} int", *(f"{name} bigint" for name in names)])
+        return ", ".join([f"{REQUEST} int", *(f"{name} bigint" for name in self.columns)])
 
 
 def _keyed(rows: pl.DataFrame, request: CountRequest) -> tuple[pl.DataFrame, list[Any]]:

@@ -16,7 +16,7 @@ import numpy as np
 from anonfit.engines.contract import Placing, Written
 from anonfit.engines.rows import sink
 from anonfit.engines.spark.packs import CONTENT, PART, RAW, apart, pack, packed, unpack
-from anonfit.engines.spark.rows import SharedFolderWork, frame_of, polars, without_signs
+from anonfit.engines.spark.rows import SharedFolderWork, polars, without_signs
 from anonfit.engines.spark.session import quiet, result_of
 from anonfit.engines.spark.sources import parts_of, seen_mark
 from anonfit.engines.spark.storage import restored
@@ -105,7 +105,7 @@ class Cut:
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Parts, and packs of ranks and raw values."""
         pl = polars()
-        edges = frame_of(self.edges)
+        edges = unpack(self.edges)
         before = np.concatenate([[0], np.cumsum(edges[NUMBER].to_numpy().astype(np.int64))])
         for frame in _placed(batches, self.placing):
             parts = pl.Series(PART, _parts(_keys(frame), edges.drop(NUMBER), before))
