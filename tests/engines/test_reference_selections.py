@@ -14,7 +14,7 @@ from anonfit.criteria.splitting import SplitObjective, WeightRule
 from anonfit.criteria.targets import ClassTarget, CodedSelections
 from anonfit.tables.schema import CodedTable, SplitMode
 from anonfit.testing.reference import grow
-from anonfit.testing.reference.records import Node, Records
+from anonfit.testing.reference.records import PlainNode, Records
 from anonfit.testing.reference.selecting import Selecting
 
 Sides = dict[int, Sequence[int]]
@@ -61,7 +61,7 @@ def retrieved(found: CodedTable, wanted: CodedSelections, *, masses: Sequence[in
     """What selections retrieve from the whole domain."""
     purpose = SplitObjective(selections=wanted, masses=None if masses is None else np.array(masses))
     criterion = Selecting(Records(found, 1, purpose, ()), purpose, wanted)
-    root = Node(list(range(found.rows)), [list(range(column.size)) for column in found.columns], selecting=True)
+    root = PlainNode(list(range(found.rows)), [list(range(column.size)) for column in found.columns], selecting=True)
     return criterion.retrieved(root.rows, criterion.meets(root))
 
 

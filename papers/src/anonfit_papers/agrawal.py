@@ -77,17 +77,17 @@ def agrawal(
 
     kinds: dict[str, type[np.generic]] = {name: np.int32 if name in _WHOLE else np.float64 for name in AGRAWAL_COLUMNS}
     kinds |= dict.fromkeys(wanted, np.uint8)
-    made: dict[str, Column] = {name: np.empty(rows, dtype=kind) for name, kind in kinds.items()}
+    columns: dict[str, Column] = {name: np.empty(rows, dtype=kind) for name, kind in kinds.items()}
     bits = np.random.PCG64(seed)
     for start in range(0, rows, _BATCH):
         size = min(_BATCH, rows - start)
         words = np.asarray(bits.random_raw(size * _WORDS), dtype=np.uint64).reshape(size, _WORDS)
         people = _people(words, reverse=hvalue == "moa")
         for name, numbers in people.items():
-            made[name][start : start + size] = numbers
+            columns[name][start : start + size] = numbers
         for name, number in wanted.items():
-            made[name][start : start + size] = ~in_group_a(people, number, chosen)
-    series = [_labels(name, column) if name in wanted else pl.Series(name, column) for name, column in made.items()]
+            columns[name][start : start + size] = ~in_group_a(people, number, chosen)
+    series = [_labels(name, column) if name in wanted else pl.Series(name, column) for name, column in columns.items()]
     return pl.DataFrame(series)
 
 
@@ -109,11 +109,11 @@ def groups(frame: Any, function: int = 2, *, constants: Literal["fixed"] | Const
     _check_function(function)
     chosen = _given(constants)
     people = _read(frame, columns_of(function))
-    found = np.empty(len(next(iter(people.values()))), dtype=np.uint8)
-    for start in range(0, len(found), _BATCH):
+    codes = np.empty(len(next(iter(people.values()))), dtype=np.uint8)
+    for start in range(0, len(codes), _BATCH):
         part = slice(start, start + _BATCH)
-        found[part] = ~in_group_a({name: numbers[part] for name, numbers in people.items()}, function, chosen)
-    return _labels("group", found)
+        codes[part] = ~in_group_a({name: numbers[part] for name, numbers in people.items()}, function, chosen)
+    return _labels("group", codes)
 
 
 def score(frame: Any, function: int = 7) -> pl.Series:

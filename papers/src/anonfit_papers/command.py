@@ -21,14 +21,22 @@ def _list_experiments(*, as_json: bool) -> None:
         print_json(
             {
                 "experiments": [
-                    {"name": one.name, "title": one.title, "paper": one.paper, "claims": one.claims, "claim": one.claim}
-                    for one in EXPERIMENTS
+                    {
+                        "name": experiment.name,
+                        "title": experiment.title,
+                        "paper": experiment.paper,
+                        "claims": experiment.claims,
+                        "claim": experiment.claim,
+                    }
+                    for experiment in EXPERIMENTS
                 ]
             }
         )
         return
     screen = results()
-    rows = [(one.name, " ".join(one.claims), one.paper, one.title) for one in EXPERIMENTS]
+    rows = [
+        (experiment.name, " ".join(experiment.claims), experiment.paper, experiment.title) for experiment in EXPERIMENTS
+    ]
     screen.print(table(("name", "claims", "figure", "about"), rows))
     screen.print("\nRun some by name, or all: anonfit reproduce all --quick")
 
@@ -61,10 +69,10 @@ def reproduce(
         missing, seconds = len(planned.missing), planned.seconds
     if not as_json:
         kept = len(planned.different) - missing
-        told = (
+        work = (
             f"{missing} parts to measure, {in_words(seconds)}" if missing else "nothing to measure, all parts are kept"
         )
-        screen.print(f"{len(experiments)} experiment(s): {told}; {kept} kept in {out / PARTS}", soft_wrap=True)
+        screen.print(f"{len(experiments)} experiment(s): {work}; {kept} kept in {out / PARTS}", soft_wrap=True)
     start = time.monotonic()
     verdicts = []
     with stages(as_json=as_json) as stage:
@@ -104,11 +112,11 @@ def _show(
     from anonfit_papers.reproduction.writing import summary_row
 
     if as_json:
-        found: dict[str, Any] = {"results": str(summary.parent), "summary": str(summary), "experiments": verdicts}
-        print_json(found | ({"page": str(page)} if page else {}))
+        content: dict[str, Any] = {"results": str(summary.parent), "summary": str(summary), "experiments": verdicts}
+        print_json(content | ({"page": str(page)} if page else {}))
         return
     screen = results()
-    rows = [summary_row(found) for found in verdicts]
+    rows = [summary_row(verdict) for verdict in verdicts]
     names = ("name", "claims", "title", "verdict", "checks")
     screen.print(table(names, [[row[name] for name in names] for row in rows]))
     for row in rows:

@@ -104,7 +104,7 @@ def fetch(
     """
     if not archive.startswith(("https://", "http://")):
         raise RequestError(f"The address of the archive is '{archive}': it must begin with https:// or http://.")
-    found = []
+    fetched = []
     for source in sources:
         path = folder / source.path
         if path.is_file() or source.address is None:
@@ -121,8 +121,8 @@ def fetch(
         path.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(path) as new:
             new.write_bytes(content)
-        found.append(path)
-    return found
+        fetched.append(path)
+    return fetched
 
 
 def _content(address: str) -> bytes:

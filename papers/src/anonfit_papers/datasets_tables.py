@@ -97,10 +97,10 @@ def fingerprint(folder: Path, sources: tuple[Source, ...]) -> str:
         sources: The files.
     """
     require(folder, sources, what="The experiment")
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for source in sources:
-        found.update(hashlib.sha256((folder / source.path).read_bytes()).digest())
-    return found.hexdigest()[:16]
+        digest.update(hashlib.sha256((folder / source.path).read_bytes()).digest())
+    return digest.hexdigest()[:16]
 
 
 def _adult(folder: Path, target: str) -> Task:

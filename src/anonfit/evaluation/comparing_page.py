@@ -49,12 +49,12 @@ def mark(which: int, x: float, y: float, title: str = "") -> str:
 def detail_lines(releases: Releases) -> list[tuple[str, list[float | None]]]:
     """What each release kept of every column, the average of those that all have first."""
     kept = [release["utility"]["detail_kept"] for release in releases]
-    names = list(dict.fromkeys(name for found in kept for name in found))
-    shared = [name for name in names if all(name in found for found in kept)]
-    lines: list[tuple[str, list[float | None]]] = [(name, [found.get(name) for found in kept]) for name in names]
+    names = list(dict.fromkeys(name for shares in kept for name in shares))
+    shared = [name for name in names if all(name in shares for shares in kept)]
+    lines: list[tuple[str, list[float | None]]] = [(name, [shares.get(name) for shares in kept]) for name in names]
     if len(shared) > 1:
         label = "average" if shared == names else "average in all"
-        lines.insert(0, (label, [sum(found[name] for name in shared) / len(shared) for found in kept]))
+        lines.insert(0, (label, [sum(shares[name] for name in shared) / len(shared) for shares in kept]))
     return lines
 
 
@@ -133,10 +133,10 @@ def number(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def sections(found: Mapping[str, Any]) -> list[ComparedTable]:
+def sections(comparison: Mapping[str, Any]) -> list[ComparedTable]:
     """The tables of a comparison."""
-    releases = found["releases"]
-    made = [
+    releases = comparison["releases"]
+    tables = [
         ComparedTable("What was asked", tuple(_asked(releases))),
         ComparedTable(DETAIL_KEPT, tuple(_detail(releases)), DETAIL),
         ComparedTable("Rows", tuple(_each(releases, {word.capitalize(): ("rows", word) for word in _ROWS}, number))),
@@ -150,7 +150,7 @@ def sections(found: Mapping[str, Any]) -> list[ComparedTable]:
         ComparedTable("Targets", tuple(_targets(releases)), _noted(TARGETS, "target")),
         ComparedTable("Selections", tuple(_selections(releases)), SELECTIONS),
     ]
-    return [section for section in made if section.lines]
+    return [section for section in tables if section.lines]
 
 
 _ROWS = ("read", "released", "withheld", "dropped")
@@ -189,19 +189,26 @@ def _each(releases: Releases, wanted: Mapping[str, tuple[str, str]], tell: Calla
 
 
 def _asked(releases: Releases) -> Iterator[Line]:
-    yield _line("k", releases, lambda one: number(one["asked"]["k"]))
-    yield _line("Quasi-identifiers", releases, lambda one: ", ".join(one["asked"]["quasi_identifiers"]))
-    if any(one["asked"]["diversity"] for one in releases):
-        yield _line("Diversity", releases, lambda one: "; ".join(map(_demand, one["asked"]["diversity"])) or NOTHING)
-    if any(one["asked"]["max_confidence"] < 1 for one in releases):
-        yield _line("Cap on a target's classes", releases, lambda one: share(one["asked"]["max_confidence"]))
+    yield _line("k", releases, lambda release: number(release["asked"]["k"]))
+    yield _line("Quasi-identifiers", releases, lambda release: ", ".join(release["asked"]["quasi_identifiers"]))
+    if any(release["asked"]["diversity"] for release in releases):
+        yield _line(
+            "Diversity", releases, lambda release: "; ".join(map(_demand, release["asked"]["diversity"])) or NOTHING
+        )
+    if any(release["asked"]["max_confidence"] < 1 for release in releases):
+        yield _line("Cap on a target's classes", releases, lambda release: share(release["asked"]["max_confidence"]))
     denoised = {True: ", denoised", False: ""}
-    yield _line("Made by", releases, lambda one: f"{one['asked']['algorithm']}{denoised[one['asked']['denoise']]}")
+    yield _line(
+        "Made by", releases, lambda release: f"{release['asked']['algorithm']}{denoised[release['asked']['denoise']]}"
+    )
     aims = [
-        [aim["column"] + ("" if aim["used"] else " (not used)") for aim in one["asked"]["targets"]] for one in releases
+        [aim["column"] + ("" if aim["used"] else " (not used)") for aim in release["asked"]["targets"]]
+        for release in releases
     ]
     yield "Targets", tuple(", ".join(names) or NOTHING for names in aims)
-    yield _line("Written as", releases, lambda one: f"{one['asked']['values']}, {one['asked']['regions']} regions")
+    yield _line(
+        "Written as", releases, lambda release: f"{release['asked']['values']}, {release['asked']['regions']} regions"
+    )
 
 
 def _demand(demand: Mapping[str, Any]) -> str:
@@ -214,27 +221,27 @@ def _risk(releases: Releases) -> Iterator[Line]:
     yield from _each(releases, counted | {"Median group": ("risk", "median_group")}, number)
     yield from _each(releases, {"Highest": ("risk", "highest"), "Average": ("risk", "average")}, share)
     for index, above in enumerate(releases[0]["risk"]["above"]):
-        told = tuple(share(one["risk"]["above"][index]["share"]) for one in releases)
-        yield f"Persons above {above['threshold']:g} ({above['name']})", told
-    yield _line("Sought persons, average", releases, lambda one: share(one["risk"]["attack_chance"]))
+        shares = tuple(share(release["risk"]["above"][index]["share"]) for release in releases)
+        yield f"Persons above {above['threshold']:g} ({above['name']})", shares
+    yield _line("Sought persons, average", releases, lambda release: share(release["risk"]["attack_chance"]))
 
 
 def _by_name(
     releases: Releases, read: Callable[[Mapping[str, Any]], Mapping[Any, Any]], tell: Callable[[Any], str], what: str
 ) -> Iterator[Line]:
     """A line for each name that a release has a figure of; nothing for a release that has none."""
-    found = [read(release) for release in releases]
-    for name in dict.fromkeys(name for figures in found for name in figures):
-        yield f"{name}{what}", tuple(tell(figures[name]) if name in figures else NOTHING for figures in found)
+    by_release = [read(release) for release in releases]
+    for name in dict.fromkeys(name for figures in by_release for name in figures):
+        yield f"{name}{what}", tuple(tell(figures[name]) if name in figures else NOTHING for figures in by_release)
 
 
 def _revealed(releases: Releases) -> Iterator[Line]:
-    def certain(one: Mapping[str, Any]) -> dict[str, Any]:
-        return {line["column"]: line["certain"] for line in one["revealed"]}
+    def certain(release: Mapping[str, Any]) -> dict[str, Any]:
+        return {line["column"]: line["certain"] for line in release["revealed"]}
 
-    def gains(one: Mapping[str, Any]) -> dict[str, Any]:
+    def gains(release: Mapping[str, Any]) -> dict[str, Any]:
         keys = {"number": "error_saved_by_others", "classes": "gain_by_others"}
-        return {line["column"]: line[keys[line["kind"]]] for line in one["inference"]}
+        return {line["column"]: line[keys[line["kind"]]] for line in release["inference"]}
 
     yield from _by_name(releases, certain, share, ": certain for")
     yield from _by_name(releases, gains, share, ": gain of guessing")
@@ -256,9 +263,12 @@ def _utility(releases: Releases) -> Iterator[Line]:
     }
     yield from _each(releases, wanted, number)
     for metric in _shown_metrics("release"):
-        found = [one["utility"] if metric.needs == "groups" else one["utility"]["losses"] or {} for one in releases]
-        yield metric.title, tuple(_value(metric, one.get(metric.name)) for one in found)
-    reasons = [one["utility"]["losses_not_measured"] for one in releases]
+        measured = [
+            release["utility"] if metric.needs == "groups" else release["utility"]["losses"] or {}
+            for release in releases
+        ]
+        yield metric.title, tuple(_value(metric, figures.get(metric.name)) for figures in measured)
+    reasons = [release["utility"]["losses_not_measured"] for release in releases]
     if any(reasons):
         yield "Loss not measured, because", tuple(reason or NOTHING for reason in reasons)
 
@@ -275,31 +285,34 @@ def _detail(releases: Releases) -> Iterator[Line]:
 def _of_columns(releases: Releases, metric: Metric) -> Iterator[Line]:
     """A metric of every column."""
 
-    def columns(one: Mapping[str, Any]) -> dict[str, Any]:
-        return {line["name"]: line[metric.name] for line in (one["utility"]["losses"] or {"columns": ()})["columns"]}
+    def columns(release: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            line["name"]: line[metric.name] for line in (release["utility"]["losses"] or {"columns": ()})["columns"]
+        }
 
     return _by_name(releases, columns, lambda value: _value(metric, value), "")
 
 
 def _targets(releases: Releases) -> Iterator[Line]:
-    def predicted(one: Mapping[str, Any]) -> dict[str, Any]:
-        return {line["column"]: line["regions"] for line in one["predictions"]}
+    def predicted(release: Mapping[str, Any]) -> dict[str, Any]:
+        return {line["column"]: line["regions"] for line in release["predictions"]}
 
     yield from _by_name(releases, predicted, share, ": predicted")
-    lines = [{line["column"]: line for line in one["utility"]["targets"]} for one in releases]
-    for column in dict.fromkeys(name for found in lines for name in found):
+    lines = [{line["column"]: line for line in release["utility"]["targets"]} for release in releases]
+    for column in dict.fromkeys(name for targets in lines for name in targets):
         for metric in _shown_metrics("target"):
-            values = (found[column][metric.name] if column in found else None for found in lines)
+            values = (targets[column][metric.name] if column in targets else None for targets in lines)
             yield f"{column}: {metric.title}", tuple(_value(metric, value) for value in values)
 
 
 def _selections(releases: Releases) -> Iterator[Line]:
-    found = [
-        {line["number"]: line["precision"] for line in (one["selections"] or NO_ANSWERS)["answers"]} for one in releases
+    precisions = [
+        {line["number"]: line["precision"] for line in (release["selections"] or NO_ANSWERS)["answers"]}
+        for release in releases
     ]
-    for which in sorted({which for answers in found for which in answers}):
-        told = (share(answers[which]) if which in answers else NOTHING for answers in found)
-        yield f"Precision of selection {which}", tuple(told)
+    for which in sorted({which for answers in precisions for which in answers}):
+        texts = (share(answers[which]) if which in answers else NOTHING for answers in precisions)
+        yield f"Precision of selection {which}", tuple(texts)
 
 
 def pair_line(pair: Mapping[str, Any]) -> Line:
@@ -401,9 +414,9 @@ def _chart(releases: Releases) -> str:
 
 def _together(pairs: Releases) -> str:
     faults = [f"{' with '.join(pair['releases'])}: {fault}" for pair in pairs for fault in pair["faults"]]
-    told = "".join(f'<p class="bad">{escaped(fault)}</p>' for fault in faults)
+    paragraphs = "".join(f'<p class="bad">{escaped(fault)}</p>' for fault in faults)
     return _section(
-        "Two releases together", _note(TOGETHER), _table(PAIR_HEAD, [pair_line(pair) for pair in pairs]), told
+        "Two releases together", _note(TOGETHER), _table(PAIR_HEAD, [pair_line(pair) for pair in pairs]), paragraphs
     )
 
 
@@ -417,16 +430,16 @@ def _shown(section: ComparedTable, releases: Releases) -> str:
     return _section(section.title, _note(section.note), chart, _table(names, section.lines))
 
 
-def comparison_page(found: Mapping[str, Any]) -> str:
+def comparison_page(comparison: Mapping[str, Any]) -> str:
     """The page of a comparison."""
-    releases = found["releases"]
+    releases = comparison["releases"]
     names = [release["name"] for release in releases]
     body = [
         "<header><h1>Releases side by side</h1>",
         f'<p class="soft">{escaped(", ".join(names))}</p></header>',
-        _differences(found["differences"]) if found["differences"] else "",
-        *(_shown(section, releases) for section in sections(found)),
-        _together(found["together"]) if found["together"] else "",
+        _differences(comparison["differences"]) if comparison["differences"] else "",
+        *(_shown(section, releases) for section in sections(comparison)),
+        _together(comparison["together"]) if comparison["together"] else "",
     ]
     return (
         f'<!doctype html><html lang="en"><head>{HEAD}'

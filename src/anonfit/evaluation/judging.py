@@ -91,23 +91,23 @@ def learned(
 
 
 def released(
-    way: Method | str, division: TrainingAndTest, found: LearnedRecoding | None, *, protocol: str, encoding: str
+    way: Method | str, division: TrainingAndTest, learned: LearnedRecoding | None, *, protocol: str, encoding: str
 ) -> ReleasedFeatures:
     """What models see of both parts of a division by a method, or a baseline; without a recoding, raw rows."""
     roles = (Role.ENTITY, Role.IDENTIFIER, *([Role.QUASI_IDENTIFIER] if way != ORIGINAL else []))
-    columns = [one for one in division.schema.columns if one.role not in roles]
+    columns = [column for column in division.schema.columns if column.role not in roles]
     training, test = (plain_features(columns, frame) for frame in (division.training, division.test))
-    if found is None:
+    if learned is None:
         return ReleasedFeatures(training, test)
-    nodes = nodes_of(found.recoding, division.training)
+    nodes = nodes_of(learned.recoding, division.training)
     if way == REMOVED:
-        return ReleasedFeatures(training, test, found, nodes)
-    training = recoded_features(found.recoding, nodes, encoding).beside(training)
+        return ReleasedFeatures(training, test, learned, nodes)
+    training = recoded_features(learned.recoding, nodes, encoding).beside(training)
     if protocol == RAW_TEST:
-        recoded = one_value_features(found.recoding, division.test, encoding)
+        recoded = one_value_features(learned.recoding, division.test, encoding)
     else:
-        recoded = recoded_features(found.recoding, nodes_of(found.recoding, division.test), encoding)
-    return ReleasedFeatures(training, recoded.beside(test), found, nodes)
+        recoded = recoded_features(learned.recoding, nodes_of(learned.recoding, division.test), encoding)
+    return ReleasedFeatures(training, recoded.beside(test), learned, nodes)
 
 
 def measured(
@@ -125,7 +125,7 @@ def measured(
         "train": (release.training.taken(rows).frame(task.using), labels),
         "test": (release.test.taken(places).frame(task.using), truth.gather(places)),
     }
-    found = []
+    results = []
     for learner in learners:
         if learner.predicts != task.labels.predicts:
             continue
@@ -133,8 +133,8 @@ def measured(
         if len(rows) and len(places):
             model = learner.make(seed).fit(*parts["train"])
             values = {part: _measures(truth, model.predict(seen)) for part, (seen, truth) in parts.items()}
-        found.append(LearnerResult(task.model.title, learner.name, values))
-    return found
+        results.append(LearnerResult(task.model.title, learner.name, values))
+    return results
 
 
 def _labels(release: ReleasedFeatures, division: TrainingAndTest, task: Task) -> pl.Series:
@@ -145,13 +145,13 @@ def _labels(release: ReleasedFeatures, division: TrainingAndTest, task: Task) ->
 
 def _training_rows(release: ReleasedFeatures, division: TrainingAndTest, task: Task) -> NDArray[np.int64]:
     """The training rows of a model: those that a recipient takes to be such, and whose label is known."""
-    found = _labels(release, division, task).is_not_null().to_numpy()
+    chosen = _labels(release, division, task).is_not_null().to_numpy()
     if task.model.where:
         if release.learned is None or release.nodes is None:
-            found &= satisfied(task.model.where, division.schema, division.training)
+            chosen &= satisfied(task.model.where, division.schema, division.training)
         else:
-            found &= answered(release.learned, task.model.where, division.training, release.nodes)
-    return np.flatnonzero(found)
+            chosen &= answered(release.learned, task.model.where, division.training, release.nodes)
+    return np.flatnonzero(chosen)
 
 
 def _measures(truth: pl.Series, predicted: pl.Series) -> dict[str, float]:
@@ -190,7 +190,7 @@ def release_figures(
         persons,
         k=learned.k,
         weights=spec.weights,
-        classes={name: _codes(one.raw(frame)) for name, one in labels.items()},
+        classes={name: _codes(label.raw(frame)) for name, label in labels.items()},
         clusters=clusters,
         imprecision=imprecision(learned, selections, nodes) if selections else None,
         queries=_answered(learned, nodes, asked) if asked else (),
@@ -204,7 +204,9 @@ def release_figures(
 def _answered(learned: LearnedRecoding, nodes: NDArray[np.int32], asked: Sequence[Asked]) -> list[QueryAnswer]:
     """How the queries of a log are answered."""
     table = query_table(learned.recoding, learned.schema.columns, learned.frame, nodes, learned.persons, k=learned.k)
-    return judge_queries([(one.ask, one.times) for one in asked[:JUDGED]], table, ends=observed_ends(table.domains))
+    return judge_queries(
+        [(query.ask, query.times) for query in asked[:JUDGED]], table, ends=observed_ends(table.domains)
+    )
 
 
 def _codes(labels: pl.Series) -> NDArray[np.int64]:

@@ -28,8 +28,8 @@ ERRORS = "Errors in percent. BE: on the original; UE: with the columns removed; 
 def _far_below(errors: dict[int, float], upper: float, points: float) -> Check:
     worst = max(errors, key=lambda k: errors[k])
     fine = errors[worst] < upper - points
-    told = f"AE at most {errors[worst]:.2f} % (k = {worst}), UE {upper:.2f} %"
-    return Check(f"AE is at least {points:g} points below UE", fine, fine, told)
+    evidence = f"AE at most {errors[worst]:.2f} % (k = {worst}), UE {upper:.2f} %"
+    return Check(f"AE is at least {points:g} points below UE", fine, fine, evidence)
 
 
 def _generalized(settings: Settings, gave: Sequence[Measured]) -> Result:
@@ -71,7 +71,7 @@ def _suppressed(settings: Settings, gave: Sequence[Measured]) -> Result:
         gap_check(f"Top{TOP}: AE − BE below 2.5 points for 20 ≤ k ≤ 1000", gaps, 2.5, 3.2),
         _far_below(errors[TOP], upper[TOP], 3.0),
     )
-    falls = [(low, high) for (low, one), (high, other) in pairwise(errors[TOP].items()) if other < one]
+    falls = [(low, high) for (low, before), (high, after) in pairwise(errors[TOP].items()) if after < before]
     notes = [ERRORS]
     if falls:
         notes.append(f"As in the paper, AE does not always grow: it falls {_between(falls)}.")

@@ -174,7 +174,9 @@ class Recoded:
             return plain_features(self.holdout.schema.quasi_identifiers, frame).columns
         nodes = nodes_of(self.recoding, frame)
         if self.method == TDS:  # one column's intervals do not overlap: learners take them as names
-            return {name: tuple(found) for name, found in recoded_columns(self.recoding, nodes, Values.LABELS).items()}
+            return {
+                name: tuple(columns) for name, columns in recoded_columns(self.recoding, nodes, Values.LABELS).items()
+            }
         return recoded_features(self.recoding, nodes, "ends").columns
 
 
@@ -230,7 +232,11 @@ def folds(
 
 def _domains(frame: pl.DataFrame) -> dict[str, tuple[Any, Any]]:
     """The smallest and the largest number of each column of numbers."""
-    return {one.name: (one.min(), one.max()) for one in frame if one.dtype.is_numeric() and one.n_unique() > 1}
+    return {
+        column.name: (column.min(), column.max())
+        for column in frame
+        if column.dtype.is_numeric() and column.n_unique() > 1
+    }
 
 
 def _beside(features: Mapping[str, tuple[pl.Series, ...]], using: Sequence[str] | None) -> pl.DataFrame:

@@ -39,7 +39,7 @@ class Masked:
 
     table: Divided
     recoding: Recoding = field(repr=False)
-    told: Mapping[str, Any] = field(repr=False)
+    refinements: Mapping[str, Any] = field(repr=False)
     """The refinements, as `Anonymized` has them."""
     columns: Mapping[str, pl.Series] = field(repr=False)
 
@@ -48,12 +48,14 @@ class Masked:
         """All columns, those that are masked as names of their parts."""
         import polars as pl
 
-        return self.table.frame.with_columns(found.cast(pl.String).alias(name) for name, found in self.columns.items())
+        return self.table.frame.with_columns(
+            column.cast(pl.String).alias(name) for name, column in self.columns.items()
+        )
 
     @property
     def parts(self) -> dict[str, int]:
         """How many parts each masked column has."""
-        return {name: found.n_unique() for name, found in self.columns.items()}
+        return {name: column.n_unique() for name, column in self.columns.items()}
 
     def error(self, name: str, seed: int = 0) -> float:
         """The error of a learner on the masked test records, in percent (AE)."""
@@ -114,7 +116,7 @@ def mask(
     spec = spec_of_masking(table, requirements, suppress=suppress, **words)
     refining = refining_of(spec)
     assert refining is not None
-    found = anonymize_top_down(
+    result = anonymize_top_down(
         MemoryEngine(table.frame),
         schema_of(spec, table.frame.columns),
         demands=demands_of(spec),
@@ -125,10 +127,10 @@ def mask(
         stopping=unstoppable if steps is None else partial(_after, steps),
     )
     nodes = np.empty(len(table.frame), np.int32)
-    nodes[found.numbers] = found.nodes
-    columns = recoded_columns(found.recoding, nodes, Values.LABELS)
-    assert found.refinements is not None
-    return Masked(table, found.recoding, found.refinements, {name: one[0] for name, one in columns.items()})
+    nodes[result.numbers] = result.nodes
+    columns = recoded_columns(result.recoding, nodes, Values.LABELS)
+    assert result.refinements is not None
+    return Masked(table, result.recoding, result.refinements, {name: parts[0] for name, parts in columns.items()})
 
 
 @contextmanager
