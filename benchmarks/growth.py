@@ -14,9 +14,9 @@ import polars as pl
 from anonfit.algorithms.coding import TableCoding
 from anonfit.criteria.splitting import SplitObjective
 from anonfit.criteria.targets import ClassTarget, NumberTarget
+from anonfit.engines.memory.constraints import Constraint
 from anonfit.engines.memory.engine import MemoryEngine
 from anonfit.engines.memory.grower import grow
-from anonfit.engines.memory.guard import Guarded
 from anonfit.privacy.catalogue import make_model
 from anonfit.privacy.coding import sensitive_column
 from anonfit.tables.scales import fixed_point
@@ -55,11 +55,11 @@ def _number_target(name: str, values: Any) -> NumberTarget:
     return NumberTarget(name, scale.quantize(values.astype(np.float64)), scale)
 
 
-def _entropy(values: Any, share: float) -> Guarded:
+def _entropy(values: Any, share: float) -> Constraint:
     """Entropy diversity, asked for as a share of what the whole table has, in nats."""
     column, codes = sensitive_column(pl.Series("sensitive", values), np.ones(len(values), np.int64))
     whole = float(make_model(column, "entropy-l", {"l": 2.0}).figure(column.whole))
-    return Guarded(column, codes, (make_model(column, "entropy-l", {"l": whole**share}),))
+    return Constraint(column, codes, (make_model(column, "entropy-l", {"l": whole**share}),))
 
 
 def growing_for_purposes(
@@ -99,8 +99,8 @@ def growing_for_purposes(
     return {name: statistics.median(found) for name, found in times.items()}
 
 
-def _bound(table: CodedTable, k: int, purpose: SplitObjective, guarded: list[Guarded]) -> Callable[[], object]:
-    return lambda: grow(table, k, purpose, guarded=guarded)
+def _bound(table: CodedTable, k: int, purpose: SplitObjective, guarded: list[Constraint]) -> Callable[[], object]:
+    return lambda: grow(table, k, purpose, constraints=guarded)
 
 
 def purpose_section(times: dict[str, float], rows: int) -> list[str]:

@@ -8,7 +8,6 @@ HYPOTHESIS_PROFILE=explore looks for new ones, HYPOTHESIS_TIMES=20 for twenty ti
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -25,31 +24,18 @@ settings.register_profile("explore", settings.get_profile("repeatable"), derando
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of Spark say why they are skipped."""
+    """Tests of Spark run in one process, since there is one session, or say why they are skipped."""
     why = why_no_spark()
-    for item in items if why is not None else ():
+    for item in items:
         if item.get_closest_marker("spark") is not None:
-            item.add_marker(pytest.mark.skip(reason=f"the engine spark is not tested: {why}"))
+            item.add_marker(pytest.mark.xdist_group("spark"))
+            if why is not None:
+                item.add_marker(pytest.mark.skip(reason=f"the engine spark is not tested: {why}"))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Tests of Spark have the session of tests, whichever comes first."""
     if item.get_closest_marker("spark") is not None:
         spark_session()
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """With --dist loadgroup: tests that have Spark in their names run in one process, since there is one session; all
-    others where there is room.
-    """
-    if config.getoption("dist") != "loadgroup":
-        return None
-    from xdist.scheduler import LoadScopeScheduling
-
-    class OneSession(LoadScopeScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            return "spark" if "spark" in nodeid else nodeid
-
-    return OneSession(config, log)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from anonfit.algorithms import refining
 from anonfit.algorithms.refining_columns import Refined, Requirement
-from anonfit.engines.memory.guard import Guarded
+from anonfit.engines.memory.constraints import Constraint
 from anonfit.engines.memory.refining import RowsToRefine
 from anonfit.tables.schema import CodedTable
 
@@ -22,9 +22,9 @@ def refine(
     requirements: Sequence[Requirement],
     *,
     weights: NDArray[np.int64] | None = None,
-    guarded: Sequence[Guarded] = (),
+    constraints: Sequence[Constraint] = (),
     threads: int | None = None,
     **options: Any,
 ) -> Refined:
     """Refine the columns of a table."""
-    return refining.refine(RowsToRefine(table, classes, weights, guarded, threads), requirements, **options)
+    return refining.refine(RowsToRefine(table, classes, weights, constraints, threads), requirements, **options)

@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from anonfit.algorithms.demands import Demands, DiversityRequest, guard, refuse_infeasible
-from anonfit.engines.memory.guard import Guarded
+from anonfit.algorithms.demands import Demands, DiversityRequest, bind_constraints, refuse_infeasible
+from anonfit.engines.memory.constraints import Constraint
 from anonfit.errors import Infeasible, SpecError
 from anonfit.tables.persons import KnownValues, Persons
 from anonfit.tables.schema import Column, ColumnType, Role, Schema
@@ -41,8 +41,8 @@ def values_of(frame: pl.DataFrame, *, counts: Any = None, entities: Any = None) 
     return lambda name: KnownValues(frame.select(name), None, persons)
 
 
-def guarded(demands: Demands, schema: Schema = SCHEMA, **words: Any) -> list[Guarded]:
-    return guard(demands, schema, values_of(FRAME, **words))
+def guarded(demands: Demands, schema: Schema = SCHEMA, **words: Any) -> list[Constraint]:
+    return bind_constraints(demands, schema, values_of(FRAME, **words))
 
 
 def asked(column: str, model: str, **parameters: Any) -> DiversityRequest:
@@ -92,7 +92,7 @@ def test_what_is_declared_of_a_sensitive_column_counts() -> None:
 # --- max_confidence ---------------------------------------------------------------------------------------------
 
 
-def confidence(*targets: TargetRequest, schema: Schema = SCHEMA) -> list[Guarded]:
+def confidence(*targets: TargetRequest, schema: Schema = SCHEMA) -> list[Constraint]:
     return guarded(Demands(2, max_confidence=0.8, targets=targets), schema)
 
 
@@ -120,9 +120,9 @@ def test_numbers_that_the_criterion_takes_for_classes_are_held() -> None:
     frame = pl.DataFrame({"age": range(30), "grade": range(30)})
     schema = Schema((Column("age", Role.QUASI_IDENTIFIER), Column("grade", Role.TARGET)))
 
-    def held(criterion: str) -> list[Guarded]:
+    def held(criterion: str) -> list[Constraint]:
         demands = Demands(2, max_confidence=0.8, targets=(TargetRequest("grade"),), criterion=criterion)
-        return guard(demands, schema, values_of(frame))
+        return bind_constraints(demands, schema, values_of(frame))
 
     assert held("infogain")[0].column.whole.tolist() == [1] * 30
     for criterion in ("auto", "lsd", "median"):
@@ -130,7 +130,7 @@ def test_numbers_that_the_criterion_takes_for_classes_are_held() -> None:
             held(criterion)
     few = frame.with_columns(grade=pl.col("grade") % 2)
     demands = Demands(2, max_confidence=0.8, targets=(TargetRequest("grade"),), criterion="lsd")
-    assert guard(demands, schema, values_of(few))[0].column.whole.tolist() == [15, 15]
+    assert bind_constraints(demands, schema, values_of(few))[0].column.whole.tolist() == [15, 15]
 
 
 def test_dates_have_no_classes_to_be_sure_of() -> None:
@@ -138,7 +138,7 @@ def test_dates_have_no_classes_to_be_sure_of() -> None:
     schema = Schema((Column("age", Role.QUASI_IDENTIFIER), Column("told", Role.TARGET)))
     demands = Demands(2, max_confidence=0.8, targets=(TargetRequest("told"),))
     with pytest.raises(SpecError, match="'told' is a date: give type = 'nominal'"):
-        guard(demands, schema, values_of(frame))
+        bind_constraints(demands, schema, values_of(frame))
 
 
 def test_a_quasi_identifier_that_is_a_target_is_not_released_raw_and_not_held() -> None:

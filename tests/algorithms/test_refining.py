@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from anonfit.algorithms.refining_columns import Left, Part, Reason, Refined, Requirement, Step, redundant
-from anonfit.engines.memory.guard import Guarded
+from anonfit.engines.memory.constraints import Constraint
 from anonfit.errors import Infeasible, RequestError
 from anonfit.privacy.catalogue import make_model
 from anonfit.privacy.coding import sensitive_column
@@ -242,26 +242,26 @@ def test_columns_of_different_requirements_do_not_meet() -> None:
 # --- models -----------------------------------------------------------------------------------------------------
 
 
-def guarded(values: str, different: int) -> list[Guarded]:
+def guarded(values: str, different: int) -> list[Constraint]:
     column, found = sensitive_column(pl.Series("s", list(values)), np.ones(len(values), np.int64))
-    return [Guarded(column, found, (make_model(column, "distinct-l", {"l": different}),))]
+    return [Constraint(column, found, (make_model(column, "distinct-l", {"l": different}),))]
 
 
 def test_the_best_refinement_that_a_model_forbids_gives_way_to_the_next() -> None:
     found = table((ordered(2), [0, 0, 1, 1]), (ordered(2), [0, 0, 0, 1]))
     text = "aabb"
     assert refined(found, text).steps[0].column == 0
-    held = refined(found, text, guarded=guarded("rrss", 2))
+    held = refined(found, text, constraints=guarded("rrss", 2))
     assert not held.steps
     assert left(held) == {(0, (0, 1)): Reason.MODEL, (1, (0, 1)): Reason.MODEL}
     found = table((ordered(2), [0, 0, 1, 1]), (ordered(2), [0, 1, 0, 1]))
-    assert [step.column for step in refined(found, "aaab", guarded=guarded("rrss", 2)).steps] == [1]
+    assert [step.column for step in refined(found, "aaab", constraints=guarded("rrss", 2)).steps] == [1]
 
 
 def test_models_hold_in_the_groups_of_every_requirement() -> None:
     found = table((ordered(2), [0, 0, 1, 1]), (ordered(2), [0, 1, 0, 1]))
     asked = [Requirement((0,), 2), Requirement((0, 1), 1)]
-    assert [step.column for step in refine(found, classes("abbb"), asked, guarded=guarded("rssr", 2)).steps] == [0]
+    assert [step.column for step in refine(found, classes("abbb"), asked, constraints=guarded("rssr", 2)).steps] == [0]
 
 
 def test_a_model_that_fails_in_the_last_requirement_forbids_as_well() -> None:
@@ -271,7 +271,7 @@ def test_a_model_that_fails_in_the_last_requirement_forbids_as_well() -> None:
     free = refine(found, classes("aabbaabc"), asked)
     assert [step.column for step in free.steps] == [1, 0]
     for order in (asked, asked[::-1]):
-        held = refine(found, classes("aabbaabc"), order, guarded=guarded("rrssssrr", 2))
+        held = refine(found, classes("aabbaabc"), order, constraints=guarded("rrssssrr", 2))
         assert [step.column for step in held.steps] == [1]
         assert left(held) == {(0, (0, 1)): Reason.MODEL}
 
@@ -315,4 +315,4 @@ def test_a_table_of_fewer_than_k_persons_is_infeasible() -> None:
     with pytest.raises(Infeasible, match="fewer than k = 5"):
         refined(table((ordered(2), [0, 1, 1, 0])), "abab", 5)
     with pytest.raises(Infeasible):
-        refined(table((ordered(2), [0, 1])), "ab", guarded=guarded("rr", 2))
+        refined(table((ordered(2), [0, 1])), "ab", constraints=guarded("rr", 2))

@@ -336,15 +336,15 @@ def test_rows_are_found_in_any_boxes_also_overlapping_ones(block: int) -> None:
         places = np.array([[rng.randrange(len(several)) for several in sets] for _ in range(groups)], np.int64)
         rows = np.stack([numbers.integers(0, axis.cells, 80) for axis in axes], axis=1).astype(np.int32)
         boxes = box_space(axes, sets, places)
-        found = locate_rows(boxes, list(rows.T), rows=len(rows))
+        groups_of_rows, others = locate_rows(boxes, list(rows.T), rows=len(rows))
         inside = [
             [group for group in range(groups)
              if all(str(cell) in sets[axis][places[group, axis]].names for axis, cell in enumerate(row))]
             for row in rows
         ]  # fmt: skip
         for row, wanted in enumerate(inside):
-            assert (found.group[row] in wanted) if wanted else found.group[row] == -1
-            assert found.others[row] == max(0, len(wanted) - 1)
+            assert (groups_of_rows[row] in wanted) if wanted else groups_of_rows[row] == -1
+            assert others[row] == max(0, len(wanted) - 1)
         members = [[set(sets[axis][label].names) for axis, label in enumerate(labels)] for labels in places]
         meeting = {
             one for one in range(groups) for other in range(groups)

@@ -13,8 +13,8 @@ from guarded import as_diverse
 
 from anonfit.criteria.splitting import MEDIAN, SplitObjective
 from anonfit.engines.memory import grower as engine
+from anonfit.engines.memory.constraints import Constraint
 from anonfit.engines.memory.grower import Growth
-from anonfit.engines.memory.guard import Guarded
 from anonfit.engines.tree import LEAF, Tree
 from anonfit.tables.schema import CodedTable
 from anonfit.testing import reference
@@ -31,22 +31,24 @@ class Asked:
     table: CodedTable
     k: int
     purpose: SplitObjective = MEDIAN
-    guarded: Sequence[Guarded] = ()
+    constraints: Sequence[Constraint] = ()
 
     def grown(self, *, threads: int = 1, subtree: int = 4) -> Growth:
         """What the memory engine makes of it."""
-        return engine.grow(self.table, self.k, self.purpose, guarded=self.guarded, threads=threads, subtree=subtree)
+        return engine.grow(
+            self.table, self.k, self.purpose, constraints=self.constraints, threads=threads, subtree=subtree
+        )
 
     def plain(self) -> Tree:
         """The tree of the plain engine."""
-        return reference.grow(self.table, self.k, self.purpose, diversity=as_diverse(self.guarded))
+        return reference.grow(self.table, self.k, self.purpose, diversity=as_diverse(self.constraints))
 
     def __str__(self) -> str:
         table, purpose = self.table, self.purpose
         kinds = [(column.mode.name, column.size, column.has_missing) for column in table.columns]
         targets = [(type(target).__name__, target.column, target.weight) for target in purpose.targets]
         rest = f"{purpose.rule.name}, min_gain {purpose.min_gain}, all_cuts {purpose.all_cuts}, on {purpose.split_on}"
-        asked = [model.name for one in self.guarded for model in one.models]
+        asked = [model.name for one in self.constraints for model in one.models]
         return (
             f"k = {self.k}, {table.rows} rows of {kinds}, counts {table.counts is not None}, entities "
             f"{table.entities is not None}; {targets}, selections {purpose.selections is not None}, {rest}, masses "
@@ -102,7 +104,7 @@ def is_allowed(asked: Asked, rows: Rows) -> bool:
     table = asked.table
     if persons(table, rows.tolist()) < asked.k:
         return False
-    for one in asked.guarded:
+    for one in asked.constraints:
         counts = np.zeros(one.column.size, np.int64)
         if table.entities is not None:
             for _, code in set(zip(table.entities[rows].tolist(), one.codes[rows].tolist(), strict=True)):

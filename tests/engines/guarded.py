@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from anonfit.engines.memory.guard import Guarded
+from anonfit.engines.memory.constraints import Constraint
 from anonfit.privacy.catalogue import make_model
 from anonfit.privacy.coding import sensitive_column
 from anonfit.privacy.likeness import MaxConfidence
@@ -132,21 +132,21 @@ def _parameters(rng: Random, name: str, column: SensitiveColumn) -> dict[str, An
     return {key: max(_between(rng, own * 0.99, 0.0), 1e-6) * (0.4 if name == "squared-error" else 1.0)}
 
 
-def _guarded(rng: Random, table: CodedTable, names: Sequence[str]) -> Guarded | None:
+def _guarded(rng: Random, table: CodedTable, names: Sequence[str]) -> Constraint | None:
     """A guarded column with models of these names, if they allow its whole table."""
     numeric = any(name in OF_NUMBERS for name in names) or rng.random() < 0.2
     column, codes = random_sensitive(rng, table, numeric=numeric)
     models: list[DiversityModel] = [make_model(column, name, _parameters(rng, name, column)) for name in names]
     kept = tuple(model for model in models if bool(model.allows(column.whole)))
-    return Guarded(column, codes, kept) if kept else None
+    return Constraint(column, codes, kept) if kept else None
 
 
-def guarded_by(rng: Random, table: CodedTable, name: str) -> list[Guarded]:
+def guarded_by(rng: Random, table: CodedTable, name: str) -> list[Constraint]:
     """One or two columns guarded by a model, sometimes by a second one too. `max_confidence` guards a target."""
     if name == "max_confidence":
         column, codes = random_sensitive(rng, table, numeric=False)
         own = float(column.whole.max() / column.whole.sum())
-        return [Guarded(column, codes, (MaxConfidence(column, _between(rng, own, 1.0)),))]
+        return [Constraint(column, codes, (MaxConfidence(column, _between(rng, own, 1.0)),))]
     found = []
     for _ in range(1 + int(rng.random() < 0.2)):
         others = [str(rng.choice(MODELS))] if rng.random() < 0.2 else []
@@ -154,12 +154,12 @@ def guarded_by(rng: Random, table: CodedTable, name: str) -> list[Guarded]:
     return [one for one in found if one is not None]
 
 
-def random_guarded(rng: Random, table: CodedTable) -> list[Guarded]:
+def random_guarded(rng: Random, table: CodedTable) -> list[Constraint]:
     """Columns guarded by any model."""
     return guarded_by(rng, table, str(rng.choice(MODELS)))
 
 
-def as_diverse(guarded: Sequence[Guarded]) -> list[Diverse]:
+def as_diverse(guarded: Sequence[Constraint]) -> list[Diverse]:
     """The same demands as the plain engine reads them."""
 
     def demand(model: DiversityModel) -> Any:
@@ -170,6 +170,6 @@ def as_diverse(guarded: Sequence[Guarded]) -> list[Diverse]:
     ]
 
 
-def reordered_guarded(guarded: Sequence[Guarded], order: Array) -> list[Guarded]:
+def reordered_guarded(guarded: Sequence[Constraint], order: Array) -> list[Constraint]:
     """The same demands on the same rows in another order."""
     return [replace(one, codes=one.codes[order]) for one in guarded]

@@ -9,9 +9,9 @@ from hand_tables import divisions, ordered, table
 from numba import njit
 
 from anonfit.criteria.splitting import SplitObjective, WeightRule, child_key, exponential, root_key
-from anonfit.engines.memory.grower import signed_key
 from anonfit.engines.memory.growing import draw, part_key
 from anonfit.engines.memory.scratch import CHANCE, FOUND
+from anonfit.engines.memory.trees import signed_key
 from anonfit.testing.reference import grow
 
 

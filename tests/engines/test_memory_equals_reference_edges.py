@@ -18,7 +18,7 @@ from purposes import random_class_target, random_number_target, random_share_tar
 
 from anonfit.criteria.splitting import SplitObjective
 from anonfit.criteria.targets import SHARE_BITS, ClassTarget, ShareTarget, Target
-from anonfit.engines.memory.guard import Guarded
+from anonfit.engines.memory.constraints import Constraint
 from anonfit.privacy.catalogue import make_model
 from anonfit.privacy.coding import sensitive_column
 from anonfit.tables.schema import CodedColumn, CodedTable, SplitMode
@@ -141,7 +141,7 @@ def test_trees_are_equal_with_hundreds_of_sensitive_values(model: str) -> None:
             "variance": {"variance": float(own.var()) * 0.8},
         }
         made = make_model(column, model, parameters[model])
-        asked = Asked(found, 10, KINDS["one class target"](rng, found), [Guarded(column, codes, (made,))])
+        asked = Asked(found, 10, KINDS["one class target"](rng, found), [Constraint(column, codes, (made,))])
         regions += check_same(asked, threads=1 + seed % 2, note=f"seed {seed}").regions
         free += Asked(found, 10, asked.purpose).grown().tree.regions
     # No group but the whole table has all values, as delta-disclosure asks.
@@ -160,7 +160,7 @@ def test_more_sensitive_values_than_two_bytes_hold_are_guarded() -> None:
         make_model(column, name, asked) for name, asked in (("distinct-l", {"l": 12}), ("alpha-k", {"alpha": 0.3}))
     )
     assert column.size == 70_000
-    asked = Asked(found, 5, SplitObjective((class_target(rng, found, 5),)), [Guarded(column, codes, models)])
+    asked = Asked(found, 5, SplitObjective((class_target(rng, found, 5),)), [Constraint(column, codes, models)])
     groups = rows_of_regions(asked.grown(threads=2, subtree=500).tree, found)
     assert len(groups) > 100
     assert all(is_allowed(asked, rows) for rows in groups.values())
@@ -223,7 +223,7 @@ def test_the_tree_of_many_rows_depends_neither_on_threads_nor_on_the_order_of_ro
     columns = [random_column(rng, f"c{index}", size=size) for index, size in enumerate((5, 90, 300, 2000))]
     found = table_of(rng, columns, 12_000)
     column, codes = random_sensitive(rng, found, numeric=False, size=6)
-    guarded = [Guarded(column, codes, (make_model(column, "entropy-l", {"l": 2.5}),))]
+    guarded = [Constraint(column, codes, (make_model(column, "entropy-l", {"l": 2.5}),))]
     asked = Asked(found, 20, KINDS[kind](rng, found), guarded)
     growth = asked.grown(threads=1, subtree=8)
     assert growth.tree.regions > 20

@@ -82,7 +82,7 @@ def test_the_tree_depends_neither_on_the_order_of_rows_nor_on_threads(kind: str)
             reordered(table, order),
             asked.k,
             reordered_purpose(asked.purpose, order),
-            reordered_guarded(asked.guarded, order),
+            reordered_guarded(asked.constraints, order),
         )
         tree = asked.grown(threads=1, subtree=1 << 16).tree
         for other in (again.grown(threads=2, subtree=3), asked.grown(threads=3, subtree=1), again.grown(threads=1)):

@@ -14,17 +14,17 @@ from engine_pairs import Asked, check_same
 from hand_tables import classes, divisions, nominal, ordered, table
 
 from anonfit.criteria.splitting import MEDIAN, SplitObjective
-from anonfit.engines.memory.guard import Guarded
+from anonfit.engines.memory.constraints import Constraint
 from anonfit.privacy.catalogue import make_model
 from anonfit.privacy.coding import sensitive_column
 from anonfit.tables.schema import CodedTable, SplitMode
 
 
-def guarded(found: CodedTable, values: Sequence[Any], *models: tuple[str, dict[str, Any]]) -> list[Guarded]:
+def guarded(found: CodedTable, values: Sequence[Any], *models: tuple[str, dict[str, Any]]) -> list[Constraint]:
     """A column of these values with models."""
     weights = np.ones(found.rows, np.int64) if found.counts is None else found.counts.astype(np.int64)
     column, codes = sensitive_column(pl.Series("s", values), weights, entities=found.entities)
-    return [Guarded(column, codes, tuple(make_model(column, name, asked) for name, asked in models))]
+    return [Constraint(column, codes, tuple(make_model(column, name, asked) for name, asked in models))]
 
 
 def split(

@@ -13,7 +13,7 @@ from guarded import random_guarded, reordered_guarded
 from anonfit.algorithms.refining_columns import Part, Refined, Requirement
 from anonfit.engines.memory import refining as engine
 from anonfit.engines.memory import refining_kernels as grouping
-from anonfit.engines.memory.guard import Guarded
+from anonfit.engines.memory.constraints import Constraint
 from anonfit.tables.schema import CodedTable, SplitMode
 from anonfit.testing.reference import refining as plain
 from refined_tables import refine
@@ -32,7 +32,7 @@ class Asked:
     requirements: tuple[Requirement, ...]
     options: plain.Options
     weights: Array | None
-    guarded: tuple[Guarded, ...]
+    constraints: tuple[Constraint, ...]
     start: tuple[tuple[Part, ...], ...] | None = None
 
     def refined(self, threads: int = 1, **words: Any) -> Refined:
@@ -43,7 +43,7 @@ class Asked:
             self.requirements,
             start=self.start,
             weights=self.weights,
-            guarded=self.guarded,
+            constraints=self.constraints,
             threads=threads,
             **options,
             **words,
@@ -57,7 +57,7 @@ class Asked:
             self.classes,
             asked,
             weights=self.weights,
-            guarded=self.guarded,
+            constraints=self.constraints,
             options=self.options,
             start=start,
         )
@@ -194,6 +194,6 @@ def test_neither_the_order_of_rows_nor_the_threads_matter() -> None:
             table=reordered(asked.table, order),
             classes=asked.classes[order],
             weights=None if asked.weights is None else asked.weights[order],
-            guarded=tuple(reordered_guarded(asked.guarded, order)),
+            constraints=tuple(reordered_guarded(asked.constraints, order)),
         )
         assert shuffled.refined(3) == asked.refined(1), f"seed {seed}"

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from anonfit.criteria.targets import Signatures, signatures_of
-from anonfit.engines.memory.guard import Guarded
+from anonfit.engines.memory.constraints import Constraint
 from anonfit.engines.memory.selecting import Placed, SensitiveTally, Tally, cuts_legal, parts_legal
 from anonfit.privacy.diversity import DistinctL, EntropyL
 from anonfit.privacy.models import SensitiveColumn
@@ -18,12 +18,12 @@ from anonfit.privacy.models import SensitiveColumn
 CODES = 6
 
 
-def _columns(rng: np.random.Generator) -> list[Guarded]:
+def _columns(rng: np.random.Generator) -> list[Constraint]:
     found = []
     for number in range(int(rng.integers(0, 3))):
         column = SensitiveColumn(f"column{number}", 3, False, np.array([1, 1, 1]))
         model = DistinctL(column, 2) if rng.random() < 0.5 else EntropyL(column, 1.7)
-        found.append(Guarded(column, np.zeros(0, np.uint32), (model,)))
+        found.append(Constraint(column, np.zeros(0, np.uint32), (model,)))
     return found
 
 
@@ -50,7 +50,7 @@ def _grouped(told: Tally) -> Tally:
     return Tally(codes, signatures, masses, persons, sensitive)
 
 
-def _may_exist(told: Tally, codes: set[int], k: int, guarded: Sequence[Guarded]) -> bool:
+def _may_exist(told: Tally, codes: set[int], k: int, guarded: Sequence[Constraint]) -> bool:
     """Whether the rows of some codes may be a group."""
     inside = [row for row, code in enumerate(told.codes.tolist()) if code in codes]
     if told.entities is None:

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.algorithms.demands import Demands, guard
+from anonfit.algorithms.demands import Demands, bind_constraints
 from anonfit.criteria.splitting import SplitObjective
 from anonfit.criteria.targets import ClassTarget, NumberTarget, Target
 from anonfit.engines.contract import Engine, Field, InMemory
 from anonfit.engines.levels.shape import MASS, PERSONS, code_name, sensitive_name, target_name
-from anonfit.engines.memory.guard import Guarded
+from anonfit.engines.memory.constraints import Constraint
 from anonfit.errors import DataError, TaxonomyError
 from anonfit.runtime.threads import thread_count
 from anonfit.tables.codebook import CodedValues, code_column
@@ -186,15 +186,15 @@ class TableCoding:
 
     # --- constraints ------------------------------------------------------------------------------------------------
 
-    def guard(self, demands: Demands) -> list[Guarded]:
+    def constraints(self, demands: Demands) -> list[Constraint]:
         """The columns that models guard; where rows are elsewhere, their codes become fields."""
         with self._telling():
-            guarded = guard(demands, self.schema, lambda name: self.values(name))
+            constraints = bind_constraints(demands, self.schema, lambda name: self.values(name))
         if self.by_row:
-            return guarded
-        for number, one in enumerate(guarded):
+            return constraints
+        for number, one in enumerate(constraints):
             self.add_class(sensitive_name(number), one.column.name, one.codes, one.column.size)
-        return [replace(one, codes=np.zeros(0, np.uint32)) for one in guarded]
+        return [replace(one, codes=np.zeros(0, np.uint32)) for one in constraints]
 
     # --- objective --------------------------------------------------------------------------------------------------
 

@@ -24,7 +24,7 @@ from anonfit.workload.targets import TargetRequest, classes_of, is_numeric
 if TYPE_CHECKING:
     import polars as pl
 
-    from anonfit.engines.memory.guard import Guarded
+    from anonfit.engines.memory.constraints import Constraint
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,9 @@ class Demands:
     """Several quasi-identifiers, whose groups each hold the demands; none named: all columns are one."""
 
 
-def guard(demands: Demands, schema: Schema, values: Callable[[str], KnownValues]) -> list[Guarded]:
+def bind_constraints(demands: Demands, schema: Schema, values: Callable[[str], KnownValues]) -> list[Constraint]:
     """The columns that models guard, coded; `values` tells what a column holds."""
-    from anonfit.engines.memory.guard import Guarded
+    from anonfit.engines.memory.constraints import Constraint
 
     declared = {column.name: column for column in schema.columns}
     found = []
@@ -68,11 +68,11 @@ def guard(demands: Demands, schema: Schema, values: Callable[[str], KnownValues]
         column, codes = _coded(declared[name], values(name))
         asked = [request for request in demands.diversity if request.column == name]
         models = tuple(make_model(column, request.model, request.parameters) for request in asked)
-        found.append(Guarded(column, codes, models))
+        found.append(Constraint(column, codes, models))
     for target in _capped(demands, declared, values):
         column, codes = _target_classes(target, declared[target.column], values(target.column))
         limit: DiversityModel = MaxConfidence(column, demands.max_confidence)
-        found.append(Guarded(column, codes, (limit,)))
+        found.append(Constraint(column, codes, (limit,)))
     return found
 
 
@@ -132,12 +132,12 @@ def _target_classes(
     return sensitive_column(pl.Series(target.column, classes), persons.of_rows(), entities=persons.entities)
 
 
-def refuse_infeasible(demands: Demands, persons: int, guarded: Sequence[Guarded]) -> None:
+def refuse_infeasible(demands: Demands, persons: int, constraints: Sequence[Constraint]) -> None:
     """Refuse a table that does not hold the demands as one group: then no division of it does."""
     model = KAnonymity(demands.k)
     if not model.allows(np.array(persons)):
         raise Infeasible(model.why_not(persons))
-    for one in guarded:
+    for one in constraints:
         for asked in one.models:
             if not bool(asked.allows(one.column.whole)):
                 raise Infeasible(asked.why_not(one.column.whole))

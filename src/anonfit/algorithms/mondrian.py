@@ -66,8 +66,8 @@ def anonymize(
         from anonfit.workload.selections import refuse_guarded
 
         refuse_guarded(workload.selections, schema.columns, typed_frame(engine), is_capped=demands.max_confidence < 1.0)
-    guarded = coding.guard(demands)
-    refuse_infeasible(demands, coding.total(), guarded)
+    constraints = coding.constraints(demands)
+    refuse_infeasible(demands, coding.total(), constraints)
     if coding.by_row:
         stage("Coding")
     columns = schema.quasi_identifiers
@@ -95,7 +95,7 @@ def anonymize(
     if not coding.by_row:
         stage("Coding")
     engine.code(coding.fields, kept)
-    shape = Shape(coded, purpose, tuple(guarded), coding.count is not None)
+    shape = Shape(coded, purpose, tuple(constraints), coding.count is not None)
     if selections is not None:
         over_codes, signatures = selections.coded()
         shape = replace(shape, purpose=replace(purpose, selections=over_codes), signatures=signatures)

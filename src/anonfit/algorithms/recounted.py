@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from anonfit.engines.contract import Counted, Counting, CountRequest, first_of_run
 from anonfit.engines.levels.shape import MASS, PERSONS, code_name, sensitive_name, target_name
-from anonfit.engines.memory.guard import Guarded
+from anonfit.engines.memory.constraints import Constraint
 from anonfit.engines.memory.refining import ByClass, Groups
 from anonfit.engines.memory.refining_kernels import Division, Refinement
 from anonfit.recoding.boxes import combined
@@ -34,7 +34,7 @@ class CellGroups(Groups):
         requirements: Sequence[tuple[int, ...]],
         *,
         silent: frozenset[int] = frozenset(),
-        guarded: Sequence[Guarded] = (),
+        constraints: Sequence[Constraint] = (),
         persons: tuple[str, ...] = (),
         threads: int | None = None,
     ) -> None:
@@ -46,15 +46,15 @@ class CellGroups(Groups):
         for starts in self.starts:
             starts[0] = True
         self.fields = [code_name(place) for place in range(len(columns))]
-        self.fields += [sensitive_name(place) for place in range(len(guarded))]
+        self.fields += [sensitive_name(place) for place in range(len(constraints))]
         self.types = [code_dtype(column.size) for column in columns]
         counted = self._counted(None)
         total = int(counted.sums[0].sum())
         # Cells may have very many persons.
         self.number_type = np.uint32 if total <= np.iinfo(np.uint32).max else np.int64
         table = CodedTable(columns, self._codes_of(counted), len(counted.nodes), self._persons_of(counted))
-        found = [Guarded(one.column, values, one.models) for one, values in self._values_of(counted, guarded)]
-        super().__init__(table, requirements, silent=silent, guarded=found, threads=threads)
+        found = [Constraint(one.column, values, one.models) for one, values in self._values_of(counted, constraints)]
+        super().__init__(table, requirements, silent=silent, constraints=found, threads=threads)
 
     def watch(self, column: int, slots: NDArray[np.int32], width: int, *, by_value: bool) -> None:
         """Foresee what refinements of a column would leave, for cells that come to one slot each."""
@@ -99,9 +99,10 @@ class CellGroups(Groups):
             grouping.groups = np.concatenate([grouping.groups[kept], grouping.groups[from_cell]])
         self.codes = [np.concatenate([one[kept], new]) for one, new in zip(self.codes, codes, strict=True)]
         self.persons = np.concatenate([self.persons[kept], self._persons_of(counted)])
-        values = self._values_of(counted, [one for one, _ in self.guarded])
-        self.guarded = [
-            (one, np.concatenate([held[kept], new])) for (one, held), (_, new) in zip(self.guarded, values, strict=True)
+        values = self._values_of(counted, [one for one, _ in self.constraints])
+        self.constraints = [
+            (one, np.concatenate([held[kept], new]))
+            for (one, held), (_, new) in zip(self.constraints, values, strict=True)
         ]
         self.rows = len(self.persons)
         self.moved = np.empty(self.rows, np.uint32), np.empty(self.rows, np.int32), np.empty(self.rows, np.int32)
@@ -121,9 +122,11 @@ class CellGroups(Groups):
         found: NDArray[Any] = counted.sums[0].astype(self.number_type)
         return found
 
-    def _values_of(self, counted: Counted, guarded: Sequence[Guarded]) -> list[tuple[Guarded, NDArray[np.uint32]]]:
+    def _values_of(
+        self, counted: Counted, constraints: Sequence[Constraint]
+    ) -> list[tuple[Constraint, NDArray[np.uint32]]]:
         """The values of sensitive columns."""
-        return [(one, counted.by[self.width + place].astype(np.uint32)) for place, one in enumerate(guarded)]
+        return [(one, counted.by[self.width + place].astype(np.uint32)) for place, one in enumerate(constraints)]
 
 
 def _places(held: Sequence[NDArray[Any]], asked: Sequence[NDArray[Any]], sizes: Sequence[int]) -> NDArray[np.int64]:
@@ -145,7 +148,7 @@ class RecountedRows:
         self,
         engine: Counting,
         columns: tuple[CodedColumn, ...],
-        guarded: Sequence[Guarded],
+        constraints: Sequence[Constraint],
         *,
         classes: int,
         has_counts: bool,
@@ -153,7 +156,7 @@ class RecountedRows:
         threads: int | None = None,
     ) -> None:
         """`classes` is how many the target has; rows may stand for several persons, and weigh differently."""
-        self.engine, self.columns, self.guarded, self.threads = engine, columns, guarded, threads
+        self.engine, self.columns, self.constraints, self.threads = engine, columns, constraints, threads
         self.classes = classes
         self.persons = (PERSONS,) if has_counts else ()
         self.mass = (MASS,) if weighted else self.persons
@@ -185,7 +188,7 @@ class RecountedRows:
             self.columns,
             requirements,
             silent=silent,
-            guarded=self.guarded,
+            constraints=self.constraints,
             persons=self.persons,
             threads=self.threads,
         )

@@ -25,7 +25,7 @@ from anonfit.algorithms.refining_columns import (
 )
 from anonfit.criteria.objectives import OBJECTIVES
 from anonfit.criteria.refinement import Average, Criterion, ahead, anonymity_loss
-from anonfit.engines.memory.guard import Guarded
+from anonfit.engines.memory.constraints import Constraint
 from anonfit.engines.memory.refining import NOBODY, ByClass, Groups
 from anonfit.errors import Infeasible, RequestError, listed
 from anonfit.recoding.columns import RecodedColumn
@@ -91,7 +91,7 @@ class Refinables(Protocol):
         """The columns that are refined."""
 
     @property
-    def guarded(self) -> Sequence[Guarded]:
+    def constraints(self) -> Sequence[Constraint]:
         """Sensitive columns and their models."""
 
     @property
@@ -155,7 +155,7 @@ def refine(
     silent = frozenset(one for one, _ in implied)
     groups = rows.groups([one.columns for one in asked], silent)
     try:
-        refuse_infeasible(Demands(max(one.k for one in asked)), groups.anonymity(0), rows.guarded)
+        refuse_infeasible(Demands(max(one.k for one in asked)), groups.anonymity(0), rows.constraints)
         columns = [
             refinable(index, column, counts, present)
             for index, (column, (counts, present)) in enumerate(zip(rows.columns, rows.by_class(), strict=True))

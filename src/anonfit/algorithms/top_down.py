@@ -22,7 +22,7 @@ from anonfit.algorithms.starting import Start, start_of
 from anonfit.criteria.refinement import Average, Criterion
 from anonfit.engines.contract import CountRequest, Engine, out_of_core
 from anonfit.engines.levels.shape import MASS, PERSONS, code_name, sensitive_name, target_name
-from anonfit.engines.memory.guard import Guarded
+from anonfit.engines.memory.constraints import Constraint
 from anonfit.engines.memory.refining import RowsToRefine
 from anonfit.errors import DataError, SpecError, TooManyGroups
 from anonfit.recoding.boxes import Grid
@@ -86,7 +86,7 @@ def anonymize_top_down(
     if not coding.by_row:
         stage("Finding values")
     target, column = _single_target(workload, schema, coding.column)
-    guarded = coding.guard(demands)
+    constraints = coding.constraints(demands)
     if coding.by_row:
         stage("Coding")
     columns = schema.quasi_identifiers
@@ -104,9 +104,9 @@ def anonymize_top_down(
     engine.code(coding.fields, kept)
     rows: Refinables
     if coding.by_row:
-        rows = RowsToRefine(coding.table(coded), classes, weights, guarded, threads)
+        rows = RowsToRefine(coding.table(coded), classes, weights, constraints, threads)
     else:
-        rows = _counted_rows(coding, coded, guarded, classes=class_count, weighted=weights is not None)
+        rows = _counted_rows(coding, coded, constraints, classes=class_count, weighted=weights is not None)
     stage("Refining")
     recoding, nodes, log = _refined_recoding(
         rows,
@@ -142,7 +142,7 @@ def placed(
 def _counted_rows(
     coding: TableCoding,
     columns: tuple[CodedColumn, ...],
-    guarded: Sequence[Guarded],
+    constraints: Sequence[Constraint],
     *,
     classes: int,
     weighted: bool,
@@ -151,12 +151,12 @@ def _counted_rows(
     many, cells are counted, and once more with every refinement.
     """
     try:
-        return _groups(coding, columns, guarded, weighted=weighted)
+        return _groups(coding, columns, constraints, weighted=weighted)
     except TooManyGroups:
         return RecountedRows(
             out_of_core(coding.engine),
             columns,
-            guarded,
+            constraints,
             classes=classes,
             has_counts=coding.count is not None,
             weighted=weighted,
@@ -165,18 +165,18 @@ def _counted_rows(
 
 
 def _groups(
-    coding: TableCoding, columns: tuple[CodedColumn, ...], guarded: Sequence[Guarded], *, weighted: bool
+    coding: TableCoding, columns: tuple[CodedColumn, ...], constraints: Sequence[Constraint], *, weighted: bool
 ) -> RowsToRefine:
     """The groups of rows that are alike in all codes, each one row with so many persons."""
     by = [code_name(place) for place in range(len(columns))]
-    by += [target_name(0), *(sensitive_name(place) for place in range(len(guarded)))]
+    by += [target_name(0), *(sensitive_name(place) for place in range(len(constraints)))]
     sums = [(PERSONS,) if coding.count is not None else (), *([(MASS,)] if weighted else [])]
     counted = out_of_core(coding.engine).count([CountRequest((0,), tuple(by), tuple(sums))])[0]
     width = len(columns)
     codes = tuple(counted.by[place].astype(code_dtype(column.size)) for place, column in enumerate(columns))
     table = CodedTable(columns, codes, len(counted.nodes), counted.sums[0].astype(np.uint32))
     of_groups = [
-        replace(one, codes=counted.by[width + 1 + place].astype(np.uint32)) for place, one in enumerate(guarded)
+        replace(one, codes=counted.by[width + 1 + place].astype(np.uint32)) for place, one in enumerate(constraints)
     ]
     return RowsToRefine(table, counted.by[width], counted.sums[1] if weighted else None, of_groups, coding.threads)
 

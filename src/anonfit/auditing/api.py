@@ -104,8 +104,8 @@ def audit(
     Example:
         >>> import polars as pl
         >>> frame = pl.DataFrame({"age": ["[20, 40)"] * 3 + ["≥ 40"] * 2, "diagnosis": list("aabcc")})
-        >>> found = audit(frame, quasi_identifiers=["age"], sensitive=["diagnosis"], k=3)
-        >>> found.k, found.passed
+        >>> result = audit(frame, quasi_identifiers=["age"], sensitive=["diagnosis"], k=3)
+        >>> result.k, result.passed
         (2, False)
     """
     # Longer than a function should be only because every option is named and described once.

@@ -15,28 +15,28 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from anonfit.auditing.coding import IntArray, dictionary, integers, is_text
+from anonfit.auditing.coding import BoolArray, FloatArray, IntArray, dictionary, integers, is_text
 from anonfit.auditing.labels import Interval, Run, ValueSet, joined, leaf_interval
 from anonfit.auditing.meanings import LabelMeaning
 
 Cells = npt.NDArray[np.int32]
-ReadValues = npt.NDArray[np.int64] | npt.NDArray[np.float64]
+Numbers = IntArray | FloatArray
 _EXACT = 2**52  # below this, integers and halves are exact as floating point numbers
 _UNITS = {"ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedColumn:
-    """The cell of every row, and how many rows lie beyond the declared domain or are not understood."""
+    """The cell of every row, how many rows lie beyond the declared domain, and how many are not understood."""
 
     cells: Cells
     beyond: int
     unknown: int
-    strangers: npt.NDArray[np.bool_] | None = None  # the rows of which either holds; None: of none
+    strangers: BoolArray | None = None  # (row) whether either is so; None: of no row
 
 
 def placed_on_line(series: pl.Series, meaning: LabelMeaning, *, ends: list[Decimal]) -> PlacedColumn:
-    """The cells of an ordered column (see `axes.py`); values beyond a declared domain go to its end intervals."""
+    """The cells of an ordered column (see `_line_axis`); values beyond a declared domain go to its end intervals."""
     numbers, scale = on_line(series, meaning)
     lost = numbers.is_null().to_numpy() if numbers.null_count() else None
     low, high = (None if end is None else Fraction(end) * scale for end in meaning.domain)
@@ -51,19 +51,19 @@ def placed_on_line(series: pl.Series, meaning: LabelMeaning, *, ends: list[Decim
         least, most = None if low is None else float(low), None if high is None else float(high)
         values, beyond = _within(floats, least, most, lost=lost)
         cells = _cells_of_floats(values, scaled)
-    number = int(np.count_nonzero(beyond)) if beyond is not None else 0
+    beyond_count = 0 if beyond is None else int(np.count_nonzero(beyond))
     if lost is None:
-        return PlacedColumn(cells, number, 0, beyond if number else None)
+        return PlacedColumn(cells, beyond_count, 0, beyond if beyond_count else None)
     missing = series.is_null().to_numpy()
     cells[lost] = 2 * len(ends) + 2
     cells[missing] = 0
     strange = lost & ~missing
-    unknown = int(np.count_nonzero(strange))
-    return PlacedColumn(cells, number, unknown, strange if beyond is None else strange | beyond)
+    strangers = strange if beyond is None else strange | beyond
+    return PlacedColumn(cells, beyond_count, int(np.count_nonzero(strange)), strangers)
 
 
 def distinct_texts(series: pl.Series) -> tuple[IntArray, list[str]]:
-    """Every row's number (0: missing) and the text of the numbers 1, 2, …"""
+    """The different texts of a column, and the number of every row's text, counted from 1 (0: missing)."""
     different = dictionary(series if is_text(series) else series.cast(pl.String))
     return different.codes, different.values.to_list()
 
@@ -88,7 +88,7 @@ def as_moments(series: pl.Series, date_format: str | None = None) -> pl.Series:
 
 
 def on_line(series: pl.Series, meaning: LabelMeaning) -> tuple[pl.Series, Fraction]:
-    """A column as numbers on its line, and how many of them make one unit of the labels' ends; null: not understood."""
+    """A column as numbers (null: not understood), and how many of them make one unit of the labels' ends."""
     kind = series.dtype
     if meaning.type == "ordinal":
         return _positions(series, {word: i for i, word in enumerate(meaning.order)}), Fraction(1)
@@ -97,11 +97,9 @@ def on_line(series: pl.Series, meaning: LabelMeaning) -> tuple[pl.Series, Fracti
             series = as_moments(series, meaning.date_format)
         if series.dtype == pl.Date:
             return series, Fraction(1, 86400)
-        return (
-            (series, Fraction(_UNITS[series.dtype.time_unit]))
-            if isinstance(series.dtype, pl.Datetime)
-            else _none(series)
-        )
+        if isinstance(series.dtype, pl.Datetime):
+            return series, Fraction(_UNITS[series.dtype.time_unit])
+        return _none(series)
     if isinstance(kind, pl.Decimal):
         return series.to_physical(), Fraction(10**kind.scale)
     if kind.is_numeric() or kind == pl.Boolean:
@@ -115,6 +113,7 @@ def on_line(series: pl.Series, meaning: LabelMeaning) -> tuple[pl.Series, Fracti
 
 
 def _none(series: pl.Series) -> tuple[pl.Series, Fraction]:
+    """A column of which no value is understood."""
     return pl.Series([None] * len(series), dtype=pl.Float64), Fraction(1)
 
 
@@ -127,17 +126,17 @@ def _positions(series: pl.Series, position: Mapping[str, int]) -> pl.Series:
 
 
 def _within(
-    values: ReadValues, low: float | None, high: float | None, *, lost: npt.NDArray[np.bool_] | None
-) -> tuple[ReadValues, npt.NDArray[np.bool_] | None]:
+    values: Numbers, low: float | None, high: float | None, *, lost: BoolArray | None
+) -> tuple[Numbers, BoolArray | None]:
     """Values moved to the nearest end of the domain, and which had to be."""
     if low is None and high is None:
         return values, None
     clipped: Any = np.clip(values, low, high)
-    moved: npt.NDArray[np.bool_] = clipped != values
+    moved: BoolArray = clipped != values
     return clipped, moved if lost is None else moved & ~lost
 
 
-def _cells_of_integers(values: ReadValues, ends: list[Fraction]) -> Cells:
+def _cells_of_integers(values: Numbers, ends: list[Fraction]) -> Cells:
     """Exact for every 64-bit integer: narrow ranges by a table, wide ones as floats where these are exact."""
     if not len(values):
         return np.empty(0, np.int32)
@@ -150,7 +149,7 @@ def _cells_of_integers(values: ReadValues, ends: list[Fraction]) -> Cells:
     return _cells_by_steps(values, ends)
 
 
-def _cells_by_steps(values: ReadValues, ends: list[Fraction]) -> Cells:
+def _cells_by_steps(values: Numbers, ends: list[Fraction]) -> Cells:
     """Count the ends not above a value, and those below it: an end between two integers counts for both at once."""
     limit = 2**63 - 1
     at_least = np.array([min(max(math.ceil(end), -limit), limit) for end in ends], np.int64)
@@ -159,7 +158,7 @@ def _cells_by_steps(values: ReadValues, ends: list[Fraction]) -> Cells:
     return cells.astype(np.int32)
 
 
-def _cells_of_floats(values: ReadValues, ends: list[Fraction]) -> Cells:
+def _cells_of_floats(values: Numbers, ends: list[Fraction]) -> Cells:
     line = np.array([*map(float, ends), np.nan])
     below = np.searchsorted(line[:-1], values, "left")
     cells: Cells = (1 + 2 * below + (line[below] == values)).astype(np.int32)
@@ -239,7 +238,7 @@ def _spellings(text: str) -> tuple[str, ...]:
 def _line_axis(meaning: LabelMeaning, sets: Sequence[ValueSet]) -> Axis:
     """An ordered column: with ends b1 < b2 < …, cells are missing, below b1, b1, between b1 and b2, b2, …"""
     intervals = [interval for values in sets for interval in values.intervals]
-    ends = sorted({end for one in intervals for end in (one.lower, one.upper) if end is not None})
+    ends = sorted({end for interval in intervals for end in (interval.lower, interval.upper) if end is not None})
     position = {end: i for i, end in enumerate(ends)}
     unknown = 2 * len(ends) + 2
 

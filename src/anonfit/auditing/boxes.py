@@ -22,7 +22,7 @@ import numpy.typing as npt
 import polars as pl
 
 from anonfit.auditing.axes import Axis, Cells, PlacedColumn
-from anonfit.auditing.coding import IntArray
+from anonfit.auditing.coding import BoolArray, IntArray
 from anonfit.auditing.labels import ValueSet
 from anonfit.auditing.reading import AuditedTable, require_columns
 
@@ -43,7 +43,7 @@ class LabelBoxes:
     nodes: Int32
     leaves: Int32
     halves: npt.NDArray[np.uint8]
-    shared: npt.NDArray[np.bool_] | None = None
+    shared: BoolArray | None = None
     """Groups that several regions have in common; of these some may be withheld and others not. None: there is none."""
 
 
@@ -109,16 +109,10 @@ _ROWS_AT_ONCE = 1 << 14
 _AXIS, _CUT, _LEFT, _RIGHT = range(4)  # of a node that is no leaf
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """For every raw row the group whose box holds it (-1: none), and the number of further boxes that do."""
-
-    group: IntArray
-    others: npt.NDArray[np.uint8]
-
-
-def locate_rows(boxes: LabelBoxes, columns: Sequence[Cells], *, rows: int) -> Found:
-    """The box of every row, from its cell in every column."""
+def locate_rows(boxes: LabelBoxes, columns: Sequence[Cells], *, rows: int) -> tuple[IntArray, npt.NDArray[np.uint8]]:
+    """For every row, from its cell in every column: the group whose box holds it (-1: none), and how many further boxes
+    do (at most 255).
+    """
     from anonfit.auditing import kernels
 
     ways, places = _ways(boxes), _places(boxes, columns if rows else ())
@@ -130,17 +124,19 @@ def locate_rows(boxes: LabelBoxes, columns: Sequence[Cells], *, rows: int) -> Fo
         cells = np.zeros((max(1, len(columns)), end - begin), np.uint32)
         for axis, column in enumerate(columns):
             cells[axis] = column[begin:end]
-        boxes_found = np.empty(end - begin, np.uint32)
-        kernels.locate(cells, ways, places, boxes_found, others[begin:end])
-        group[begin:end] = group_of_box[boxes_found]
+        box_of_row = np.empty(end - begin, np.uint32)
+        kernels.locate(cells, ways, places, box_of_row, others[begin:end])
+        group[begin:end] = group_of_box[box_of_row]
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(part, range(0, rows, _ROWS_AT_ONCE)))
-    return Found(group, others)
+    return group, others
 
 
 def _ways(boxes: LabelBoxes) -> Ways:
-    """Every node as a step without a choice: a cut is a place in a staircase, halves are a row of sides."""
+    """Every node as one look into a list of sides, so that the kernel need not ask what kind of node it is at: a cut is
+    an offset into a staircase of zeros and ones, halves are a row of their own.
+    """
     nodes, width = boxes.nodes, max((axis.cells for axis in boxes.axes), default=1)
     stairs = np.repeat(np.array([0, 1], np.uint8), width)
     leaf, halved = nodes[:, _AXIS] < 0, nodes[:, _CUT] < 0
@@ -199,9 +195,10 @@ def _reach(boxes: LabelBoxes, columns: Sequence[Cells]) -> tuple[Cells, Cells]:
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """Where the raw rows lie in a release: their group (-1: none), and what was strange about them."""
+    """Where the raw rows lie in a release, and what was strange about them."""
 
-    found: Found
+    group: IntArray  # (row) the group whose box holds it, -1: none
+    others: npt.NDArray[np.uint8]  # (row) how many further boxes hold it
     cells: list[Cells]  # (column)(row)
     beyond: int
     unknown: int
@@ -215,7 +212,7 @@ class PlacedRows:
 
     cells: list[Cells]
     rows: int
-    lost: npt.NDArray[np.bool_] | None
+    lost: BoolArray | None
     beyond: int
     unknown: int
     dropped: int
@@ -224,16 +221,17 @@ class PlacedRows:
 def locate_source(
     boxes: LabelBoxes, source: AuditedTable, *, quasi_identifiers: Sequence[str], **left_out: Any
 ) -> Located:
-    """Find the group of every raw row by the labels alone; rows that were left out (see `place_rows`) are in none,
+    """Find the group of every raw row by the labels alone. Rows that were left out (see `place_rows`) are in no group,
     though some labels would hold them.
     """
     placed = place_rows(boxes.axes, source, quasi_identifiers=quasi_identifiers, **left_out)
-    located = locate_rows(boxes, placed.cells, rows=placed.rows)
+    group, others = locate_rows(boxes, placed.cells, rows=placed.rows)
+    lost = 0
     if placed.lost is not None:
-        located.group[placed.lost] = -1
-    lost = 0 if placed.lost is None else int(np.count_nonzero(placed.lost))
-    outside = int(np.count_nonzero(located.group < 0)) - lost
-    return Located(located, placed.cells, placed.beyond, placed.unknown, placed.dropped, outside)
+        group[placed.lost] = -1
+        lost = int(np.count_nonzero(placed.lost))
+    outside = int(np.count_nonzero(group < 0)) - lost
+    return Located(group, others, placed.cells, placed.beyond, placed.unknown, placed.dropped, outside)
 
 
 def place_rows(
@@ -255,24 +253,20 @@ def place_rows(
         jobs = [pool.submit(axis.place, column) for axis, column in zip(axes, series, strict=True)]
         placed: list[PlacedColumn] = [job.result() for job in jobs]
     rows = len(series[0]) if series else source.height()
-    strange = [part.strangers for part in placed if part.strangers is not None] if leaves_out_unknown else []
+    strange = [column.strangers for column in placed if column.strangers is not None] if leaves_out_unknown else []
     lost = np.any(strange, axis=0) if strange else None
     dropped = 0
     if drops_missing and placed:
-        lacking = [part.cells == 0 for part in placed]
+        lacking = [column.cells == 0 for column in placed]
         lacking += [is_missing(column) for column in source.frame(complete).get_columns()] if complete else []
         missing = np.any(lacking, axis=0)
         lost = missing if lost is None else lost | missing
         dropped = int(np.count_nonzero(missing))
-    cells, beyond, unknown = (
-        [part.cells for part in placed],
-        (part.beyond for part in placed),
-        (part.unknown for part in placed),
-    )
-    return PlacedRows(cells, rows, lost, sum(beyond), sum(unknown), dropped)
+    beyond, unknown = sum(column.beyond for column in placed), sum(column.unknown for column in placed)
+    return PlacedRows([column.cells for column in placed], rows, lost, beyond, unknown, dropped)
 
 
-def is_missing(column: pl.Series) -> npt.NDArray[np.bool_]:
+def is_missing(column: pl.Series) -> BoolArray:
     """Which rows have no value, NaN being none."""
     missing = column.is_null() | column.is_nan().fill_null(value=False) if column.dtype.is_float() else column.is_null()
     return missing.to_numpy()

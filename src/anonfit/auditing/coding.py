@@ -14,6 +14,8 @@ import numpy.typing as npt
 import polars as pl
 
 IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
 Hashes = npt.NDArray[np.uint64]
 _FEW_ROWS = 1 << 15  # of so many, keys are sorted: nothing has to be compiled
 _FEW_VALUES = 1 << 12
@@ -29,14 +31,14 @@ class Dictionary:
 
 
 def numbered(keys: IntArray | Hashes) -> tuple[IntArray, IntArray]:
-    """Every row's number, counted from 1 as keys appear, and the first row of each."""
+    """The number of every row's key, counted from 1 as keys appear, and the first row of each key."""
     numbers = numbered_few(keys, len(keys))
     assert numbers is not None
     return numbers
 
 
 def numbered_few(keys: IntArray | Hashes, most: int) -> tuple[IntArray, IntArray] | None:
-    """The same; None if there are more than `most` different keys."""
+    """As `numbered`; None if there are more than `most` different keys."""
     numbers = _by_sorting(keys) if len(keys) < _FEW_ROWS else _by_table(keys, most)
     return numbers if numbers is not None and len(numbers[1]) <= most else None
 
@@ -70,7 +72,7 @@ def dictionary(texts: pl.Series) -> Dictionary:
 
 
 def few_texts(texts: pl.Series, most: int) -> Dictionary | None:
-    """The same; None if there are more than `most`, and they are in no dictionary."""
+    """As `dictionary`; None if there are more than `most` values in a column that is not in a dictionary already."""
     if isinstance(texts.dtype, (pl.Categorical, pl.Enum)):
         return _of_pointers(texts)
     numbers = numbered_few(texts.hash(seed=_SEED).to_numpy(), most)
@@ -93,8 +95,12 @@ def _at(texts: pl.Series, rows: IntArray) -> pl.Series:
 def _of_pointers(texts: pl.Series) -> Dictionary:
     """The values that a column in a dictionary really has, which may be few of all that are there."""
     pointers = texts.to_physical()
-    places: IntArray = pointers.to_numpy().astype(np.int64) if not pointers.null_count() else _with_missing(pointers)
-    seen = np.zeros(int(places.max(initial=-1)) + 2, np.bool_)  # the place after the last is that of missing
+    places: IntArray
+    if pointers.null_count():
+        places = pointers.cast(pl.Int64).fill_null(-1).to_numpy().copy()
+    else:
+        places = pointers.to_numpy().astype(np.int64)
+    seen = np.zeros(int(places.max(initial=-1)) + 2, np.bool_)  # missing, -1, is the place after the last
     seen[places] = True
     seen[-1] = False
     present = pl.Series(texts.name, np.flatnonzero(seen).astype(np.uint32)).cat.to(texts.dtype).cast(pl.String)
@@ -102,11 +108,6 @@ def _of_pointers(texts: pl.Series) -> Dictionary:
         places += 1
         return Dictionary(places, present)
     return Dictionary(np.where(seen, np.cumsum(seen), 0).take(places, mode="wrap"), present)
-
-
-def _with_missing(pointers: pl.Series) -> IntArray:
-    """Pointers with -1 for missing, which is the last place."""
-    return pointers.cast(pl.Int64).fill_null(-1).to_numpy().copy()
 
 
 def as_pointers(texts: Dictionary, name: str) -> pl.Series:
@@ -132,7 +133,7 @@ class Coded:
     bound: int
 
     def narrow(self) -> Coded:
-        """The same values with codes in the same order, of which all but 0 occur."""
+        """The same column with codes in the same order and without gaps; 0 is kept even if nothing is missing."""
         if self.bound > max(4 * len(self.codes), 2**16):
             return _ranked(pl.Series(self.codes).replace(0, None))
         seen = np.zeros(self.bound, np.bool_)
@@ -163,8 +164,8 @@ def coded_in_order(series: pl.Series) -> Coded:
 
 
 def coded_values(series: pl.Series, *, measured: bool | None = None) -> Coded:
-    """The codes of a raw column; texts of many different numbers are equal if the numbers are. Whether they are many is
-    seen from the first ones, unless it is said.
+    """The codes of a raw column. Texts of many different numbers are equal if the numbers are; `measured` says whether
+    they are many, which is otherwise seen from the first ones.
     """
     if is_text(series):
         return _coded_texts(series, many_values(series) if measured is None else measured)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What groups tell of the columns that are released as they are: certain and likely values, k together with the column,
-and whether every group is as the demands on it ask.
+and whether every group meets the demands on the column.
 
-Of rows that come in several batches, pairs of a group and a value are kept, and the persons of each: all figures of a
-column are made from these as from rows that stand for several persons."""
+Of rows that come in several batches, only pairs of a group and a value are kept, with the persons of each. A pair then
+counts like a row that stands for several persons."""
 
 from __future__ import annotations
 
@@ -11,15 +11,13 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import chain
 
 import numpy as np
 import polars as pl
 
-from anonfit.auditing.coding import IntArray, coded, coded_values, is_text, many_values
+from anonfit.auditing.coding import BoolArray, IntArray, coded, coded_values, is_text, many_values
 from anonfit.auditing.groups import (
-    BoolArray,
     Evidence,
     RowGroups,
     RowPersons,
@@ -60,13 +58,13 @@ _Measured = list[tuple[RawColumn, list[Diversity]]]
 
 @dataclass(frozen=True, slots=True)
 class _Pairs:
-    """Pairs of a group and a value, in the order of the file, and the persons of each; one may come twice."""
+    """Pairs of a group and a value, in the order of the file, and the persons of each; a pair may come twice."""
 
     group: IntArray
     value: pl.Series
     persons: RowPersons
 
-    def where(self, chosen: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> _Pairs:
+    def where(self, chosen: BoolArray) -> _Pairs:
         """Some of them."""
         return _Pairs(self.group[chosen], self.value.filter(pl.Series(chosen)), self.persons.only(chosen))
 
@@ -204,11 +202,6 @@ def different(values: IntArray) -> int:
 # --- demands ------------------------------------------------------------------------------------------------------
 
 
-def generalized_target(demand: DiversityDemand) -> Diversity:
-    """What is said of a target that is released generalized."""
-    return _unmeasured(replace(demand, is_asked=False), _GENERALIZED)
-
-
 def _measure_demands(
     demands: Sequence[DiversityDemand], raw: RawValues, *, counts: ValueCounts, evidence: Evidence
 ) -> list[Diversity]:
@@ -303,16 +296,12 @@ class CountedRows:
         if left_out is None:
             return self
         keep = ~left_out[self.groups]
-        return CountedRows(
-            self.groups[keep], self.persons.only(keep), partial(_filtered, self.columns, pl.Series(keep))
-        )
 
+        def columns(names: Sequence[str]) -> Iterator[list[pl.Series]]:
+            for chunk in self.columns(names):
+                yield [series.filter(pl.Series(keep)) for series in chunk]
 
-def _filtered(
-    columns: Callable[[Sequence[str]], Iterator[list[pl.Series]]], kept: pl.Series, names: Sequence[str]
-) -> Iterator[list[pl.Series]]:
-    for chunk in columns(names):
-        yield [series.filter(kept) for series in chunk]
+        return CountedRows(self.groups[keep], self.persons.only(keep), columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,17 +333,21 @@ class GroupCounter:
         counts_of = self._counters(names)
         count = self._count_whole if self.released.is_whole else self._count_in_batches
         evidence, measured = count(batches, names, counts_of)
-        generalized = [demand for demand in self.request.targets if demand.column in self.request.quasi_identifiers]
-        diversity = [one for _, several in measured for one in several]
-        raw_columns = tuple(inferred for inferred, _ in measured)
-        return GroupCounts(evidence, raw_columns, (*diversity, *map(generalized_target, generalized)))
+        diversity = [figures for _, of_column in measured for figures in of_column]
+        diversity += [
+            _unmeasured(replace(demand, is_asked=False), _GENERALIZED)
+            for demand in self.request.targets
+            if demand.column in self.request.quasi_identifiers
+        ]
+        return GroupCounts(evidence, tuple(inferred for inferred, _ in measured), tuple(diversity))
 
     def _counters(self, names: Sequence[str]) -> Callable[[pl.Series], ColumnCounts]:
         """What makes the counts of a raw column, empty, from its first rows."""
         request, released = self.request, self.released
         asked = _sensitive_demands(request)
         sensitive = {demand.column for demand in asked}
-        demands = [*asked, *(one for one in request.targets if one.column not in request.quasi_identifiers)]
+        raw_targets = (demand for demand in request.targets if demand.column not in request.quasi_identifiers)
+        demands = [*asked, *raw_targets]
         together = not released.is_whole and released.runs.are_groups
         unknown = [demand.column for demand in demands if demand.column not in names]
         if unknown:

@@ -186,8 +186,8 @@ def parquet_faults(path: Path) -> set[str]:
     if faults:  # reading rows by lengths that are wrong could end in no memory
         return faults
     with ThreadPoolExecutor() as pool:
-        named = ([chunk for chunk in chunks if chunk.name == name] for name in schema)
-        return faults.union(*pool.map(lambda of: _column_faults(path, of), named))
+        of_columns = ([chunk for chunk in chunks if chunk.name == name] for name in schema)
+        return faults.union(*pool.map(lambda of_column: _column_faults(path, of_column), of_columns))
 
 
 def _metadata_faults(footer: dict[int, Any], schema: pl.Schema) -> set[str]:
@@ -295,7 +295,7 @@ def _column_faults(path: Path, chunks: Sequence[_Chunk]) -> set[str]:
         # The rows of a part are often those of its one page.
         values = {rows: _plain(column[rows[0] : rows[1]], short=short) for rows in {chunk.rows, *chunk.pages}}
         ends = {rows: (some.min(), some.max()) for rows, some in values.items()}
-        if not all(_is_of(told_ends, *ends[rows], chunk.kind) for rows, told_ends in chunk.statistics):
+        if not all(_is_of(statistics, *ends[rows], chunk.kind) for rows, statistics in chunk.statistics):
             faults.add("statistics of other rows")
         if chunk.dictionary is not None:
             held.setdefault(chunk.dictionary, []).append((chunk, values[chunk.rows]))

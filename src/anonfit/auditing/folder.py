@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A release folder on disk: its manifest and recoding as they stand in their files, whether its files are those that
-the manifest was written for, and what the spec in it promises of the data. Nothing in a spec is skipped: a setting that
-the audit does not know could be a demand that it does not check."""
+"""A release folder on disk: its manifest and recoding, whether its files are those that the manifest was written for,
+and what the spec in the manifest promises of the data. Nothing in a spec is skipped: a setting that the audit does not
+know could be a demand that it does not check."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from anonfit.auditing.meanings import TYPES, Settings, object_of, text_of
+from anonfit.auditing.meanings import TYPES, JsonObject, object_of, text_of
 from anonfit.auditing.models import MODELS
 from anonfit.auditing.request import DiversityDemand, SetDemand, demand_settings, read_demand, read_targets
 from anonfit.auditing.result import Finding
@@ -56,7 +56,7 @@ class Folder:
 
 def open_folder(folder: Path) -> Folder:
     """Read manifest.json and recoding.json; what they say is checked to be of the right kind."""
-    manifest = Settings(json_of(folder, "manifest.json"), f"the manifest of '{folder.name}'", ReleaseError)
+    manifest = JsonObject(json_of(folder, "manifest.json"), f"the manifest of '{folder.name}'", ReleaseError)
     if manifest.entries.get("format") == "anonfit tree release":
         raise ReleaseError(f"'{folder.name}' holds a tree, not a table; anonfit.audit_tree(folder, data) audits it.")
     if manifest.entries.get("format") != "anonfit release":
@@ -86,7 +86,7 @@ def open_folder(folder: Path) -> Folder:
     )
 
 
-def check_makers(manifest: Settings) -> None:
+def check_makers(manifest: JsonObject) -> None:
     """What made a release is told by versions and an engine's name; that of the method is held against the report."""
     manifest.plain_word("engine")
     packages = manifest.part("packages", {}).known(("anonfit", "polars", "numba", "numpy"))
@@ -113,7 +113,7 @@ def json_of(folder: Path, name: str) -> dict[str, Any]:
         raise ReleaseError(f"'{folder.name}' is no release folder: its {name} is missing or cannot be read.") from None
 
 
-def _few_or_exact(rows: Settings, name: str) -> int | range:
+def _few_or_exact(rows: JsonObject, name: str) -> int | range:
     """A number of rows, or those that a number of few persons may be."""
     stated = rows.entries.get(name, 0)
     if isinstance(stated, int) and not isinstance(stated, bool) and stated >= 0:
@@ -134,10 +134,7 @@ def files_as_stated(folder: Path, files: Mapping[str, str], needed: Sequence[str
     changed = [name for name in needed if _digest(folder / name) != files.get(name, "")]
     there = {path.name for path in folder.iterdir()} | set(files)
     others = sorted(there - {*needed, "manifest.json"})
-    good, bad = (
-        "Files are as the manifest says.",
-        "Files are missing, or not those that the manifest was written for.",
-    )
+    good, bad = "Files are as the manifest says.", "Files are missing, or not those that the manifest was written for."
     first = Finding("files", [], changed, not changed, bad if changed else good)
     good, bad = "The folder holds no other files.", "The folder or its manifest has files that are none of a release."
     return [first, Finding("other files", [], others, not others, bad if others else good)]
@@ -154,7 +151,6 @@ RAW_ROLES = ("target", "sensitive", "insensitive", "count", "sample-weight")
 _ROLES = ("identifier", "quasi-identifier", "entity", *RAW_ROLES)
 _SECTIONS = ("version", "decisions", "data", "columns", "privacy", "method", "engine", "output", "workload")
 _COLUMN = ("role", "type", "order", "domain", "date_format", "taxonomy", "split", "release", "diversity", "reason")
-_QUASI = "quasi-identifier"
 _METHOD = (
     *("algorithm", "criterion", "cut_points", "candidates", "split_on", "weight_rule", "alpha", "beta", "gamma"),
     *("min_gain", "average", "suppression", "zero_gain", "variant", "pruning"),
@@ -183,21 +179,19 @@ class Promise:
     order: Literal["sorted", "original"]
     consent: bool
 
-    def having(self, role: str) -> tuple[str, ...]:
-        """The columns of a role."""
-        return tuple(name for name, its in self.roles.items() if its == role)
+    def having(self, *roles: str) -> tuple[str, ...]:
+        """The columns that have one of these roles."""
+        return tuple(name for name, role in self.roles.items() if role in roles)
 
     @property
     def tested(self) -> tuple[str, ...]:
         """The raw columns that a tree may have tested, whose missing values it had to know."""
-        roles = ("sensitive", "insensitive") if self.tests_raw_columns else ()
-        return tuple(name for name, its in self.roles.items() if its in roles)
+        return self.having("sensitive", "insensitive") if self.tests_raw_columns else ()
 
     @property
     def complete(self) -> tuple[str, ...]:
         """The raw columns that rows with a missing value were left out for, if any were."""
-        tested = ("sensitive", "insensitive", "target") if self.tests_raw_columns else ()
-        return tuple(name for name, its in self.roles.items() if its in tested)
+        return self.having("sensitive", "insensitive", "target") if self.tests_raw_columns else ()
 
     @property
     def least(self) -> int:
@@ -216,7 +210,8 @@ class Promise:
             parameters = ", ".join(f"{name} = {value:g}" for name, value in demand.parameters.items())
             claims.append(f"{demand.model} ({parameters}) of {demand.column}")
         if self.targets:
-            claims.append(f"max_confidence {self.max_confidence:g} of {', '.join(one.column for one in self.targets)}")
+            targets = ", ".join(demand.column for demand in self.targets)
+            claims.append(f"max_confidence {self.max_confidence:g} of {targets}")
         if self.suppression_limit:
             claims.append(f"at most {self.suppression_limit:.4g} of the rows withheld")
         return tuple(claims)
@@ -230,7 +225,7 @@ def read_promise(spec: object) -> Promise:
     """The promises of a spec, given as the mapping in manifest.json."""
     if not isinstance(spec, Mapping):
         raise ReleaseError("The spec of the manifest is not an object.")
-    settings = Settings(spec, "the spec of the manifest", ReleaseError).known(_SECTIONS)
+    settings = JsonObject(spec, "the spec of the manifest", ReleaseError).known(_SECTIONS)
     if settings.get("version", int, 1) != 1:
         raise ReleaseError("The spec of the manifest is of a version this audit does not know: use a newer anonfit.")
     columns = _columns(settings)
@@ -242,20 +237,21 @@ def read_promise(spec: object) -> Promise:
     data = settings.part("data", {}).known(("missing", "missing_policy", "default_role"))
     data.word("default_role", _ROLES, None)  # it gave columns their roles when the file was made; here all have one
     policy = data.word("missing_policy", ("category", "drop", "error"), "category")
+    roles = {name: column.word("role", _ROLES) for name, column in columns.items()}
     return Promise(
-        {name: column.word("role", _ROLES) for name, column in columns.items()},
+        roles,
         {name: column.get("date_format", str, None) for name, column in columns.items()},
         missing=data.texts("missing", ("",)),
         drops_missing=policy == "drop",
         tests_raw_columns=method.entries.get("algorithm") == "tree",
         diversity=tuple(_declared(demand, columns) for demand in diversity),
         targets=tuple(_declared(demand, columns) for demand in targets),
-        **_demands(privacy, [name for name, column in columns.items() if column.entries.get("role") == _QUASI]),
+        **_demands(privacy, [name for name, role in roles.items() if role == "quasi-identifier"]),
         **_output(settings.part("output", {})),
     )
 
 
-def _columns(spec: Settings) -> dict[str, Settings]:
+def _columns(spec: JsonObject) -> dict[str, JsonObject]:
     given = spec.part("columns")
     columns = {str(name): given.part(name).known(_COLUMN) for name in given.entries}
     for role in ("entity", "count"):
@@ -264,7 +260,7 @@ def _columns(spec: Settings) -> dict[str, Settings]:
     return columns
 
 
-def _check_workload(workload: Settings, columns: Mapping[str, Settings]) -> None:
+def _check_workload(workload: JsonObject, columns: Mapping[str, JsonObject]) -> None:
     """What the file is for is not judged either: columns with numbers, and plain settings."""
     workload.part("weights", {}).plain(columns, ())
     targets = workload.get("targets", list, [])
@@ -274,10 +270,10 @@ def _check_workload(workload: Settings, columns: Mapping[str, Settings]) -> None
                 f"The spec of the manifest has the target '{demand.column}', which is none of its columns."
             )
     rest = {name: value for name, value in workload.entries.items() if name not in ("weights", "targets")}
-    Settings(rest, workload.label, ReleaseError).plain(_WORKLOAD, columns)
+    JsonObject(rest, workload.label, ReleaseError).plain(_WORKLOAD, columns)
 
 
-def _demands(privacy: Settings, quasi_identifiers: Sequence[str]) -> dict[str, Any]:
+def _demands(privacy: JsonObject, quasi_identifiers: Sequence[str]) -> dict[str, Any]:
     privacy.known(
         (
             "k",
@@ -296,8 +292,9 @@ def _demands(privacy: Settings, quasi_identifiers: Sequence[str]) -> dict[str, A
     sets = _sets(privacy.parts("quasi_identifiers", ()), k)
     if "quasi_identifiers" in privacy.entries and not sets:
         raise ReleaseError("The spec of the manifest asks for several quasi-identifiers and names none.")
-    for columns in (demand.columns for demand in sets):
-        if not columns or not set(columns) <= set(quasi_identifiers) or len(set(columns)) < len(columns):
+    for demand in sets:
+        columns = set(demand.columns)
+        if not columns or not columns <= set(quasi_identifiers) or len(columns) < len(demand.columns):
             raise ReleaseError(
                 "A set of quasi-identifiers in the spec of the manifest is empty, names a column twice or one that is "
                 "none: what it claims of groups means nothing."
@@ -312,7 +309,7 @@ def _demands(privacy: Settings, quasi_identifiers: Sequence[str]) -> dict[str, A
     return {"k": k, "sets": sets, "suppression_limit": limit, "max_confidence": confidence, "attack_limit": attack}
 
 
-def _diversity(privacy: Settings) -> list[DiversityDemand]:
+def _diversity(privacy: JsonObject) -> list[DiversityDemand]:
     """The demands on sensitive columns."""
     demands = []
     for entry in privacy.parts("diversity", ()):
@@ -322,20 +319,22 @@ def _diversity(privacy: Settings) -> list[DiversityDemand]:
     return demands
 
 
-def _targets(privacy: Settings, workload: Settings, columns: Mapping[str, Settings]) -> tuple[DiversityDemand, ...]:
+def _targets(
+    privacy: JsonObject, workload: JsonObject, columns: Mapping[str, JsonObject]
+) -> tuple[DiversityDemand, ...]:
     """The demands on targets, if the spec limits what groups may tell of them: those that the workload lists, and all
     other columns of that role.
     """
     most = privacy.get("max_confidence", float, 1.0)
     if most == 1:
         return ()
-    listed = workload.get("targets", list, [])
-    named = [target.get("column") if isinstance(target, Mapping) else target for target in listed]
+    targets = workload.get("targets", list, [])
+    named = [target.get("column") if isinstance(target, Mapping) else target for target in targets]
     every = [name for name, column in columns.items() if column.entries.get("role") == "target"]
-    return read_targets([*listed, *(name for name in every if name not in named)], most)
+    return read_targets([*targets, *(name for name in every if name not in named)], most)
 
 
-def _declared(demand: DiversityDemand, columns: Mapping[str, Settings]) -> DiversityDemand:
+def _declared(demand: DiversityDemand, columns: Mapping[str, JsonObject]) -> DiversityDemand:
     """A demand with what the spec declares of its column."""
     if demand.column not in columns:
         raise ReleaseError(
@@ -345,11 +344,11 @@ def _declared(demand: DiversityDemand, columns: Mapping[str, Settings]) -> Diver
     return demand.with_type(column.word("type", TYPES, None), column.get("date_format", str, None))
 
 
-def _sets(entries: Sequence[Settings], k: int) -> tuple[SetDemand, ...]:
+def _sets(entries: Sequence[JsonObject], k: int) -> tuple[SetDemand, ...]:
     return tuple(SetDemand(entry.known(("columns", "k")).texts("columns"), entry.get("k", int, k)) for entry in entries)
 
 
-def _output(output: Settings) -> dict[str, Any]:
+def _output(output: JsonObject) -> dict[str, Any]:
     output.known(("format", "values", "regions", "order", "consent"))
     output.word("format", ("csv", "parquet", "arrow"), "parquet")
     return {

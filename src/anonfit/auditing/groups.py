@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from anonfit.auditing.coding import Coded, IntArray, coded, dense, join_codes, numbered
+from anonfit.auditing.coding import BoolArray, Coded, FloatArray, IntArray, coded, dense, join_codes, numbered
 from anonfit.auditing.result import Bin, CountedFigure, FrequentLabels, GroupSizes, Share
 from anonfit.errors import DataError
 
@@ -40,7 +40,7 @@ class RowPersons:
         """What a person is here."""
         return "entities" if self.entities is not None else "count column" if self.numbers is not None else "rows"
 
-    def only(self, chosen: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> RowPersons:
+    def only(self, chosen: BoolArray) -> RowPersons:
         """Those of some rows."""
         numbers = None if self.numbers is None else self.numbers[chosen]
         return RowPersons(numbers, self.entities and Coded(self.entities.codes[chosen], self.entities.bound))
@@ -203,10 +203,6 @@ def read_persons(frame: pl.DataFrame, *, entity: str | None, count: str | None) 
     return RowPersons(numbers=whole.to_numpy())
 
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-
-
 @dataclass(frozen=True, slots=True)
 class ValueSpread:
     """Persons per group and value. Values are called by their place among all values of the table, in rising order."""
@@ -273,7 +269,7 @@ def spread_of(persons: RowPersons, column: Coded, *, counts: ValueCounts) -> Val
 _BINS = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 
-def share_of(sizes: IntArray, chosen: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Share:
+def share_of(sizes: IntArray, chosen: BoolArray) -> Share:
     """The persons in the chosen groups, of all persons."""
     return Share(int(sizes[chosen].sum()), int(sizes.sum()))
 

@@ -31,9 +31,9 @@ _LONG = r"^(?:\d\.?){18}"  # 17 digits tell every floating point number
 _LONG_WHOLE = r"^-?\d{16,}$"  # 15 digits are exact in every one
 
 
-def aligned(one: pl.Series, other: pl.Series) -> Pair:
+def aligned(left: pl.Series, right: pl.Series) -> Pair:
     """Two columns with the same type, so that equal values are equal; texts are equal if all their signs are."""
-    pair = (plain_values(one), plain_values(other))
+    pair = (plain_values(left), plain_values(right))
     texts = [series.dtype == pl.String for series in pair]
     if texts == [True, False]:
         pair = _read_like(*pair)
@@ -42,9 +42,9 @@ def aligned(one: pl.Series, other: pl.Series) -> Pair:
     return _same_type(*pair)
 
 
-def aligned_texts(one: pl.Series, other: pl.Series) -> Pair:
-    """As `aligned`, but two columns of texts are equal if the numbers are that both hold: text files have no types."""
-    pair = (plain_values(one), plain_values(other))
+def aligned_texts(left: pl.Series, right: pl.Series) -> Pair:
+    """As `aligned`, but texts that are all numbers are equal if the numbers are: text files have no types."""
+    pair = (plain_values(left), plain_values(right))
     if pair[0].dtype != pl.String or pair[1].dtype != pl.String:
         return aligned(*pair)
     numbers = tuple(as_numbers(series) for series in pair)
@@ -114,38 +114,38 @@ def _decimals(text: pl.Series) -> pl.Series:
     return text.cast(pl.Decimal(_DIGITS, min(_DIGITS, decimals - 1 if decimals else 0)), strict=False)
 
 
-def _same_type(one: pl.Series, other: pl.Series) -> Pair:
+def _same_type(left: pl.Series, right: pl.Series) -> Pair:
     """Two columns in a type that holds the values of both, else as texts."""
-    kinds = (one.dtype, other.dtype)
+    kinds = (left.dtype, right.dtype)
     if kinds[0] == kinds[1]:
-        return one, other
+        return left, right
     try:
         if all(isinstance(kind, pl.Datetime) for kind in kinds):
             units = [getattr(kind, "time_unit", "") for kind in kinds]
             common = pl.Datetime("ns" if "ns" in units else "us")
-            return one.cast(common), other.cast(common)
+            return left.cast(common), right.cast(common)
         if all(kind.is_numeric() or kind == pl.Boolean for kind in kinds):
-            return _same_numbers(one, other)
+            return _same_numbers(left, right)
     except pl.exceptions.PolarsError:  # a value that the common type cannot hold
         pass
-    return one.cast(pl.String), other.cast(pl.String)
+    return left.cast(pl.String), right.cast(pl.String)
 
 
-def _same_numbers(one: pl.Series, other: pl.Series) -> Pair:
+def _same_numbers(left: pl.Series, right: pl.Series) -> Pair:
     """Numbers of two types in a type that holds both."""
-    pair = (one, other)
+    pair = (left, right)
     scales = [series.dtype.scale for series in pair if isinstance(series.dtype, pl.Decimal)]
     floats = [series.dtype.is_float() for series in pair]
     if scales:
-        return _as_decimals(one, max(scales)), _as_decimals(other, max(scales))
+        return _as_decimals(left, max(scales)), _as_decimals(right, max(scales))
     if all(floats):
-        return one.cast(pl.Float64), other.cast(pl.Float64)
+        return left.cast(pl.Float64), right.cast(pl.Float64)
     if not any(floats):
-        return one.cast(pl.Int64), other.cast(pl.Int64)
-    whole: Any = other if floats[0] else one
+        return left.cast(pl.Int64), right.cast(pl.Int64)
+    whole: Any = right if floats[0] else left
     if max((abs(int(end)) for end in (whole.min(), whole.max()) if end is not None), default=0) <= _EXACT:
-        return one.cast(pl.Float64), other.cast(pl.Float64)
-    return _as_integers(one), _as_integers(other)
+        return left.cast(pl.Float64), right.cast(pl.Float64)
+    return _as_integers(left), _as_integers(right)
 
 
 def _as_decimals(series: pl.Series, scale: int) -> pl.Series:
@@ -261,12 +261,14 @@ def distinct_hashes(shards: HashShards) -> int:
     return sum(len(np.unique(hashes)) for (hashes,) in shards.each())
 
 
-def differing(one: HashShards, other: HashShards) -> tuple[int, int]:
+def differing(left: HashShards, right: HashShards) -> tuple[int, int]:
     """How many members of each multiset the other has not."""
     lacking = np.zeros(2, np.int64)
-    for pair in zip(one.each(), other.each(), strict=True):
-        (keys, numbers), (other_keys, other_numbers) = (np.unique(hashes, return_counts=True) for (hashes,) in pair)
-        _, mine, theirs = np.intersect1d(keys, other_keys, assume_unique=True, return_indices=True)
-        common = int(np.minimum(numbers[mine], other_numbers[theirs]).sum())
-        lacking += int(numbers.sum()) - common, int(other_numbers.sum()) - common
+    for pair in zip(left.each(), right.each(), strict=True):
+        (left_keys, left_counts), (right_keys, right_counts) = (
+            np.unique(hashes, return_counts=True) for (hashes,) in pair
+        )
+        _, in_left, in_right = np.intersect1d(left_keys, right_keys, assume_unique=True, return_indices=True)
+        common = int(np.minimum(left_counts[in_left], right_counts[in_right]).sum())
+        lacking += int(left_counts.sum()) - common, int(right_counts.sum()) - common
     return int(lacking[0]), int(lacking[1])

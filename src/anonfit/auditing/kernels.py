@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiled loops of the audit: a tree of cuts over released boxes, and the way of rows down that tree.
-Called by `boxes.py` and `descent.py` only, which explain the arrays."""
+Called by `boxes.py` only, which explains the arrays."""
 
 # mypy: allow-untyped-defs, allow-untyped-calls
 
@@ -167,31 +167,31 @@ def grow(geometry, scratch, state, waiting, stack, spare, tree):
 
 
 @_compiled(f"void(u4[:, ::1], {WAYS}, {PLACES}, u4[::1], u1[::1])")
-def locate(cells, ways, boxes, found, others):
+def locate(cells, ways, boxes, box_of_row, others):
     """For every row the first box that holds it (the number of boxes: none), and how many others do (at most 255).
 
-    Rows go down the tree together: the step of one does not wait for that of another. Indices have no sign, since
-    numba would look whether they are negative.
+    Rows go down the tree together: the step of one does not wait for that of another; meanwhile `box_of_row` holds the
+    node of each. Indices have no sign, since numba would look whether they are negative.
     """
     steps, sides = ways
     leaves, places, tests, runs = boxes
     one, none = np.uint64(1), places[len(places) - 1, 0]
-    begin, end = np.uint64(0), np.uint64(len(found))
+    begin, end = np.uint64(0), np.uint64(len(box_of_row))
     while begin < end:
         stop = min(end, begin + np.uint64(BLOCK))
         for row in range(begin, stop):
-            found[row] = 0
+            box_of_row[row] = 0
         moved = np.uint32(1)
         while moved != 0:
             moved = np.uint32(0)
             for row in range(begin, stop):
-                node = found[row]
+                node = box_of_row[row]
                 after = np.uint32(steps[node, 2] + sides[steps[node, 1] + cells[steps[node, 0], row]])
                 moved |= after ^ node
-                found[row] = after
+                box_of_row[row] = after
         for row in range(begin, stop):
-            node = found[row]
-            found[row], others[row] = none, 0
+            node = box_of_row[row]
+            box_of_row[row], others[row] = none, 0
             for place in range(np.uint64(leaves[node, 0]), np.uint64(leaves[node, 1])):
                 inside = True
                 for test in range(np.uint64(places[place, 1]), np.uint64(places[place + one, 1])):
@@ -199,8 +199,8 @@ def locate(cells, ways, boxes, found, others):
                     while runs[run, 1] < cell and run + one < tests[test, 2]:
                         run += one
                     inside = inside and runs[run, 0] <= cell <= runs[run, 1]
-                if inside and found[row] == none:
-                    found[row] = places[place, 0]
+                if inside and box_of_row[row] == none:
+                    box_of_row[row] = places[place, 0]
                 elif inside:
                     others[row] = min(255, others[row] + 1)
         begin = stop

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The audit's own reader of labels (docs/labels.md): a label becomes the set of values it means, or the cells of a
-recoding, and has one spelling: one that means the same but is written otherwise could carry a message.
+recoding. Every set has one spelling, since a label that is written otherwise could carry a message.
 
 It shares nothing with the code that writes labels, so a label that is written wrongly is read as what it says. What
 lies between two neighbouring cuts, one leaf or one word is a cell of a recoding, and missing is cell 0 of a column that
@@ -87,7 +87,7 @@ def bare(name: str) -> bool:
 
 def _present(text: str, meaning: LabelMeaning) -> ValueSet | None:
     """A label without its part about missing values."""
-    if meaning.type == "nominal" or meaning.tree is not None:
+    if meaning.is_named:
         return _named(text, meaning)
     if text.startswith(("< ", "≥ ")):
         end = _place(text[2:], meaning)
@@ -238,7 +238,7 @@ def joined(runs: Iterable[Run]) -> list[Run]:
     return separate
 
 
-Ends = tuple[int | None, int | None]
+CellEnds = tuple[int | None, int | None]
 
 
 def cell_reader(meaning: LabelMeaning) -> Callable[[ValueSet], list[Run] | None]:
@@ -264,13 +264,13 @@ def cell_reader(meaning: LabelMeaning) -> Callable[[ValueSet], list[Run] | None]
     return cells
 
 
-def _names(meaning: LabelMeaning) -> Callable[[ValueSet], list[Ends]]:
+def _names(meaning: LabelMeaning) -> Callable[[ValueSet], list[CellEnds]]:
     """The leaves below names."""
     below = {} if meaning.tree is None else meaning.tree.below
     return lambda values: [below.get(name, (None, None)) for name in values.names]
 
 
-def _intervals(meaning: LabelMeaning) -> Callable[[ValueSet], list[Ends]]:
+def _intervals(meaning: LabelMeaning) -> Callable[[ValueSet], list[CellEnds]]:
     """The cells of intervals."""
     if meaning.tree is not None:
         place = {leaf_interval(leaf, meaning): number for number, leaf in enumerate(meaning.tree.leaves)}
@@ -281,7 +281,7 @@ def _intervals(meaning: LabelMeaning) -> Callable[[ValueSet], list[Ends]]:
     return lambda values: [_between(interval, meaning, cuts) for interval in values.intervals]
 
 
-def _words(interval: Interval, last: int) -> Ends:
+def _words(interval: Interval, last: int) -> CellEnds:
     """The words of an interval of an order, whose ends are places in it."""
     low = 0 if interval.lower is None else int(interval.lower)
     if interval.upper is None:
@@ -289,7 +289,7 @@ def _words(interval: Interval, last: int) -> Ends:
     return low, int(interval.upper) - (0 if interval.closed else 1)
 
 
-def _between(interval: Interval, meaning: LabelMeaning, cuts: dict[Decimal, int]) -> Ends:
+def _between(interval: Interval, meaning: LabelMeaning, cuts: dict[Decimal, int]) -> CellEnds:
     """The cells between two cuts, or a cut and an end of the domain."""
     first, last = meaning.domain
     if interval.lower is None or (interval.lower == first and first not in cuts):
@@ -310,7 +310,7 @@ _WHOLE = 10**15  # whole numbers below are written without a point
 
 
 def speller(meaning: LabelMeaning, *, observed: bool) -> Callable[[str, ValueSet], bool]:
-    """A function that says whether a text is the label of what it means, in a column of a recoding."""
+    """A function that says whether a text, which was read as these values, is spelled as their label must be."""
     if meaning.type not in ("nominal", "ordinal") and meaning.tree is None:
         return lambda text, values: text in _labels_of_line(values, meaning, observed=observed)
     read, tops = cell_reader(meaning), {} if meaning.tree is None else _tops(meaning.tree)

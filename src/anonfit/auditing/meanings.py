@@ -2,8 +2,8 @@
 """What the labels of a column mean: its type, order, domain and taxonomy, read from plain mappings. The entries of
 "columns" in recoding.json have this form; users of `audit` may write it by hand.
 
-`Settings` is what all JSON files are read with: a setting that is missing, unknown or of another kind than it must be
-is an error, never ignored."""
+All JSON files are read with `JsonObject`: a setting that is missing, unknown or of the wrong kind is an error, never
+ignored."""
 
 from __future__ import annotations
 
@@ -49,9 +49,7 @@ def text_of(file: Path) -> str:
 
 
 def object_of(text: str) -> dict[str, Any]:
-    """The object of a JSON text in which no key stands twice and every number is finite; anything else is a
-    ValueError.
-    """
+    """The object of a JSON text without doubled keys and infinite numbers; anything else is a ValueError."""
     try:
         content = json.loads(text, object_pairs_hook=_once, parse_constant=_no_number, parse_float=_finite)
         json.dumps(content, ensure_ascii=False).encode() if "\\u" in text else None  # half a sign is no Unicode
@@ -86,14 +84,14 @@ def _is_plain(value: object) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """An object of a JSON file, how messages call it, and the error that a fault of it is."""
+class JsonObject:
+    """An object of a JSON file, what messages call it, and the error that is raised for its faults."""
 
     entries: Mapping[str, Any]
     label: str
     error: type[RequestError]
 
-    def known(self, names: Iterable[str]) -> Settings:
+    def known(self, names: Iterable[str]) -> JsonObject:
         """The same settings, if all of them have one of these names."""
         valid = list(names)
         for name in self.entries:
@@ -128,7 +126,7 @@ class Settings:
         if value is not None and not _ONE_WORD.fullmatch(value):
             raise self.error(f"'{name}' in {self.label} is not a word that a setting may be.")
 
-    def plain(self, names: Iterable[str], columns: Iterable[str]) -> Settings:
+    def plain(self, names: Iterable[str], columns: Iterable[str]) -> JsonObject:
         """The same settings, if all have one of these names and hold a number, a truth value, a short word, or names of
         columns: what is not judged by an audit must not carry anything else.
         """
@@ -146,16 +144,16 @@ class Settings:
             raise self.error(f"'{name}' in {self.label} is not a list of texts.")
         return tuple(value)
 
-    def part(self, name: str, default: Any = NEEDED) -> Settings:
+    def part(self, name: str, default: Any = NEEDED) -> JsonObject:
         """The settings of an object that is a setting."""
-        return Settings(self.get(name, dict, default), f"'{name}' of {self.label}", self.error)
+        return JsonObject(self.get(name, dict, default), f"'{name}' of {self.label}", self.error)
 
-    def parts(self, name: str, default: Any = NEEDED) -> list[Settings]:
+    def parts(self, name: str, default: Any = NEEDED) -> list[JsonObject]:
         """The settings of each object of a list."""
         value = self.get(name, list, default)
         if not all(isinstance(entry, Mapping) for entry in value):
             raise self.error(f"'{name}' in {self.label} is not a list of objects.")
-        return [Settings(entry, f"an entry of '{name}' of {self.label}", self.error) for entry in value]
+        return [JsonObject(entry, f"an entry of '{name}' of {self.label}", self.error) for entry in value]
 
     @property
     def _begin(self) -> str:
@@ -239,6 +237,11 @@ class LabelMeaning:
     scale: str | None = None  # of dates: whether they are days ("date") or moments ("time")
 
     @property
+    def is_named(self) -> bool:
+        """Whether labels are names, not ends on a line; such a column has labels where others have bounds."""
+        return self.type == "nominal" or self.tree is not None
+
+    @property
     def cells(self) -> int:
         """How many cells a recoding has of the column; missing is one of them where there are missing values."""
         if self.missing is None:
@@ -264,7 +267,7 @@ class LabelMeaning:
 
 def read_meaning(name: str, entry: Mapping[str, Any]) -> LabelMeaning:
     """One column's meaning from its mapping; faults are errors that name the column."""
-    given = Settings(entry, f"the meaning of column '{name}'", RecodingError)
+    given = JsonObject(entry, f"the meaning of column '{name}'", RecodingError)
     kind = entry.get("type")
     if kind not in TYPES:
         hint = did_you_mean(str(kind), TYPES)
@@ -326,7 +329,7 @@ def _tree(name: str, taxonomy: Mapping[str, Any]) -> LabelTree:
         node, first = stack.pop()
         if not isinstance(node, Mapping) or "name" not in node:
             raise RecodingError(f"The taxonomy of column '{name}' is not made of nodes with a name and children.")
-        settings = Settings(node, f"the taxonomy of column '{name}'", RecodingError).known(("name", "children"))
+        settings = JsonObject(node, f"the taxonomy of column '{name}'", RecodingError).known(("name", "children"))
         children = settings.get("children", list, None) or ()
         if first is None and children:
             stack.append((node, len(leaves)))

@@ -15,18 +15,12 @@ import numpy as np
 import polars as pl
 
 from anonfit.auditing.boxes import LabelBoxes
-from anonfit.auditing.coding import IntArray
+from anonfit.auditing.coding import BoolArray, IntArray
 from anonfit.auditing.counting import CountedRows, GroupCounter, GroupCounts
 from anonfit.auditing.findings import all_findings
-from anonfit.auditing.groups import (
-    BoolArray,
-    Evidence,
-    frequent_labels,
-    group_sizes,
-    read_persons,
-)
+from anonfit.auditing.groups import Evidence, frequent_labels, group_sizes, read_persons
 from anonfit.auditing.hashing import aligned, aligned_texts
-from anonfit.auditing.observed import Seen, observed_groups
+from anonfit.auditing.observed import ObservedValues, observed_groups
 from anonfit.auditing.reading import AuditedTable, is_text_file, open_table, require_columns
 from anonfit.auditing.regions import read_representatives
 from anonfit.auditing.released import boxes_of, check_labels, guess_meanings, read_columns
@@ -135,7 +129,7 @@ class _Space:
 
     labels: LabelCheck | None = None
     boxes: LabelBoxes | None = None
-    seen: Seen | None = None
+    seen: ObservedValues | None = None
 
 
 def _read_space(released: Released, request: Request, source: SourceRows | None) -> _Space:

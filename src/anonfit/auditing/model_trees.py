@@ -19,8 +19,8 @@ import numpy.typing as npt
 import polars as pl
 
 from anonfit.auditing.axes import axis_of, leaf_placer, placed_on_line
-from anonfit.auditing.coding import Coded, IntArray, is_text, join_codes, numbered
-from anonfit.auditing.meanings import LabelMeaning, Settings, object_of, read_meaning, text_of
+from anonfit.auditing.coding import BoolArray, Coded, FloatArray, IntArray, is_text, join_codes, numbered
+from anonfit.auditing.meanings import JsonObject, LabelMeaning, object_of, read_meaning, text_of
 from anonfit.auditing.recoding import RegionNodes, read_nodes
 from anonfit.errors import DataError, ReleaseError, listed
 
@@ -78,7 +78,7 @@ def route(tree: ModelTree, cells: Mapping[int, IntArray], points: int) -> Iterat
     """The leaves, each with the points that can come there. `cells` has the cell of every point in the columns that
     are known; a test of any other column may come out as its earlier tests on the path allow.
     """
-    stack: list[tuple[int, IntArray, dict[int, npt.NDArray[np.bool_]]]] = [(0, np.arange(points), {})]
+    stack: list[tuple[int, IntArray, dict[int, BoolArray]]] = [(0, np.arange(points), {})]
     while stack:
         node, here, left = stack.pop()
         ways, column = tree.ways[node], tree.tested[node]
@@ -187,7 +187,7 @@ def _read(arrays: Any, features: Sequence[str]) -> ModelTree:
     )
 
 
-def _column(name: str, cuts: np.ndarray[Any, np.dtype[np.float64]]) -> TestedColumn:
+def _column(name: str, cuts: FloatArray) -> TestedColumn:
     def place(series: pl.Series) -> IntArray:
         values = _numbers(series)
         cells = np.searchsorted(cuts, values.astype(np.float32).astype(np.float64)).astype(np.int64)
@@ -197,7 +197,7 @@ def _column(name: str, cuts: np.ndarray[Any, np.dtype[np.float64]]) -> TestedCol
     return TestedColumn(name, len(cuts) + 2, place)
 
 
-def _numbers(series: pl.Series) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _numbers(series: pl.Series) -> FloatArray:
     """A column as numbers, missing ones as not-a-number."""
     numbers = series
     if is_text(series):
@@ -206,7 +206,7 @@ def _numbers(series: pl.Series) -> np.ndarray[Any, np.dtype[np.float64]]:
         numbers = pl.Series([None] * len(series), dtype=pl.Float64)
     if numbers.null_count() > series.null_count():
         raise DataError(f"The tree compares column '{series.name}' with numbers, and it holds other values.")
-    floats: np.ndarray[Any, np.dtype[np.float64]] = numbers.cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    floats: FloatArray = numbers.cast(pl.Float64).fill_null(float("nan")).to_numpy()
     return floats
 
 
@@ -277,7 +277,7 @@ def read_saved_tree(text: str, label: str) -> SavedTree:
         raise ReleaseError(f"{label} is no tree of anonfit: its format is not '{FORMAT}' version {VERSION}.")
     if strange := sorted(set(entries) - ENTRIES):
         raise ReleaseError(f"{label} holds what no tree of anonfit holds: {listed(strange)}; make the tree again.")
-    settings = Settings(entries, label, ReleaseError)
+    settings = JsonObject(entries, label, ReleaseError)
     columns = settings.parts("columns")
     meanings = {column.get("name", str): read_meaning(column.get("name", str), column.entries) for column in columns}
     tree = _tree(settings.get("nodes", dict), meanings)

@@ -14,8 +14,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from anonfit.auditing.coding import IntArray
-from anonfit.auditing.groups import BoolArray, FloatArray, ValueSpread
+from anonfit.auditing.coding import BoolArray, FloatArray, IntArray
+from anonfit.auditing.groups import ValueSpread
 from anonfit.auditing.values import Hierarchy, ReadValues
 
 TIE = 1e-9  # figures this near to what is asked count as equal to it
@@ -53,7 +53,7 @@ class DemandParameter:
 
 
 @dataclass(frozen=True, slots=True)
-class DiversityModel:
+class DiversityMeasure:
     """A way to say how diverse a group is."""
 
     asked: str  # the parameter that the figure is held against
@@ -148,8 +148,8 @@ def _variance(spread: ValueSpread, values: ReadValues, asked: Asked) -> Measured
     return figures, figures >= asked["variance"] * (1 - TIE)
 
 
-MODELS: Mapping[str, DiversityModel] = {
-    "distinct-l": DiversityModel(
+MODELS: Mapping[str, DiversityMeasure] = {
+    "distinct-l": DiversityMeasure(
         "l",
         {"l": DemandParameter(1, empty=1)},
         "smallest",
@@ -158,7 +158,7 @@ MODELS: Mapping[str, DiversityModel] = {
         "Some groups hold fewer different values than asked.",
         by_rows=True,
     ),
-    "entropy-l": DiversityModel(
+    "entropy-l": DiversityMeasure(
         "l",
         {"l": DemandParameter(1, empty=1)},
         "smallest",
@@ -166,7 +166,7 @@ MODELS: Mapping[str, DiversityModel] = {
         "The values of every group are as evenly spread as asked.",
         "The values of some groups are less evenly spread than asked.",
     ),
-    "recursive-cl": DiversityModel(
+    "recursive-cl": DiversityMeasure(
         "c",
         {"c": DemandParameter(0, above=True), "l": DemandParameter(1, whole=True, empty=1)},
         "largest",
@@ -174,7 +174,7 @@ MODELS: Mapping[str, DiversityModel] = {
         "In no group the most frequent value outweighs the rarer ones more than allowed.",
         "In some groups the most frequent value outweighs the rarer ones more than allowed.",
     ),
-    "t-closeness": DiversityModel(
+    "t-closeness": DiversityMeasure(
         "t",
         {"t": DemandParameter(0, 1, empty=1)},
         "largest",
@@ -184,7 +184,7 @@ MODELS: Mapping[str, DiversityModel] = {
         reads="distance",
         words=("distance",),
     ),
-    "alpha-k": DiversityModel(
+    "alpha-k": DiversityMeasure(
         "alpha",
         {"alpha": DemandParameter(0, 1, above=True, empty=1)},
         "largest",
@@ -192,7 +192,7 @@ MODELS: Mapping[str, DiversityModel] = {
         "No value has a larger share of a group than allowed.",
         "In some groups a value has a larger share than allowed.",
     ),
-    "beta-likeness": DiversityModel(
+    "beta-likeness": DiversityMeasure(
         "beta",
         {"beta": DemandParameter(0)},
         "largest",
@@ -201,7 +201,7 @@ MODELS: Mapping[str, DiversityModel] = {
         "Some groups make a value more likely than allowed.",
         flags=("enhanced",),
     ),
-    "delta-disclosure": DiversityModel(
+    "delta-disclosure": DiversityMeasure(
         "delta",
         {"delta": DemandParameter(0)},
         "largest",
@@ -209,7 +209,7 @@ MODELS: Mapping[str, DiversityModel] = {
         "Every value has about the share in every group that it has in the whole table.",
         "Some groups lack a value of the table, or its share there differs more than allowed.",
     ),
-    "squared-error": DiversityModel(
+    "squared-error": DiversityMeasure(
         "error",
         {"error": DemandParameter(0, empty=0)},
         "smallest",
@@ -218,7 +218,7 @@ MODELS: Mapping[str, DiversityModel] = {
         "The numbers of some groups differ less than asked.",
         reads="numbers",
     ),
-    "variance": DiversityModel(
+    "variance": DiversityMeasure(
         "variance",
         {"variance": DemandParameter(0, empty=0)},
         "smallest",
@@ -229,7 +229,7 @@ MODELS: Mapping[str, DiversityModel] = {
     ),
 }
 
-MAX_CONFIDENCE = DiversityModel(
+MAX_CONFIDENCE = DiversityMeasure(
     "max_confidence",
     {"max_confidence": DemandParameter(0, 1, above=True)},
     "largest",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compiled loop that gives equal keys equal numbers. Called by `numbering.py` only; it stands alone so that tables
+"""The compiled loop that gives equal keys equal numbers. Called by `coding.py` only; it stands alone so that tables
 without a source need no other."""
 
 # mypy: allow-untyped-defs

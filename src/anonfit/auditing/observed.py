@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Labels of what the records of a group have (regions = "observed") against the recoding and the source: each lies in
-one region, no two in the same, and it says no more and no less than what the records have."""
+"""Labels that tell what the records of a group have (regions = "observed"), held against the recoding and the source:
+each lies in one region, no two in the same, and it tells no more and no less than what the records have."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,7 @@ import polars as pl
 
 from anonfit.auditing.axes import Axis, Cells
 from anonfit.auditing.boxes import LabelBoxes, box_space, place_rows
-from anonfit.auditing.coding import Coded, IntArray, coded, coded_values, join_codes, numbered
+from anonfit.auditing.coding import BoolArray, Coded, IntArray, coded, coded_values, join_codes, numbered
 from anonfit.auditing.counting import groups_that_miss
 from anonfit.auditing.groups import Evidence, RowGroups, RowPersons, persons_in_groups, read_persons
 from anonfit.auditing.hashing import mixed
@@ -23,7 +24,7 @@ from anonfit.auditing.meanings import LabelMeaning
 from anonfit.auditing.reading import AuditedTable
 from anonfit.auditing.recoding import RegionGrid, RegionTree
 from anonfit.auditing.regions import RegionSpace, region_space
-from anonfit.auditing.released import ColumnLabels
+from anonfit.auditing.released import ReleasedLabels
 from anonfit.auditing.request import Request
 from anonfit.auditing.values import RawValues
 
@@ -31,15 +32,15 @@ _MISSING = ValueSet(missing=True)
 
 
 def observed_groups(
-    columns: Mapping[str, ColumnLabels], tree: RegionTree | RegionGrid, groups: int
-) -> tuple[int, LabelBoxes | None, Seen | None]:
+    columns: Mapping[str, ReleasedLabels], tree: RegionTree | RegionGrid, groups: int
+) -> tuple[int, LabelBoxes | None, ObservedValues | None]:
     """How many groups lie in no region, or in one with others; the regions as boxes, each of the group in it; and what
     takes in the records of the groups.
     """
     if not tree.fits or not columns:
         return max(1, groups), None, None
     meanings = {name: column.meaning for name, column in columns.items()}
-    labels = {name: [_said(values, column.meaning) for values in column.sets] for name, column in columns.items()}
+    labels = {name: [_plain_set(values, column.meaning) for values in column.sets] for name, column in columns.items()}
     units = {name: _units(meaning) for name, meaning in meanings.items()}
     space = region_space(meanings, tree, {name: [*labels[name], *units[name]] for name in columns})
     runs = [[axis.runs(item) for item in some] for axis, some in zip(space.axes, labels.values(), strict=True)]
@@ -48,23 +49,23 @@ def observed_groups(
         np.array([item[0][0] for item in some], np.int32)[codes] for some, codes in zip(runs, of_group.T, strict=True)
     ]
     parts = space.parts_at(corners, groups)
-    known: npt.NDArray[np.bool_] = np.all(parts >= 0, axis=1)
+    known: BoolArray = np.all(parts >= 0, axis=1)
     for place, column in enumerate(columns.values()):
         unread = np.array([values is None or code == column.empty for code, values in enumerate(column.sets)], np.bool_)
         known &= ~unread[column.of_group] & _inside(runs[place], space, place, column.of_group, parts[:, place])
     _, first, count = np.unique(parts[known], axis=0, return_inverse=True, return_counts=True)
     known[np.flatnonzero(known)[count[first.reshape(-1)] > 1]] = False
-    made = [
-        _SeenColumn.of(axis, some, units[name], column.of_group)
+    observed = [
+        _ObservedColumn.of(axis, some, units[name], column.of_group)
         for axis, some, (name, column) in zip(space.axes, runs, columns.items(), strict=True)
     ]
-    seen = Seen(groups, made, [meaning.tree is None for meaning in meanings.values()])
+    seen = ObservedValues(groups, observed, [meaning.tree is None for meaning in meanings.values()])
     return groups - int(known.sum()), _boxes(space, parts, known), seen
 
 
-def _said(values: ValueSet | None, meaning: LabelMeaning) -> ValueSet:
-    """What a label says: of a column without missing values a star says nothing of these, and an interval of words is
-    that of its first and last; no label is any.
+def _plain_set(values: ValueSet | None, meaning: LabelMeaning) -> ValueSet:
+    """A label's values in one form: a star in a column without missing values does not hold them, and an interval of
+    words goes from its first to its last. What is no label holds anything, here missing.
     """
     if values is None:
         return _MISSING
@@ -90,9 +91,7 @@ def _units(meaning: LabelMeaning) -> list[ValueSet]:
     return [ValueSet(intervals=(Interval(Decimal(i), Decimal(i), closed=True),)) for i in range(len(meaning.order))]
 
 
-def _inside(
-    runs: Sequence[list[Run]], space: RegionSpace, place: int, labels: IntArray, parts: IntArray
-) -> npt.NDArray[np.bool_]:
+def _inside(runs: Sequence[list[Run]], space: RegionSpace, place: int, labels: IntArray, parts: IntArray) -> BoolArray:
     """Whether the label of each group lies in the part of the region that its corner is in."""
     held = [space.axes[place].runs(values) for values in space.sets[place]]
     pairs, of_pair = np.unique(np.stack([labels, parts], axis=1), axis=0, return_inverse=True)
@@ -104,14 +103,14 @@ def _within(runs: list[Run], held: list[Run]) -> bool:
     return all(any(low <= first and last <= high for low, high in held) for first, last in runs)
 
 
-def _boxes(space: RegionSpace, parts: IntArray, known: npt.NDArray[np.bool_]) -> LabelBoxes:
+def _boxes(space: RegionSpace, parts: IntArray, known: BoolArray) -> LabelBoxes:
     """The regions that groups lie in, as boxes."""
     boxes = box_space(space.axes, space.sets, parts[known])
     return replace(boxes, group_of_box=np.flatnonzero(known)[boxes.group_of_box])
 
 
 @dataclass(slots=True)
-class _SeenColumn:
+class _ObservedColumn:
     """What a column's labels say, and what the records of every group have: of numbers and dates the cells they reach
     from and to, of leaves and words which there are, as one sum.
     """
@@ -119,15 +118,15 @@ class _SeenColumn:
     table: IntArray | None  # (cell) the leaf or word, -1: none; None: numbers and dates
     low: IntArray  # (group) as the label says
     high: IntArray
-    missing: npt.NDArray[np.bool_]
+    missing: BoolArray
     signs: npt.NDArray[np.uint64]
     seen_low: IntArray
     seen_high: IntArray
-    seen_missing: npt.NDArray[np.bool_]
+    seen_missing: BoolArray
     pairs: IntArray  # of a group and a leaf or word, as one number
 
     @classmethod
-    def of(cls, axis: Axis, runs: Sequence[list[Run]], units: Sequence[ValueSet], of_group: IntArray) -> _SeenColumn:
+    def of(cls, axis: Axis, runs: Sequence[list[Run]], units: Sequence[ValueSet], of_group: IntArray) -> Self:
         groups = len(of_group)
         table = axis.numbers(units) if units else None
         present = [[(max(1, low), high) for low, high in some if high > 0] for some in runs]
@@ -165,7 +164,7 @@ class _SeenColumn:
         np.minimum.at(self.seen_low, groups, places)
         np.maximum.at(self.seen_high, groups, places)
 
-    def wrong(self, *, by_ends: bool) -> npt.NDArray[np.bool_]:
+    def wrong(self, *, by_ends: bool) -> BoolArray:
         """The groups whose label is not what their records have."""
         same = (self.seen_low == self.low) & (self.seen_high == self.high) & (self.seen_missing == self.missing)
         if self.table is not None and not by_ends:
@@ -173,16 +172,16 @@ class _SeenColumn:
             numbers = mixed((self.pairs % len(self.table)).astype(np.uint64) + np.uint64(1))
             np.add.at(signs, self.pairs // len(self.table), numbers)
             same &= signs == self.signs
-        wrong: npt.NDArray[np.bool_] = ~same
+        wrong: BoolArray = ~same
         return wrong
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ObservedValues:
     """What the records of every group have, taken in as they are found."""
 
     groups: int
-    columns: list[_SeenColumn]
+    columns: list[_ObservedColumn]
     by_ends: Sequence[bool] = ()
 
     def add(self, groups: IntArray, cells: Sequence[Cells]) -> None:
@@ -201,7 +200,6 @@ class Seen:
 
 
 _ROWS, _PERSONS, _ENTITY, _GROUP = "rows", "persons", "entity", "group"
-BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +266,7 @@ class Withholding:
         persons = RowPersons(entities=entities) if entities is not None else RowPersons(table[_PERSONS].to_numpy())
         bad = np.zeros(len(rows), np.bool_)
         request = self.request
-        for names, k in [(one.columns, one.k) for one in request.sets] or [(self.names, request.k)]:
+        for names, k in [(demand.columns, demand.k) for demand in request.sets] or [(self.names, request.k)]:
             keys = [table[f"part {self.names.index(name)}"].to_numpy() for name in names]
             codes, _ = join_codes([Coded(key, int(key.max(initial=0)) + 1) for key in keys], len(rows))
             group, first = numbered(codes)
@@ -290,8 +288,8 @@ def withholding_of(request: Request, names: Sequence[str], source: AuditedTable)
     if request.tree is None or not request.tree.fits or request.meanings is None:
         return None
     space = region_space({name: request.meanings[name] for name in names}, request.tree)
-    demands = [*request.diversity, *request.targets]
-    asked = dict.fromkeys(one.column for one in demands if one.column in source.schema and one.column not in names)
+    columns = (demand.column for demand in (*request.diversity, *request.targets))
+    asked = dict.fromkeys(name for name in columns if name in source.schema and name not in names)
     return Withholding(request, tuple(names), space, tuple(asked), source.is_text)
 
 

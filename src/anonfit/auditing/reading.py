@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads any table for the audit: a file or a frame becomes a `Table` whose missing values are all null.
+"""Reads any table for the audit: a file or a frame becomes an `AuditedTable` whose missing values are all null.
 The audit reads for itself, so that a fault of the package's own reader cannot hide a fault of its writer."""
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ def open_table(
     lazily: bool = False,
     stripped: bool = False,
 ) -> AuditedTable:
-    """A path (csv, parquet, arrow; csv also packed) or a polars, pandas or Arrow frame as a `Table`; a lazy frame is
-    collected, unless it is to be read `lazily`; texts of a text file are `stripped` of blanks around them if asked.
+    """Open a path (csv, parquet, arrow; csv also packed) or a polars, pandas or Arrow frame. A lazy frame is collected,
+    unless it is to be read `lazily`; texts of a text file are `stripped` of the blanks around them if asked.
     """
     kind: Literal["text", "typed"] = "typed"
     scan = None

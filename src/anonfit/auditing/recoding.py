@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from anonfit.auditing.coding import IntArray
+from anonfit.auditing.coding import BoolArray, IntArray
 from anonfit.auditing.labels import Run, joined
-from anonfit.auditing.meanings import LabelMeaning, Settings, read_meaning
+from anonfit.auditing.meanings import JsonObject, LabelMeaning, read_meaning
 from anonfit.errors import RecodingError
 
 Bits = npt.NDArray[np.uint8]  # (region, byte) a bit for every cell
@@ -134,7 +134,7 @@ def _sets(value: Any) -> list[IntArray]:
     return np.split(cells, np.cumsum([len(cells_of_set) for cells_of_set in value])[:-1]) if value else []
 
 
-def _starts(tree: RegionNodes) -> npt.NDArray[np.bool_]:
+def _starts(tree: RegionNodes) -> BoolArray:
     """Of the nodes 1, 2, …, those whose start is a cut: later children of splits by runs."""
     later = np.append(False, tree.parent[1:] == tree.parent[:-1]) if len(tree.parent) else np.zeros(0, np.bool_)
     return later & (tree.set_of[tree.parent] < 0)
@@ -242,11 +242,11 @@ def read_region_grid(parts: object, meanings: Mapping[str, LabelMeaning]) -> Reg
             raise _damaged_grid(f"those of column '{name}' are no list of whole numbers from -1 on")
         fits &= len(numbers) == meaning.cells
         parts_of_column[name] = frozenset(tuple(joined(runs)) for runs in _cells_of_parts(numbers).values())
-        if meaning.type != "nominal" and meaning.tree is None and any(len(runs) > 1 for runs in parts_of_column[name]):
+        if not meaning.is_named and any(len(runs) > 1 for runs in parts_of_column[name]):
             raise _damaged_grid(f"those of column '{name}' are not runs of its cells")
         if meaning.cut_count and len(numbers) == meaning.cells:
             present = numbers[bool(meaning.missing) :]
-            if any(number == next_one for number, next_one in pairwise(present)):
+            if any(number == following for number, following in pairwise(present)):
                 raise _damaged_grid(f"column '{name}' has cuts that part no regions")
     return RegionGrid(parts_of_column, fits)
 
@@ -278,7 +278,7 @@ def read_recoding(recoding: object, date_formats: Mapping[str, str | None]) -> R
     """The mapping of recoding.json; `date_formats` is how the spec says that dates are written, where it is silent."""
     if not isinstance(recoding, Mapping):
         raise RecodingError("The recoding is not an object.")
-    settings = Settings(recoding, "the recoding", RecodingError)
+    settings = JsonObject(recoding, "the recoding", RecodingError)
     if settings.entries.get("format") != "anonfit recoding":
         raise RecodingError("The recoding is not one of anonfit: its format is another.")
     version = settings.get("version", int)
@@ -291,7 +291,7 @@ def read_recoding(recoding: object, date_formats: Mapping[str, str | None]) -> R
     return Recoded(meanings, read_region_tree(settings.entries.get("nodes"), meanings))
 
 
-def read_meanings(recoding: Settings, date_formats: Mapping[str, str | None]) -> dict[str, LabelMeaning]:
+def read_meanings(recoding: JsonObject, date_formats: Mapping[str, str | None]) -> dict[str, LabelMeaning]:
     """What the labels of the columns mean."""
     meanings: dict[str, LabelMeaning] = {}
     for column in recoding.parts("columns"):
@@ -302,7 +302,7 @@ def read_meanings(recoding: Settings, date_formats: Mapping[str, str | None]) ->
     return meanings
 
 
-def _meaning(column: Settings, date_formats: Mapping[str, str | None]) -> LabelMeaning:
+def _meaning(column: JsonObject, date_formats: Mapping[str, str | None]) -> LabelMeaning:
     """The meaning of one column."""
     name = column.get("name", str)
     column.known(_COLUMN).get("missing", bool)

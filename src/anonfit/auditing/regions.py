@@ -97,7 +97,7 @@ class RegionSpace:
         """The parts of the region that holds each row, -1 where there is none."""
         if self.boxes is None:
             return np.stack([table[column] for table, column in zip(self.tables, cells, strict=True)], axis=1)
-        region = locate_rows(self.boxes, cells, rows=rows).group
+        region, _ = locate_rows(self.boxes, cells, rows=rows)
         parts: IntArray = np.where(region[:, None] < 0, -1, self.parts[region])
         return parts
 
@@ -107,7 +107,7 @@ def region_space(
     tree: RegionTree | RegionGrid,
     beside: Mapping[str, Iterable[ValueSet]] | None = None,
 ) -> RegionSpace:
-    """The space of these columns; cells tell apart what regions tell apart, and the sets `told` of a column beside."""
+    """The space of these columns; cells tell apart what regions do, and what the sets `beside` them do."""
     parts_of_column = {name: parts_of(tree, name) for name in meanings}
     sets = tuple([value_set(part, meanings[name]) for part in parts] for name, (parts, _) in parts_of_column.items())
     more = beside or {}
@@ -146,25 +146,24 @@ def read_representatives(
         count = max(1, released.groups)
         return LabelCheck(dict.fromkeys(released.columns, 0), {}, overlapping=None, no_region=count), None
     columns = {name: _column(released, meanings[name], parts_of(tree, name)) for name in released.columns}
-    by_grid = isinstance(tree, RegionGrid)
-    regions, groups = (
-        np.stack([getattr(column, name) for column in columns.values()], axis=1)
-        for name in ("value_of_group" if by_grid else "part_of_region", "value_of_group")
-    )
-    sets = [_by_value(column) if by_grid else column.sets for column in columns.values()]
-    if by_grid:  # every combination of parts is a region
+    groups = np.stack([column.value_of_group for column in columns.values()], axis=1)
+    if isinstance(tree, RegionGrid):  # every combination of parts is a region
+        sets = [_by_value(column) for column in columns.values()]
         known = (groups >= 0).all(axis=1)
-        boxes_at, group_of_region = regions[known], np.flatnonzero(known)
+        labels, group_of_region = groups[known], np.flatnonzero(known)
         strange = int(np.count_nonzero(~known))
-        several = [np.bincount(one.value_of_part, minlength=one.values) > 1 for one in columns.values()]
+        several = [np.bincount(column.value_of_part, minlength=column.values) > 1 for column in columns.values()]
         shared = known & np.any([some[place] for some, place in zip(several, groups.T, strict=True)], axis=0)
     else:
-        values = np.stack([one.value_of_part[one.part_of_region] for one in columns.values()], axis=1)
-        group_of_region = _group_of(values, groups, [one.values for one in columns.values()])
-        boxes_at, strange = regions, released.groups - len(np.unique(group_of_region[group_of_region >= 0]))
-        shared = np.bincount(group_of_region[group_of_region >= 0], minlength=released.groups) > 1
+        sets = [column.sets for column in columns.values()]
+        labels = np.stack([column.part_of_region for column in columns.values()], axis=1)
+        values = np.stack([column.value_of_part[column.part_of_region] for column in columns.values()], axis=1)
+        group_of_region = _group_of(values, groups, [column.values for column in columns.values()])
+        held = group_of_region[group_of_region >= 0]
+        strange = released.groups - len(np.unique(held))
+        shared = np.bincount(held, minlength=released.groups) > 1
     axes = [axis_of(meanings[name], some) for name, some in zip(columns, sets, strict=True)]
-    boxes = box_space(axes, sets, boxes_at)
+    boxes = box_space(axes, sets, labels)
     boxes = replace(boxes, group_of_box=group_of_region[boxes.group_of_box], shared=shared)
     unreadable = {name: column.strangers for name, column in columns.items()}
     return LabelCheck(unreadable, {}, overlapping=0, no_region=strange), boxes
@@ -217,13 +216,9 @@ def _group_of(regions: IntArray, groups: IntArray, bounds: Iterable[int]) -> Int
     return group_of_region
 
 
-def _keeps_labels(meaning: LabelMeaning) -> bool:
-    return meaning.type == "nominal" or meaning.tree is not None
-
-
 def _read(text: str | None, meaning: LabelMeaning) -> Hashable:
-    """A released value as keys are compared; a text that is none equals no key."""
-    if _keeps_labels(meaning):
+    """A released value in the form of `_key`; a text that is no value of the column equals no key."""
+    if meaning.is_named:
         label = None if text is None else read_label(text, meaning)
         if text is None or label is None or not speller(meaning, observed=False)(text, label):
             return "none"
@@ -237,7 +232,7 @@ def _read(text: str | None, meaning: LabelMeaning) -> Hashable:
 
 def _key(part: Part, meaning: LabelMeaning) -> Hashable:
     """What is released of a part: its cells where labels are kept, else its representative, None where it is empty."""
-    if _keeps_labels(meaning):
+    if meaning.is_named:
         return part
     shift = int(bool(meaning.missing))
     low, high = part[0][0], part[-1][1]

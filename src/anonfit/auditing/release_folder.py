@@ -13,7 +13,7 @@ from anonfit.auditing.api import audit, read_other
 from anonfit.auditing.file_bytes import check_bytes
 from anonfit.auditing.findings import k_finding, suppression
 from anonfit.auditing.folder import RAW_ROLES, Folder, Promise, check_files, open_folder, read_promise
-from anonfit.auditing.meanings import LabelMeaning, Settings
+from anonfit.auditing.meanings import JsonObject, LabelMeaning
 from anonfit.auditing.measuring import audit_request
 from anonfit.auditing.reading import is_text_file, open_table
 from anonfit.auditing.recoding import Recoded, read_meanings, read_recoding
@@ -109,7 +109,7 @@ def check_published(folder: Path, audit: Audit, retell: Retell) -> tuple[Finding
     promise = read_promise(opened.spec)
     for stated in (opened.withheld, opened.dropped):
         _stated_rows(stated, promise)
-    meanings = read_meanings(Settings(opened.recoding, "the recoding", RecodingError), promise.date_formats)
+    meanings = read_meanings(JsonObject(opened.recoding, "the recoding", RecodingError), promise.date_formats)
     return (
         *_stated(lambda: audit.rows, open_table(opened.data).names, columns=opened.columns, released=opened.released),
         _suppressed(opened, promise),
@@ -292,17 +292,12 @@ def _meanings(promise: Promise, recoded: Recoded) -> dict[str, LabelMeaning]:
     return {name: recoded.meanings[name] for name in promise.having("quasi-identifier")}
 
 
-def _keeps_labels(meaning: LabelMeaning) -> bool:
-    """Whether a column has labels where others have bounds or representatives."""
-    return meaning.type == "nominal" or meaning.tree is not None
-
-
 def _expected(promise: Promise, recoded: Recoded, columns: Sequence[str] | None) -> tuple[str, ...]:
     """The columns that the roles put into a file, in the stated order; with bounds, two or three for one."""
     wanted: list[str] = []
     for name, role in promise.roles.items():
         meaning = recoded.meanings.get(name) if role == "quasi-identifier" else None
-        if meaning is not None and promise.values == "bounds" and not _keeps_labels(meaning):
+        if meaning is not None and promise.values == "bounds" and not meaning.is_named:
             ends = ("lower", "upper", "missing") if meaning.missing else ("lower", "upper")
             wanted.extend(f"{name}_{end}" for end in ends)
         elif role == "quasi-identifier" or role in RAW_ROLES:

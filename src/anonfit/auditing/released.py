@@ -9,12 +9,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from anonfit.auditing.axes import as_moments, axis_of, distinct_texts
 from anonfit.auditing.boxes import LabelBoxes, box_space, overlapping_boxes
-from anonfit.auditing.coding import Coded, IntArray, join_codes
+from anonfit.auditing.coding import BoolArray, Coded, IntArray, join_codes
 from anonfit.auditing.groups import group_rows
 from anonfit.auditing.labels import Interval, ValueSet, cell_reader, read_bounds, read_label, speller
 from anonfit.auditing.meanings import LabelMeaning
@@ -28,7 +27,7 @@ Regions = Literal["any", "domain", "observed"]
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnLabels:
+class ReleasedLabels:
     """The different labels of one quasi-identifier, what they mean (None: no label), and the label of every group."""
 
     meaning: LabelMeaning
@@ -37,7 +36,7 @@ class ColumnLabels:
     empty: int | None  # the place in `sets` of an empty cell, which is no label; None: bounds may be empty
 
 
-def read_column(released: Released, name: str, meaning: LabelMeaning, regions: Regions | None) -> ColumnLabels:
+def read_column(released: Released, name: str, meaning: LabelMeaning, regions: Regions | None) -> ReleasedLabels:
     """Read every different label of a quasi-identifier once; in a release (`regions` are given), one that is not
     written as labels are is none.
     """
@@ -50,25 +49,25 @@ def read_column(released: Released, name: str, meaning: LabelMeaning, regions: R
             values = [
                 label and (label if spelled(text, label) else None) for text, label in zip(texts, values, strict=True)
             ]
-        return ColumnLabels(meaning, [read_label(None, meaning), *values], codes, empty=0)
+        return ReleasedLabels(meaning, [read_label(None, meaning), *values], codes, empty=0)
     frame = pl.DataFrame({str(i): codes for i, (codes, _) in enumerate(columns)})
     grouping = group_rows(frame, frame.height)
     sets = []
     for first in grouping.first:
         ends = [(None, *texts)[codes[first]] for codes, texts in columns]
         sets.append(read_bounds(ends[0], ends[1], ends[2] if len(ends) > 2 else None, meaning=meaning))
-    return ColumnLabels(meaning, sets, grouping.of_row, empty=None)
+    return ReleasedLabels(meaning, sets, grouping.of_row, empty=None)
 
 
 def read_columns(
     released: Released, meanings: Mapping[str, LabelMeaning], regions: Regions | None = None
-) -> dict[str, ColumnLabels]:
+) -> dict[str, ReleasedLabels]:
     """The labels of every quasi-identifier that has a meaning."""
     return {name: read_column(released, name, meanings[name], regions) for name in released.columns if name in meanings}
 
 
 def boxes_of(
-    released: Released, columns: Mapping[str, ColumnLabels], *, without: npt.NDArray[np.bool_] | None = None
+    released: Released, columns: Mapping[str, ReleasedLabels], *, without: BoolArray | None = None
 ) -> LabelBoxes | None:
     """The groups as boxes of the space of raw values, but for those `without` one; None if the labels of some
     quasi-identifier have no meaning.
@@ -88,7 +87,7 @@ def boxes_of(
 
 
 def check_labels(
-    columns: Mapping[str, ColumnLabels],
+    columns: Mapping[str, ReleasedLabels],
     boxes: LabelBoxes | None,
     *,
     regions: Regions,
@@ -111,7 +110,7 @@ def check_labels(
     return LabelCheck(unreadable, not_allowed, overlapping=overlapping_boxes(boxes), no_region=strangers)
 
 
-def _group_labels(columns: Mapping[str, ColumnLabels]) -> dict[str, GroupLabels]:
+def _group_labels(columns: Mapping[str, ReleasedLabels]) -> dict[str, GroupLabels]:
     """Labels as they are held against regions: an empty cell is none."""
     return {
         name: (

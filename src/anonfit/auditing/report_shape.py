@@ -13,7 +13,7 @@ from typing import Any
 from anonfit.auditing.labels import read_label, speller
 from anonfit.auditing.meanings import LabelMeaning
 
-_TOLD = re.compile(r"(all but )?fewer than \d{1,18}( persons)?|not told", re.ASCII)
+_FEW = re.compile(r"(all but )?fewer than \d{1,18}( persons)?|not told", re.ASCII)
 _PART = re.compile(r"[<≥] [-+.\de]+|\[[-+.\de]+, [-+.\de]+\)|(-?\d+ days?, )?\d+:\d\d:\d\d(\.\d+)?", re.ASCII)
 """Parts of numbers, and spans and times of day, which files write in many ways."""
 _WORDS = (
@@ -23,7 +23,7 @@ _WORDS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownTexts:
     """What texts in a report may be: names of columns, labels of these, and values of columns released as they are."""
 
     columns: frozenset[str]
@@ -31,23 +31,23 @@ class Known:
     values: Callable[[str], frozenset[str]]  # as `spelled`
 
 
-Check = Callable[[Any, Mapping[str, Any], Known], bool]
+Check = Callable[[Any, Mapping[str, Any], KnownTexts], bool]
 
 
-def _figure(value: Any, _: Mapping[str, Any], __: Known) -> bool:
-    """A number, nothing, or that it is not told."""
-    return value is None or isinstance(value, (int, float)) or (isinstance(value, str) and bool(_TOLD.fullmatch(value)))
+def _figure(value: Any, _: Mapping[str, Any], __: KnownTexts) -> bool:
+    """A number, nothing, or the words that stand for a number of few persons."""
+    return value is None or isinstance(value, (int, float)) or (isinstance(value, str) and bool(_FEW.fullmatch(value)))
 
 
-def _word(value: Any, _: Mapping[str, Any], __: Known) -> bool:
+def _word(value: Any, _: Mapping[str, Any], __: KnownTexts) -> bool:
     return value is None or value in _WORDS
 
 
-def _column(value: Any, _: Mapping[str, Any], known: Known) -> bool:
+def _column(value: Any, _: Mapping[str, Any], known: KnownTexts) -> bool:
     return isinstance(value, str) and value in known.columns
 
 
-def _label(value: Any, beside: Mapping[str, Any], known: Known) -> bool:
+def _label(value: Any, beside: Mapping[str, Any], known: KnownTexts) -> bool:
     """A label of the column that is named beside it."""
     meaning = known.meanings.get(str(beside.get("column")))
     return meaning is not None and isinstance(value, str) and _is_label(value, meaning)
@@ -58,7 +58,7 @@ def _is_label(text: str, meaning: LabelMeaning) -> bool:
     return values is not None and (meaning.missing is None or speller(meaning, observed=False)(text, values))
 
 
-def _edge(value: Any, beside: Mapping[str, Any], known: Known) -> bool:
+def _edge(value: Any, beside: Mapping[str, Any], known: KnownTexts) -> bool:
     """A cut, an end of the domain or a word of the order of the column that is named beside it."""
     meaning = known.meanings.get(str(beside.get("column")))
     if value is None or meaning is None:
@@ -68,7 +68,7 @@ def _edge(value: Any, beside: Mapping[str, Any], known: Known) -> bool:
     return isinstance(value, str) and meaning.scalar(value) in {*(meaning.cuts or ()), *meaning.domain} - {None}
 
 
-def _item(value: Any, _: Mapping[str, Any], known: Known) -> bool:
+def _item(value: Any, _: Mapping[str, Any], known: KnownTexts) -> bool:
     """A column, and a label or value of it or a part of its numbers."""
     for name in known.columns if isinstance(value, str) else ():
         if not value.startswith(f"{name} "):
@@ -92,8 +92,8 @@ def spelled(value: object) -> str:
     return text.lower() if text in ("True", "False") else text
 
 
-def _told_anew(_: Any, __: Mapping[str, Any], ___: Known) -> bool:
-    """Sentences, which are held against those that follow from the figures."""
+def _sentences(_: Any, __: Mapping[str, Any], ___: KnownTexts) -> bool:
+    """Sentences are compared elsewhere, with those that follow from the figures."""
     return True
 
 
@@ -120,7 +120,7 @@ _SHAPES: dict[str, Any] = {
                 "learned": _figures("at_least", "sure", "right", "sure_by_group"),
             }
         ],
-        "sentences": _told_anew,
+        "sentences": _sentences,
     },
     "detail": [
         {
@@ -186,18 +186,18 @@ _SHAPES: dict[str, Any] = {
         **_figures("found", "hold", "not_told"),
         "rules": [{"given": [_item], "then": _item, **_figures("support", "confidence", "lift", "holds")}],
     },
-    "measured_on": {**_figures("rows", "of"), "sentence": _told_anew},
+    "measured_on": {**_figures("rows", "of"), "sentence": _sentences},
 }
 NOT_RECOUNTED = tuple(_SHAPES)
 """The sections of a report whose figures nobody can recount from its folder, or not all of them."""
 
 
-def has_shape(report: Mapping[str, Any], known: Known) -> bool:
+def has_shape(report: Mapping[str, Any], known: KnownTexts) -> bool:
     """Whether the sections of a report that are not recounted hold figures and nothing else."""
     return all(_fits(report.get(name), shape, {}, known) for name, shape in _SHAPES.items())
 
 
-def _fits(value: Any, shape: Any, beside: Mapping[str, Any], known: Known) -> bool:
+def _fits(value: Any, shape: Any, beside: Mapping[str, Any], known: KnownTexts) -> bool:
     """Whether a value of JSON is as a shape says; nothing may stand in place of an object or a list."""
     if callable(shape):
         return bool(shape(value, beside, known))

@@ -19,10 +19,10 @@ from polars.selectors import by_name
 
 from anonfit.auditing.findings import met_by_source
 from anonfit.auditing.folder import RAW_ROLES, Folder, Promise
-from anonfit.auditing.meanings import LabelMeaning, Settings, object_of, text_of
+from anonfit.auditing.meanings import JsonObject, LabelMeaning, object_of, text_of
 from anonfit.auditing.reading import open_table
 from anonfit.auditing.recoding import read_meanings
-from anonfit.auditing.report_shape import NOT_RECOUNTED, Known, has_shape, spelled
+from anonfit.auditing.report_shape import NOT_RECOUNTED, KnownTexts, has_shape, spelled
 from anonfit.auditing.result import DROPPED, UNKNOWN_PERSONS, WITHHELD, Audit, Finding
 from anonfit.errors import RecodingError
 
@@ -59,7 +59,7 @@ class CheckedReport:
     @cached_property
     def meanings(self) -> dict[str, LabelMeaning]:
         """What labels mean."""
-        recoding = Settings(self.folder.recoding, "the recoding", RecodingError)
+        recoding = JsonObject(self.folder.recoding, "the recoding", RecodingError)
         return read_meanings(recoding, self.promise.date_formats)
 
     @property
@@ -69,19 +69,19 @@ class CheckedReport:
 
 
 def as_recounted(name: str, same: bool, good: str, bad: str) -> Finding:
-    """The finding that something told is what was recounted."""
+    """The finding on whether something written is what was recounted."""
     return Finding(name, "as recounted", "as recounted" if same else "another", same, good if same else bad)
 
 
-def alike(one: Any, other: Any) -> bool:
+def alike(left: Any, right: Any) -> bool:
     """Whether two values of JSON are the same, but for the last digits of numbers that are not whole."""
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return set(one) == set(other) and all(alike(one[key], other[key]) for key in one)
-    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
-        return len(one) == len(other) and all(map(alike, one, other))
-    if isinstance(one, float) and isinstance(other, (int, float)) and not isinstance(other, bool):
-        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
-    return type(one) is type(other) and bool(one == other)
+    if isinstance(left, Mapping) and isinstance(right, Mapping):
+        return set(left) == set(right) and all(alike(left[key], right[key]) for key in left)
+    if isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
+        return len(left) == len(right) and all(map(alike, left, right))
+    if isinstance(left, float) and isinstance(right, (int, float)) and not isinstance(right, bool):
+        return math.isclose(left, right, rel_tol=1e-9, abs_tol=1e-12)
+    return type(left) is type(right) and bool(left == right)
 
 
 def entries(value: Any) -> Json:
@@ -91,18 +91,18 @@ def entries(value: Any) -> Json:
 
 def listed_objects(value: Any) -> list[Json]:
     """The objects of a list of JSON; of anything else, none."""
-    return [item for item in (value if isinstance(value, list) else ()) if isinstance(item, Mapping)]
+    return [entry for entry in (value if isinstance(value, list) else ()) if isinstance(entry, Mapping)]
 
 
 def _of_figures(checked: CheckedReport) -> Finding:
     """The figures of the report's audit, of its groups and columns are those of this audit, as far as both counted the
     same.
     """
-    said, mine = checked.report["audit"], checked.mine
+    stated, mine = checked.report["audit"], checked.mine
     names = (*_OF_ROWS, *_OF_PERSONS) if checked.knows_persons else _OF_ROWS
-    same = said.get("passed") is True and not set(said) - set(mine)
-    same = same and all(alike(_in_order(name, said.get(name)), _in_order(name, mine[name])) for name in names)
-    same = same and _groups_are_so(checked) and _columns_are_so(checked) and _sources_are_so(said, mine)
+    same = stated.get("passed") is True and not set(stated) - set(mine)
+    same = same and all(alike(_in_order(name, stated.get(name)), _in_order(name, mine[name])) for name in names)
+    same = same and _same_groups(checked) and _same_columns(checked) and _same_source(stated, mine)
     same = same and checked.report.get("formulas", []) == _formulas(checked.folder)
     return as_recounted(
         "report figures",
@@ -117,7 +117,7 @@ def _in_order(name: str, figures: Any) -> Any:
     return sorted(figures, key=repr) if name == "diversity" and isinstance(figures, list) else figures
 
 
-def _groups_are_so(checked: CheckedReport) -> bool:
+def _same_groups(checked: CheckedReport) -> bool:
     """The bins of `group_sizes` have the groups and persons that they say, and leave none out. Of persons who may have
     several rows numbers are multiples of k, rounded down; and several regions may have the same representatives.
     """
@@ -147,12 +147,12 @@ def _is_bin(line: Any) -> bool:
     )
 
 
-def _columns_are_so(checked: CheckedReport) -> bool:
+def _same_columns(checked: CheckedReport) -> bool:
     """Every column has its role and type, and as many different labels as the file has, and so has the detail."""
     lines, frequent = listed_objects(checked.report.get("columns")), checked.audit.frequent
     roles = [
         (name, role, checked.meanings[name].type if role == "quasi-identifier" else None)
-        for name, role in _roles(checked)
+        for name, role in checked.promise.roles.items()
     ]
     if [(line.get("name"), line.get("role"), line.get("type")) for line in lines] != roles:
         return False
@@ -161,14 +161,10 @@ def _columns_are_so(checked: CheckedReport) -> bool:
         return False
     if checked.promise.values != "labels" or checked.promise.regions != "domain":
         return True
-    return all(_detail_is_so(line, checked) for line in listed_objects(checked.report.get("detail")))
+    return all(_same_detail(line, checked) for line in listed_objects(checked.report.get("detail")))
 
 
-def _roles(checked: CheckedReport) -> list[tuple[str, str]]:
-    return list(checked.promise.roles.items())
-
-
-def _detail_is_so(line: Json, checked: CheckedReport) -> bool:
+def _same_detail(line: Json, checked: CheckedReport) -> bool:
     """The labels of a column are as many as said, and the most frequent one is; of persons who may have several rows,
     rows were counted there, and they may not be here.
     """
@@ -185,32 +181,31 @@ def _formulas(folder: Folder) -> list[str]:
     if folder.data.suffix != ".csv":
         return []
     table = open_table(folder.data, missing=(), lazily=True)
-    texts = [_runs(by_name(name).as_expr()).alias(name) for name in table.names if name in folder.texts]
-    has_formula = table.lazy.select(texts).collect(engine="streaming").row(0, named=True) if texts else {}
-    return [name for name in table.names if has_formula.get(name) or pl.select(_runs(pl.lit(name))).item()]
+    texts = [_has_formula(by_name(name).as_expr()).alias(name) for name in table.names if name in folder.texts]
+    in_column = table.lazy.select(texts).collect(engine="streaming").row(0, named=True) if texts else {}
+    return [name for name in table.names if in_column.get(name) or pl.select(_has_formula(pl.lit(name))).item()]
 
 
-def _runs(texts: pl.Expr) -> pl.Expr:
+def _has_formula(texts: pl.Expr) -> pl.Expr:
     """Whether some text begins as formulas do and is no number."""
     begun, number = r"^[=+\-@\t\r]", r"^[+-]\s?[\d.,]*(?:[eE][+-]?\d+)?\s?%?$"
     return (texts.str.contains(begun) & ~texts.str.contains(number)).any()
 
 
-def _sources_are_so(said: Json, mine: Json) -> bool:
-    """Labels are as good as they were found to be now, and the comparison with the source found nothing wrong: as it
-    was now or, without the source, as it must have been. Observed labels were held against no regions.
+def _same_source(stated: Json, mine: Json) -> bool:
+    """Labels are as good as they were found to be now, and so is the comparison with the source; without the source at
+    hand, it must have found nothing wrong. Observed labels were held against no regions.
     """
-    beside = {"no_region": None}
-    labels = [{**entries(figures.get("labels")), **beside} for figures in (said, mine)]
-    if not alike(*labels) or said.get("_rounded") is not None:
+    labels = [{**entries(figures.get("labels")), "no_region": None} for figures in (stated, mine)]
+    if not alike(*labels) or stated.get("_rounded") is not None:
         return False
-    stated, counted = said.get("source"), mine["source"]
-    if counted is not None or stated is None:
-        return stated is None or alike(_in_any_order(stated), _in_any_order(counted))
+    source, counted = stated.get("source"), mine["source"]
+    if counted is not None or source is None:
+        return source is None or alike(_in_any_order(source), _in_any_order(counted))
     none = {"persons": 0, "share": 0.0}
     perfect = {"by_labels": True, "not_in_source": [], "unmatched": none, "absent_inside": none, "in_several": none}
     named = {column["name"] for column in mine["raw_columns"]}
-    return alike({**entries(stated), "compared": []}, {**perfect, "compared": []}) and named >= set(stated["compared"])
+    return alike({**entries(source), "compared": []}, {**perfect, "compared": []}) and named >= set(source["compared"])
 
 
 def _in_any_order(source: Json) -> dict[str, Any]:
@@ -266,13 +261,9 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 def _of_demands(checked: CheckedReport) -> Finding:
     """What the report says was asked, and of which rows, is what the manifest claims."""
-    asked, rows, stated = (
-        entries(checked.report.get("asked")),
-        entries(checked.report.get("rows")),
-        checked.folder.manifest["rows"],
-    )
+    asked, rows = entries(checked.report.get("asked")), entries(checked.report.get("rows"))
     promise, privacy = checked.promise, checked.folder.spec.get("privacy", {})
-    said = {
+    stated = {
         "k": asked.get("k"),
         "max_confidence": asked.get("max_confidence"),
         "attack_limit": asked.get("attack_limit", 1.0),
@@ -285,8 +276,8 @@ def _of_demands(checked: CheckedReport) -> Finding:
         "read": rows.get("read"),
         "made": [asked.get("algorithm"), entries(checked.report.get("engine")).get("name")],
     }
-    counts = [stated.get(name, 0) for name in ("released", "withheld", "dropped")]
-    exact = all(isinstance(entry, int) for entry in counts)
+    counts = [checked.folder.manifest["rows"].get(name, 0) for name in ("released", "withheld", "dropped")]
+    exact = all(isinstance(count, int) for count in counts)
     claimed = {
         "k": promise.k,
         "max_confidence": promise.max_confidence,
@@ -300,7 +291,7 @@ def _of_demands(checked: CheckedReport) -> Finding:
     }
     return as_recounted(
         "report demands",
-        alike(said, claimed),
+        alike(stated, claimed),
         "The report names the demands and rows of the manifest.",
         "The report names other demands or rows than the manifest.",
     )
@@ -318,19 +309,18 @@ def _of_findings(checked: CheckedReport) -> Finding:
     """The findings in report and manifest are the same, all met, and those that this audit makes; those that need the
     source may be told without it.
     """
-    said, manifest = checked.report["audit"].get("findings"), checked.folder.manifest.get("audit")
-    mine = _numbered(checked.mine["findings"])
+    findings, manifest = checked.report["audit"].get("findings"), checked.folder.manifest.get("audit")
+    stated, mine = _numbered(findings), _numbered(checked.mine["findings"])
     without = checked.mine["source"] is None
     by_source = {finding.name: finding for finding in met_by_source()} if without else {}
-    stated = _numbered(said)
     others = (*_OF_FOLDER, *(("regions",) if checked.promise.regions == "observed" else ()))
     missing = [key for key, finding in mine.items() if key not in stated and finding["met"] and key[0] not in others]
-    same = isinstance(said, list) and manifest == {"passed": True, "findings": said} and not missing
+    same = isinstance(findings, list) and manifest == {"passed": True, "findings": findings} and not missing
     return as_recounted(
         "report findings",
         same
-        and len(stated) == len(said)
-        and all(_is_made(finding, mine.get(key), by_source) for key, finding in stated.items()),
+        and len(stated) == len(findings)
+        and all(_agrees(finding, mine.get(key), by_source) for key, finding in stated.items()),
         "The report and the manifest tell the same findings, and so does this audit.",
         "The findings that the report or the manifest tell are others than those of this audit.",
     )
@@ -349,7 +339,7 @@ def _numbered(findings: Any) -> dict[tuple[str, Any, int], Json]:
     return numbered
 
 
-def _is_made(stated: Json, known: Json | None, by_source: Mapping[str, Finding]) -> bool:
+def _agrees(stated: Json, known: Json | None, by_source: Mapping[str, Finding]) -> bool:
     """Whether a finding of a report is the one made now, or one that this audit had not the means to make."""
     if set(stated) - set(_FIELDS) or stated.get("met") is False:
         return False
@@ -378,7 +368,7 @@ def _of_shape(checked: CheckedReport) -> Finding:
         held = open_table(checked.folder.data).frame([name])[name].unique().to_list() if name in raw else []
         return frozenset(map(spelled, held))
 
-    known = Known(frozenset(checked.promise.roles), checked.meanings, values)
+    known = KnownTexts(frozenset(checked.promise.roles), checked.meanings, values)
     return as_recounted(
         "report content",
         has_shape(checked.report, known),
@@ -388,9 +378,9 @@ def _of_shape(checked: CheckedReport) -> Finding:
 
 
 def _of_attack(checked: CheckedReport) -> Finding:
-    """Of as many persons as were told by a model, the report says, no more may be than is claimed."""
-    told_of = listed_objects(entries(checked.report.get("attack")).get("inference"))
-    sure = {column.get("column"): entries(column.get("learned")).get("sure") for column in told_of}
+    """By the report's own figures, a model is sure of no larger share of persons than the release claims."""
+    inferences = listed_objects(entries(checked.report.get("attack")).get("inference"))
+    sure = {inference.get("column"): entries(inference.get("learned")).get("sure") for inference in inferences}
     tolerance = 0.005 if checked.promise.only("entity") else 0.00005  # shares are rounded
     limit = checked.promise.attack_limit + tolerance
     met = all(name in sure and _at_most(sure[name], limit) for name in checked.promise.having("sensitive"))
@@ -414,16 +404,14 @@ def _of_texts(checked: CheckedReport, retell: Retell | None) -> list[Finding]:
     """All that follows from the figures, the manifest and the recoding is what they give, and the page is that of the
     report.
     """
-    folder, sentences = (
-        checked.folder,
-        {
-            "report texts": (
-                "The sentences of the report follow from its figures and the manifest.",
-                "The report says something else than follows from its figures and the manifest.",
-            ),
-            "report page": ("The page is that of the report.", "The page says something else than the report."),
-        },
-    )
+    folder = checked.folder
+    sentences = {
+        "report texts": (
+            "The sentences of the report follow from its figures and the manifest.",
+            "The report says something else than follows from its figures and the manifest.",
+        ),
+        "report page": ("The page is that of the report.", "The page says something else than the report."),
+    }
     if retell is None:
         return not_retold(sentences, "tells a report anew")
 
@@ -450,6 +438,6 @@ def as_retold(
     except Exception:  # something of another shape than any that was ever written
         same = (False,) * len(sentences)
     if all(same) or made_by == version("anonfit"):
-        return [as_recounted(name, ok, *both) for (name, both), ok in zip(sentences.items(), same, strict=True)]
+        return [as_recounted(name, holds, *both) for (name, both), holds in zip(sentences.items(), same, strict=True)]
     sentence = f"Not checked: another version of anonfit made {what} and may say it in other words; audit it with that."
     return [Finding(name, "as told anew", None, None, sentence) for name in sentences]

@@ -13,12 +13,12 @@ from itertools import pairwise
 from numbers import Integral
 from typing import Any, Literal
 
-from anonfit.auditing.meanings import TYPES, LabelMeaning, number
-from anonfit.auditing.models import MAX_CONFIDENCE, MODELS, DiversityModel
+from anonfit.auditing.meanings import TYPES, LabelMeaning, LabelType, number
+from anonfit.auditing.models import MAX_CONFIDENCE, MODELS, DiversityMeasure
 from anonfit.auditing.recoding import RegionGrid, RegionTree
 from anonfit.auditing.released import Regions
 from anonfit.auditing.result import Finding
-from anonfit.auditing.values import Reading, read_nodes
+from anonfit.auditing.values import Reading, read_taxonomy
 from anonfit.errors import DataError, SpecError, did_you_mean, listed
 
 Attacker = Literal["prosecutor", "journalist", "marketer"]
@@ -128,7 +128,7 @@ class Request:
 
     @property
     def left_out(self) -> dict[str, Any]:
-        """Which rows of the source are in no group on purpose, as `locate_source` is told."""
+        """Which rows of the source are in no group on purpose, as keywords of `locate_source`."""
         return {
             "drops_missing": self.drops_missing,
             "complete": self.complete,
@@ -144,11 +144,11 @@ def check_request(request: Request) -> None:
     """Raise on demands that contradict each other or cannot mean anything."""
     if not request.quasi_identifiers:
         raise DataError("An audit needs quasi-identifiers: name the columns that an attacker may know of a person.")
-    for words, purpose in (
+    for names, purpose in (
         (request.quasi_identifiers, "quasi-identifiers"),
         (request.sensitive, "sensitive columns"),
     ):
-        twice = [name for name in dict.fromkeys(words) if words.count(name) > 1]
+        twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
         if twice:
             raise DataError(f"Listed twice among the {purpose}: {listed(twice)}.")
     _check_roles(request)
@@ -226,7 +226,7 @@ class DiversityDemand:
     is_asked: bool = True  # False: it is only measured
 
     @property
-    def measure(self) -> DiversityModel:
+    def measure(self) -> DiversityMeasure:
         """How it is measured."""
         return MAX_CONFIDENCE if self.model == "max_confidence" else MODELS[self.model]
 
@@ -235,12 +235,11 @@ class DiversityDemand:
         """The number that the worst group's figure is held against."""
         return self.parameters[self.measure.asked] if self.is_asked else None
 
-    def with_type(self, kind: str | None, date_format: str | None) -> DiversityDemand:
+    def with_type(self, kind: LabelType | None, date_format: str | None) -> DiversityDemand:
         """The same demand with what is declared of the column, where the demand itself does not say it."""
         reading = self.reading
-        kind = "ordinal" if reading.order else kind  # an order that is given says what the column is
-        said: Any = {"type": reading.type or kind, "date_format": reading.date_format or date_format}
-        return replace(self, reading=replace(reading, **said))
+        kind = reading.type or ("ordinal" if reading.order else kind)  # a given order says what the column is
+        return replace(self, reading=replace(reading, type=kind, date_format=reading.date_format or date_format))
 
 
 def demand_settings(model: str) -> tuple[str, ...]:
@@ -294,7 +293,7 @@ def _reading(entry: Mapping[str, Any], column: str) -> Reading:
         type=entry.get("type"),
         order=tuple(str(word) for word in entry.get("order") or ()),
         date_format=entry.get("date_format"),
-        taxonomy=None if taxonomy is None else read_nodes(taxonomy, column=column),
+        taxonomy=None if taxonomy is None else read_taxonomy(taxonomy, column=column),
         distance=entry.get("distance"),
     )
 

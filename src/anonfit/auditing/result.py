@@ -101,7 +101,7 @@ def _of_claims(audit: Audit) -> Iterator[str]:
         yield f"The release does not hold what it claims ({claims}): {names}."
     else:
         yield f"Whether the release holds what it claims ({claims}) was not checked in full: {names}."
-    yield from (one.sentence for one in audit.findings if one.name == "attack_limit")
+    yield from (finding.sentence for finding in audit.findings if finding.name == "attack_limit")
     if audit.not_recounted:
         sections = ", ".join(audit.not_recounted).replace("_", " ")
         yield f"Not recounted were those figures of its report that do not follow from the folder: {sections}."
@@ -121,10 +121,10 @@ def _of_nobody(audit: Audit) -> Iterator[str]:
         ]
         if above:
             yield f"Nobody asked for a highest risk, and of all persons {'; '.join(above)}."
-    for free in audit.diversity:
-        if free.asked is None and free.found is not None:
-            least = f"a group has {figure_words(free.found.value)} different value(s)"
-            yield f"Nobody asked anything of the sensitive column '{free.column}': {least}."
+    for measured in audit.diversity:
+        if measured.asked is None and measured.found is not None:
+            least = f"a group has {figure_words(measured.found.value)} different value(s)"
+            yield f"Nobody asked anything of the sensitive column '{measured.column}': {least}."
     if not audit.claims:
         alike = [column.name for column in audit.raw_columns if column.distinct.value > _IDENTIFYING and audit.rows > 1]
         if alike:
@@ -416,6 +416,10 @@ def _hidden(finding: Finding, k: int) -> Finding:
     if finding.name in (WITHHELD, DROPPED):
         words = "as stated" if finding.met else "not as stated"
         return replace(finding, asked="as stated", found=words, persons=None, asked_persons=None)
-    found = f"fewer than {k}" if few(finding.persons or 0, k) else finding.found
-    asked = f"fewer than {k}" if few(finding.asked_persons or 0, k) else finding.asked
-    return replace(finding, found=found, asked=asked, persons=None, asked_persons=None)
+    return replace(
+        finding,
+        found=f"fewer than {k}" if few(finding.persons or 0, k) else finding.found,
+        asked=f"fewer than {k}" if few(finding.asked_persons or 0, k) else finding.asked,
+        persons=None,
+        asked_persons=None,
+    )

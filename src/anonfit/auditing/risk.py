@@ -84,7 +84,7 @@ def population_sizes(released: Released, population: AuditedTable, *, boxes: Lab
     if boxes is None:
         require_columns(population, names, purpose="a quasi-identifier")
     assert boxes is not None
-    group = locate_source(boxes, population, quasi_identifiers=list(released.columns)).found.group
+    group = locate_source(boxes, population, quasi_identifiers=list(released.columns)).group
     return np.bincount(group[group >= 0], minlength=released.groups), "a population of raw rows"
 
 
@@ -142,4 +142,4 @@ def locate_in_other(other: OtherRelease, source: AuditedTable, *, missing: Seque
         boxes = boxes_of(released, read_columns(released, meanings))
     if boxes is None:
         raise DataError("The labels of the other release are not understood: give the meaning of its columns.")
-    return locate_source(boxes, source, quasi_identifiers=list(released.columns), **other.left_out).found.group
+    return locate_source(boxes, source, quasi_identifiers=list(released.columns), **other.left_out).group

@@ -14,11 +14,10 @@ import numpy.typing as npt
 import polars as pl
 from polars.exceptions import PolarsError
 
-from anonfit.auditing.coding import IntArray, as_numbers, coded_in_order, dictionary
+from anonfit.auditing.coding import BoolArray, IntArray, as_numbers, coded_in_order, dictionary
 from anonfit.auditing.groups import group_rows
 from anonfit.auditing.reading import AuditedTable, reading_options, require_columns, unreadable
 
-BoolArray = npt.NDArray[np.bool_]
 Ordered = npt.NDArray[Any] | pl.Series
 
 
@@ -259,8 +258,8 @@ def _falling(here: Any, after: Any) -> BoolArray:
     falls = after < here
     if not isinstance(here, np.ndarray):
         falls = (falls.fill_null(value=False) | (after.is_null() & here.is_not_null())).to_numpy()
-    found: BoolArray = falls
-    return found
+    falling: BoolArray = falls
+    return falling
 
 
 def _equal_neighbours(here: Any, after: Any) -> BoolArray:

@@ -14,8 +14,7 @@ import numpy as np
 import polars as pl
 
 from anonfit.auditing.boxes import LabelBoxes, Located, locate_source
-from anonfit.auditing.coding import Hashes, IntArray
-from anonfit.auditing.groups import BoolArray
+from anonfit.auditing.coding import BoolArray, Hashes, IntArray
 from anonfit.auditing.hashing import (
     Align,
     ComparedColumn,
@@ -29,7 +28,7 @@ from anonfit.auditing.hashing import (
     plain_values,
     side_of,
 )
-from anonfit.auditing.observed import ReleasedRegions, Seen, withholding_of
+from anonfit.auditing.observed import ObservedValues, ReleasedRegions, withholding_of
 from anonfit.auditing.reading import AuditedTable
 from anonfit.auditing.request import Request
 from anonfit.auditing.result import CountedFigure, Share, SourceCheck
@@ -63,7 +62,7 @@ class SourceRows:
     names: tuple[str, ...]  # quasi-identifiers
     rows_at_once: int | None  # None: the table is one batch
     boxes: LabelBoxes | None = None
-    seen: Seen | None = None  # takes in what the rows of groups have, at the first reading
+    seen: ObservedValues | None = None  # takes in what the rows of groups have, at the first reading
     judged: ReleasedRegions | None = None
     place: SourcePlaces = field(default_factory=SourcePlaces)
     located: Located | None = None  # of a table that is one batch
@@ -82,12 +81,12 @@ class SourceRows:
             groups = np.zeros(rows, np.int64)
             if self.boxes is not None:
                 located = self._locate(batch, self.boxes)
-                groups = located.found.group
+                groups = located.group
                 place.withheld += located.outside
                 place.beyond += located.beyond
                 place.unknown += located.unknown
                 place.dropped += located.dropped
-                place.several += int(np.count_nonzero(located.found.others))
+                place.several += int(np.count_nonzero(located.others))
             yield (batch if self.is_whole else batch.shortened()), groups
 
     def _locate(self, batch: AuditedTable, boxes: LabelBoxes) -> Located:
@@ -95,15 +94,15 @@ class SourceRows:
         if self.located is None:
             located = locate_source(boxes, batch, quasi_identifiers=self.names, **self.request.left_out)
             if self.seen is not None:
-                self.seen.add(located.found.group, located.cells)
+                self.seen.add(located.group, located.cells)
             self.located = replace(located, cells=[]) if self.is_whole else None
         else:
             located = self.located
         if self.judged is not None and not self.is_whole:
-            located.found.group[~self.judged.mask(batch, self.request)] = -1
+            located.group[~self.judged.mask(batch, self.request)] = -1
         return located
 
-    def locate(self, boxes: LabelBoxes | None, seen: Seen | None) -> None:
+    def locate(self, boxes: LabelBoxes | None, seen: ObservedValues | None) -> None:
         """Take the boxes of the released groups, and find in them the rows of a table that is one batch."""
         self.boxes, self.seen = boxes, seen
         if self.is_whole:
@@ -130,7 +129,7 @@ class SourceRows:
             withholding.add(batch, groups)
         self.seen, self.judged = seen, withholding.judged()
         if self.located is not None:
-            self.located.found.group[~self.judged.mask(self.table, self.request)] = -1
+            self.located.group[~self.judged.mask(self.table, self.request)] = -1
 
 
 # --- hashes of raw values -----------------------------------------------------------------------------------------
@@ -254,8 +253,8 @@ def _row_keys(groups: IntArray, hashes: Hashes) -> Hashes:
 
 @dataclass(frozen=True, slots=True)
 class _Multisets:
-    """Released and raw rows as multisets of keys. Rows of `suppressed` groups may be any that are in no other group;
-    then both tables are whole.
+    """Released and raw rows as multisets of keys. A row of a `suppressed` group may be any raw row that is in no other
+    group; both tables are whole where there are such groups.
     """
 
     released: Released
@@ -267,12 +266,8 @@ class _Multisets:
         """The released rows; without labels that can be read all are in one group."""
         tally = KeyTally(keep=keep)
         for batch, groups in self.released.batches():
-            tally.add(self.source_like(groups), self.hashers.file(batch))
+            tally.add(groups if self.source.boxes is not None else np.zeros_like(groups), self.hashers.file(batch))
         return tally
-
-    def source_like(self, groups: IntArray) -> IntArray:
-        """The groups of released rows as those of raw rows are told."""
-        return groups if self.source.boxes is not None else np.zeros_like(groups)
 
     def of_source(self, *, keep: bool = False) -> KeyTally:
         """The raw rows."""

@@ -15,7 +15,7 @@ import polars as pl
 
 from anonfit.auditing.folder import Promise, check_makers, files_as_stated, json_of, read_promise
 from anonfit.auditing.labels import read_label
-from anonfit.auditing.meanings import LabelMeaning, Settings, object_of, text_of
+from anonfit.auditing.meanings import JsonObject, LabelMeaning, object_of, text_of
 from anonfit.auditing.measuring import audit_request
 from anonfit.auditing.model_trees import MODEL, SavedTree, saved_tree_of
 from anonfit.auditing.reading import open_table, require_columns
@@ -152,8 +152,7 @@ class TreeFolder:
     @property
     def private(self) -> tuple[str, ...]:
         """The columns that nobody else knows and the tree may test."""
-        roles = self.promise.roles.items()
-        return tuple(name for name, role in roles if role in ("sensitive", "insensitive") and name != self.saved.target)
+        return tuple(name for name in self.promise.having("sensitive", "insensitive") if name != self.saved.target)
 
     @property
     def words(self) -> dict[str, Any]:
@@ -186,7 +185,7 @@ def is_tree_folder(model: object) -> bool:
 
 def open_tree_folder(folder: Path) -> TreeFolder:
     """Read manifest.json and model.json; what they say is checked to be of the right kind."""
-    manifest = Settings(json_of(folder, "manifest.json"), f"the manifest of '{folder.name}'", ReleaseError)
+    manifest = JsonObject(json_of(folder, "manifest.json"), f"the manifest of '{folder.name}'", ReleaseError)
     if manifest.known(_MANIFEST).get("version", int) != 1:
         raise ReleaseError(f"The tree '{folder.name}' is of a version this audit does not know: use a newer anonfit.")
     check_makers(manifest)
@@ -285,16 +284,14 @@ def _of_model(folder: TreeFolder) -> Finding:
 
 def _of_figures(folder: TreeFolder, audit: TreeAudit | None, rows: int | None, report: Json) -> Finding:
     """audit.json tells what was counted, and the manifest the same."""
-    said = report["audit"]
-    spans = entries(said.get("spans"))
-    stated = {"passed": True, "k": said.get("k"), "findings": spans.get("findings")}
-    same = alike(folder.manifest.get("audit"), stated) and said.get("passed") is True
+    stated = report["audit"]
+    summary = {"passed": True, "k": stated.get("k"), "findings": entries(stated.get("spans")).get("findings")}
+    same = alike(folder.manifest.get("audit"), summary) and stated.get("passed") is True
     if audit is None:
         bad = "The manifest and the audit that was written tell other findings."
         sentence = NOT_COUNTED if same else bad
         return Finding("report figures", "as recounted", None, None if same else False, sentence)
-    mine = audit.public_figures(folder.promise.k)
-    same = same and alike(said, mine)
+    same = same and alike(stated, audit.public_figures(folder.promise.k))
     read, dropped = report["rows"].get("read"), report["rows"].get("dropped")
     left = (rows or 0) - audit.spans.rows
     few = f"fewer than {folder.promise.k}" if 0 < left < folder.promise.k else left

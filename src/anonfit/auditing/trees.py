@@ -21,9 +21,9 @@ from anonfit.auditing.groups import (
     group_sizes,
     most_frequent,
     persons_in_groups,
+    read_persons,
     share_of,
 )
-from anonfit.auditing.groups import read_persons as persons_of
 from anonfit.auditing.measuring import audit_request
 from anonfit.auditing.model_trees import MODEL, ModelTree, SavedTree
 from anonfit.auditing.reading import open_table, require_columns
@@ -128,8 +128,8 @@ def audit_tree(
         >>> import polars as pl
         >>> people = pl.DataFrame({"age": [30, 40, 50, 60], "smokes": [0, 1, 0, 1], "ill": [0, 0, 0, 1]})
         >>> model = lambda rows: (rows["age"] >= 50) & (rows["smokes"] == 1)
-        >>> found = audit_tree(model, people, public=["age"], private=["smokes", "ill"], target="ill", k=2)
-        >>> found.k, found.passed, found.certain.persons
+        >>> result = audit_tree(model, people, public=["age"], private=["smokes", "ill"], target="ill", k=2)
+        >>> result.k, result.passed, result.certain.persons
         (2, True, 2)
     """
     refuse_fork()
@@ -151,7 +151,7 @@ def audit_tree(
     frame = table.frame(columns.all)
     if not len(frame):
         raise DataError("The data has no rows, so there is nobody to protect.")
-    persons = persons_of(frame, entity=entity, count=columns.numbers)
+    persons = read_persons(frame, entity=entity, count=columns.numbers)
     spans = spans_of(
         opened,
         data,
@@ -278,24 +278,24 @@ def _audit(
     max_confidence: float | None,
 ) -> Audit:
     """The audit of the table in which everybody's span stands in place of the public columns."""
-    name = "span"
-    while name in frame.columns:
-        name += "_"
-    private = [one for one in columns.private if one != columns.entity]
-    demands = tuple(read_demand(one) for one in diversity)
-    if strange := [one.column for one in demands if one.column not in private]:
+    span = "span"
+    while span in frame.columns:
+        span += "_"
+    private = [name for name in columns.private if name != columns.entity]
+    demands = tuple(read_demand(entry) for entry in diversity)
+    if strange := [demand.column for demand in demands if demand.column not in private]:
         raise DataError(f"Diversity is asked of {listed(strange)}, which is no private column.")
     # Other private columns are not told of anybody, so nothing is said of them.
-    needed = [columns.target if columns.target in private else None, *(one.column for one in demands)]
-    held = dict.fromkeys(one for one in (*needed, columns.entity, columns.numbers) if one is not None)
-    table = pl.DataFrame([pl.Series(name, of_row), *(frame[one] for one in held)])
+    needed = [columns.target if columns.target in private else None, *(demand.column for demand in demands)]
+    names = dict.fromkeys(name for name in (*needed, columns.entity, columns.numbers) if name is not None)
+    table = pl.DataFrame([pl.Series(span, of_row), *(frame[name] for name in names)])
     if max_confidence is not None and (columns.target is None or columns.target not in private):
         raise DataError("'max_confidence' is of a private class, and there is none.")
     capped = [{"column": columns.target, "type": "nominal"}]
     audited = audit_request(
         Request(
             data=table,
-            quasi_identifiers=(name,),
+            quasi_identifiers=(span,),
             k=k,
             entity=columns.entity,
             count=columns.numbers,

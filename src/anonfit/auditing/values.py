@@ -14,14 +14,14 @@ import numpy as np
 import polars as pl
 
 from anonfit.auditing.axes import as_moments, distinct_texts, leaf_placer, on_line, placed_on_line
-from anonfit.auditing.coding import Coded, IntArray, as_numbers, coded, coded_in_order
-from anonfit.auditing.groups import FloatArray, value_places
+from anonfit.auditing.coding import Coded, FloatArray, IntArray, as_numbers, coded, coded_in_order, is_text
+from anonfit.auditing.groups import value_places
 from anonfit.auditing.meanings import LabelMeaning, LabelType
 from anonfit.errors import DataError, TaxonomyError
 
 
 @dataclass(frozen=True, slots=True)
-class Nodes:
+class TaxonomyNodes:
     """A tree, parents before children: node 0 is the root. Leaves are in depth-first order."""
 
     parents: tuple[int, ...]
@@ -37,7 +37,7 @@ class Hierarchy:
     heights: IntArray  # (node) steps down to its deepest leaf
 
 
-def read_nodes(tree: object, *, column: str) -> Nodes:
+def read_taxonomy(tree: object, *, column: str) -> TaxonomyNodes:
     """The nodes of nested mappings with a name and children; an only child with its parent's name is only padding."""
     parents: list[int] = []
     leaves: dict[str, int] = {}
@@ -51,7 +51,7 @@ def read_nodes(tree: object, *, column: str) -> Nodes:
             raise TaxonomyError(f"The taxonomy of column '{column}' has the leaf '{name}' twice: keep one.")
         stack.extend((child, len(parents)) for child in reversed(children))
         parents.append(parent)
-    return Nodes(tuple(parents), tuple(leaves), tuple(leaves.values()))
+    return TaxonomyNodes(tuple(parents), tuple(leaves), tuple(leaves.values()))
 
 
 def _part(part: object, column: str) -> tuple[str, Sequence[Any]]:
@@ -63,7 +63,7 @@ def _part(part: object, column: str) -> tuple[str, Sequence[Any]]:
     raise TaxonomyError(f"The taxonomy of column '{column}' is not made of nodes with a name and a list of children.")
 
 
-def hierarchy_of(nodes: Nodes, leaves: Sequence[int], *, missing: bool) -> Hierarchy:
+def hierarchy_of(nodes: TaxonomyNodes, leaves: Sequence[int], *, missing: bool) -> Hierarchy:
     """The hierarchy over some leaves, in their order, after the missing value, which is a leaf under the root.
 
     A taxonomy that is one leaf only gets a root, which the missing value can be under, too.
@@ -113,7 +113,7 @@ class Reading:
     type: LabelType | None = None
     order: tuple[str, ...] = ()
     date_format: str | None = None
-    taxonomy: Nodes | None = None
+    taxonomy: TaxonomyNodes | None = None
     distance: Distance | None = None
     classes: tuple[Decimal, ...] | None = None  # where the classes after the first begin
     equal_width: int | None = None
@@ -136,27 +136,23 @@ def read_values(raw: RawValues, reading: Reading, *, reads: Reads) -> tuple[Code
         return _with_distance(raw, reading)
     if reading.classes is not None or reading.equal_width is not None:
         return _classes(raw.series, reading), ReadValues()
-    if _is_text(raw.series) and reading.type in ("continuous", "date"):
+    if is_text(raw.series) and reading.type in ("continuous", "date"):
         return coded_in_order(_ordered(raw.series, reading)), ReadValues()
-    return (coded(raw.series) if _is_text(raw.series) and reading.type is not None else raw.column), ReadValues()
+    return (coded(raw.series) if is_text(raw.series) and reading.type is not None else raw.column), ReadValues()
 
 
 def type_of(raw: RawValues, reading: Reading) -> LabelType:
     """What the values are: as was said, else by the column; a text file does not tell numbers from texts of digits."""
     if reading.type is not None or reading.order:
         return reading.type or "ordinal"
-    if raw.series.dtype == pl.Boolean or (_is_text(raw.series) and not raw.text_file):
+    if raw.series.dtype == pl.Boolean or (is_text(raw.series) and not raw.text_file):
         return "nominal"
     return _guessed(raw.series) or "nominal"
 
 
-def _is_text(series: pl.Series) -> bool:
-    return isinstance(series.dtype, (pl.String, pl.Categorical, pl.Enum))
-
-
 def _guessed(series: pl.Series) -> LabelType | None:
     """What a column of unknown type holds: numbers, dates, or None of these."""
-    if not _is_text(series):
+    if not is_text(series):
         return "date" if isinstance(series.dtype, (pl.Date, pl.Datetime)) else "continuous"
     texts = series.cast(pl.String)
     if texts.null_count() == len(texts):
@@ -198,13 +194,13 @@ def _meaning(series: pl.Series, kind: LabelType, reading: Reading) -> LabelMeani
 def _numbers(raw: RawValues, reading: Reading) -> tuple[Coded, ReadValues]:
     """The column as numbers, measured from the smallest so that long ones lose nothing."""
     series = raw.series
-    found, scale = on_line(series, LabelMeaning(series.name, "continuous"))
-    if found.null_count() > series.null_count() or reading.type == "date":
+    values, scale = on_line(series, LabelMeaning(series.name, "continuous"))
+    if values.null_count() > series.null_count() or reading.type == "date":
         raise DataError(f"Some values of column '{series.name}' are no numbers, but a demand is about its numbers.")
-    floats = _from_smallest(found)
+    floats = _from_smallest(values)
     if not floats.is_finite().all():
         raise DataError(f"Column '{series.name}' holds infinite numbers, but a demand is about its numbers.")
-    column = _in_order(raw, found)
+    column = _in_order(raw, values)
     places, different = value_places(column)
     numbers = np.full(different, np.nan)
     numbers[places] = floats.fill_null(np.nan).to_numpy() / float(scale)
@@ -253,7 +249,7 @@ def _usual_distance(raw: RawValues, reading: Reading) -> Distance:
     return "equal" if type_of(raw, reading) == "nominal" else "ordered"
 
 
-def _leaves(series: pl.Series, nodes: Nodes, reading: Reading) -> IntArray:
+def _leaves(series: pl.Series, nodes: TaxonomyNodes, reading: Reading) -> IntArray:
     """The leaf of every row, counted from 1 in depth-first order; 0: missing. Leaves are names, else intervals."""
     place = {leaf: number for number, leaf in enumerate(nodes.leaves, 1)}
     codes, texts = distinct_texts(series)

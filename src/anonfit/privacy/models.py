@@ -165,7 +165,7 @@ class Parameter:
 
 class DiversityModel:
     """May a group with these values of a sensitive column exist? To add a model, write its class, list it at the end of
-    its module, give it a branch in the kernel (`engines.memory.guarding`), and have the audit recount it
+    its module, give it a branch in the kernel (`engines.memory.constraint_kernels`), and have the audit recount it
     (`auditing.models`).
 
     `words` say what is demanded, `sentence` tells the figure of the worst group, which is `bound` to be what was asked.

@@ -26,7 +26,7 @@ from anonfit.release.large_tables import drawn_content
 from anonfit.report.asking import GIVEN_MODEL, Aim
 from anonfit.report.content import following
 from anonfit.report.page import report_page
-from anonfit.report.trees import TreeFacts, asked_of_tree, drawn_svg, drawn_text, tree_content
+from anonfit.report.trees import asked_of_tree, drawn_svg, drawn_text, tree_content
 from anonfit.runtime.strict_json import Damaged, JsonPart
 from anonfit.spec.model import Spec
 from anonfit.spec.parse import public_spec
@@ -76,8 +76,8 @@ def retold_tree(folder: Path, manifest: Json, report: Json) -> tuple[Json, dict[
         variant=tables["method"]["variant"],
         cut_points=tables["method"]["cut_points"],
     )
-    told = tree_content(TreeFacts(tree, asked, 0, 0, 0, report["audit"])) | {"rows": report["rows"]}
-    return told, {"tree.txt": drawn_text(tree), "tree.svg": drawn_svg(tree)}
+    content = tree_content(tree, asked=asked, rows=report["rows"], audit=report["audit"])
+    return content, {"tree.txt": drawn_text(tree), "tree.svg": drawn_svg(tree)}
 
 
 def _demand(told: Json, claimed: Json) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.algorithms.coding import without_row_numbers
-from anonfit.algorithms.demands import guard
+from anonfit.algorithms.demands import bind_constraints
 from anonfit.algorithms.mondrian import anonymize
 from anonfit.algorithms.result import Anonymized, SelectionAnswers
 from anonfit.algorithms.selections import answer_batches, answer_selections
@@ -68,7 +68,7 @@ from anonfit.workload.targets import Workload
 if TYPE_CHECKING:
     import polars as pl
 
-    from anonfit.engines.memory.guard import Guarded
+    from anonfit.engines.memory.constraints import Constraint
     from anonfit.workload.selections import AskedSelections
 
 
@@ -272,10 +272,10 @@ def _allowed(
         persons = persons_in(schema, kept)
         asked = spec.privacy.has_models
         values = partial(_values, kept, persons)
-        guarded = guard(demands, schema, values) if asked else []
+        constraints = bind_constraints(demands, schema, values) if asked else []
         fine = np.ones(len(rows), np.bool_)
         for k, groups in groupings:
-            fine &= _fine(persons, guarded, groups[rows], k)[groups[rows]]
+            fine &= _fine(persons, constraints, groups[rows], k)[groups[rows]]
         if fine.all():
             return rows
         rows = rows[fine]
@@ -286,15 +286,15 @@ def _values(frame: pl.DataFrame, persons: Persons, name: str) -> KnownValues:
     return KnownValues(frame.select(name), None, persons)
 
 
-def _fine(persons: Persons, guarded: Sequence[Guarded], groups: NDArray[np.int64], k: int) -> NDArray[np.bool_]:
+def _fine(persons: Persons, constraints: Sequence[Constraint], groups: NDArray[np.int64], k: int) -> NDArray[np.bool_]:
     """Which groups have k persons and are allowed by all models."""
     count = int(groups.max(initial=-1)) + 1
     fine: NDArray[np.bool_] = persons.of_groups(groups, count) >= k
-    if guarded:
+    if constraints:
         fine &= groups_allowed(
-            [model for one in guarded for model in one.models],
+            [model for one in constraints for model in one.models],
             groups,
-            {one.column.name: one.codes for one in guarded},
+            {one.column.name: one.codes for one in constraints},
             count=count,
             weights=None if persons.counts is None else persons.counts.astype(np.int64),
             entities=persons.entities,

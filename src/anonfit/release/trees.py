@@ -25,7 +25,8 @@ from anonfit.release.folder import RECORD, VERSION, check_free, publish, read_ma
 from anonfit.release.publish import package_versions, source_hash
 from anonfit.release.result import RowCounts
 from anonfit.release.retelling import retold_tree
-from anonfit.report.trees import TreeFacts, asked_of_tree, drawn_svg, drawn_text, tree_content
+from anonfit.report.content import read_content
+from anonfit.report.trees import asked_of_tree, drawn_svg, drawn_text, tree_content
 from anonfit.runtime.files import workplace, write_new
 from anonfit.runtime.progress import Stage, silent
 from anonfit.runtime.strict_json import Damaged, JsonPart, parse_json, read_text
@@ -216,7 +217,8 @@ def publish_tree(made: MadeTree, target: Path, *, replace: bool = False, stage: 
         k, rows = made.spec.privacy.k, made.rows
         dropped = Disclosure(k).rows(rows.dropped, rows.dropped_persons)
         figures = audit.public_figures(k)
-        report = tree_content(TreeFacts(written, _asked(made), rows.read, rows.released, dropped, figures))
+        read = {"read": read_content(rows.read, rows.released, dropped), "dropped": dropped}
+        report = tree_content(written, asked=_asked(made), rows=read, audit=figures)
         write_new(folder / AUDIT, json.dumps(report, indent=1, ensure_ascii=False) + "\n")
         records = {"internal.json": _internal(made, audit, target)}
         by_others = partial(_audited_by_others, audit=audit, rows=rows.read)

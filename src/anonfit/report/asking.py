@@ -52,9 +52,9 @@ class ReleaseRequest:
     capped: Sequence[str] = ()
     """The targets of which `max_confidence` caps what groups tell."""
     refined_by: str | None = None
+    """What chose the refinements, where columns were refined top-down."""
     grown_by: str | None = None
     """The kind of tree whose spans the regions are."""
-    """What chose the refinements, where columns were refined top-down."""
     explored: str | None = None
     """How the way to weigh columns was found, where the use is not known."""
     waived: Mapping[str, str] = field(default_factory=dict)
@@ -68,18 +68,18 @@ class ReleaseRequest:
 def aims_of(
     workload: Workload, schema: Schema, frame: RawColumns, *, steered: Mapping[str, bool] | None = None
 ) -> tuple[Aim, ...]:
-    """The targets of a workload; `frame` has their raw values. `steered` has those that steered splits, and whether as
-    numbers; without it, that is what their values and the criterion say.
+    """The targets of a workload, whose raw values are in `frame`. `steered` names those that steered splits, and
+    whether as numbers; without it, their values and the criterion decide that.
     """
     declared = {column.name: column for column in schema.columns}
-    found = []
+    aims = []
     for request in workload.targets:
         column = declared[request.column]
         number = is_numeric(request, column, frame[request.column], workload.objective)
         kind = TargetKind.NUMBERS if number else TargetKind.CLASSES
         fits = workload.objective.serves in (None, kind)
         used = fits and request in workload.used_targets if steered is None else request.column in steered
-        found.append(
+        aims.append(
             Aim(
                 request,
                 is_number=(steered or {}).get(request.column, number),
@@ -87,7 +87,7 @@ def aims_of(
                 is_used=used,
             )
         )
-    return tuple(found)
+    return tuple(aims)
 
 
 def _has_weights(workload: Workload) -> bool:
@@ -95,7 +95,7 @@ def _has_weights(workload: Workload) -> bool:
 
 
 def _weights(asked: ReleaseRequest) -> str:
-    """The weights, and of which columns they are not."""
+    """The weights in words; a column without one counts 1."""
     weights = asked.workload.weights
     rest = "" if set(asked.quasi_identifiers) <= set(weights) else "; others 1"
     return ", ".join(f"{name} {weight:g}" for name, weight in weights.items()) + rest
@@ -139,7 +139,7 @@ def asked_content(asked: ReleaseRequest) -> dict[str, Any]:
         "weights": dict(workload.weights),
     }
     if asked.several:
-        content["several_quasi_identifiers"] = [dict(one) for one in asked.several]
+        content["several_quasi_identifiers"] = [dict(entry) for entry in asked.several]
     return content | {"sentences": [*_demands(asked), *_purpose(asked)]}
 
 
@@ -155,16 +155,14 @@ def _several(asked: ReleaseRequest) -> list[str]:
     """A sentence for each quasi-identifier, or for the only one."""
     if not asked.several:
         return [_shared(asked.quasi_identifiers, asked.k)]
-    found = []
-    for one in asked.several:
-        implied = one["follows_from"]
-        more = (
-            ""
-            if implied is None
-            else f" This follows from what is asked of {joined(asked.several[implied]['columns'])}."
-        )
-        found.append(_shared(one["columns"], one["k"]) + more)
-    return found
+    sentences = []
+    for entry in asked.several:
+        sentence = _shared(entry["columns"], entry["k"])
+        if entry["follows_from"] is not None:
+            columns = asked.several[entry["follows_from"]]["columns"]
+            sentence += f" This follows from what is asked of {joined(columns)}."
+        sentences.append(sentence)
+    return sentences
 
 
 def _shared(columns: Sequence[str], k: int) -> str:
@@ -178,42 +176,42 @@ def _without_trees(demand: Mapping[str, Any]) -> dict[str, Any]:
 
 def _target(aim: Aim) -> dict[str, Any]:
     request = aim.request
-    found: dict[str, Any] = {
+    content: dict[str, Any] = {
         "column": request.column,
         "kind": "number" if aim.is_number else "classes",
         "weight": request.weight,
         "used": aim.is_used,
     }
     if request.classes:
-        found["classes"] = list(request.classes)
+        content["classes"] = list(request.classes)
     if request.equal_width:
-        found["equal_width"] = request.equal_width
-    return found
+        content["equal_width"] = request.equal_width
+    return content
 
 
 def _demands(asked: ReleaseRequest) -> list[str]:
     """A sentence for each demand."""
-    found = _several(asked)
+    sentences = _several(asked)
     for demand in asked.demands:
         settings = [
             f"{parameter.name} = {_value(demand[parameter.name])}"
             for parameter in MODELS[demand["model"]].parameters
             if demand.get(parameter.name) is not None and demand[parameter.name] is not False
         ]
-        found.append(
+        sentences.append(
             f"{demand['column']}: {demand['model']} with {', '.join(settings)}: {MODELS[demand['model']].words}."
         )
-    found += [nothing_asked(name, reason) for name, reason in asked.waived.items()]
+    sentences += [nothing_asked(name, reason) for name, reason in asked.waived.items()]
     if asked.capped:
-        found.append(
+        sentences.append(
             f"{joined(asked.capped)}: no class has more than {asked.max_confidence:.4g} of a group (max_confidence)."
         )
     if asked.attack_limit < 1:
-        found.append(
+        sentences.append(
             "A model learned from all groups together is sure of the sensitive value of at most "
             f"{asked.attack_limit:.4g} of the persons (attack_limit)."
         )
-    return found
+    return sentences
 
 
 def nothing_asked(name: str, reason: str) -> str:
@@ -225,52 +223,56 @@ def _purpose(asked: ReleaseRequest) -> list[str]:
     """Sentences on what the release is for and how splits were chosen."""
     workload = asked.workload
     aims = [aim for aim in asked.aims if aim.is_used]
-    found = [] if asked.explored is None else [asked.explored]
+    sentences = [] if asked.explored is None else [asked.explored]
     if aims:
-        found.append(f"Made to predict {joined([_aim_words(aim) for aim in aims])}{_denoised(workload, aims)}.")
+        sentences.append(f"Made to predict {joined([_aim_words(aim) for aim in aims])}{_denoised(workload, aims)}.")
     if workload.used_selections:
         number = len(workload.used_selections)
-        found.append(
+        sentences.append(
             f"Made to answer {number} selection(s); their texts are not public, but cuts may lie where they begin and "
             "end."
         )
     if workload.objective.clusters:
-        found.append(_clustering(asked))
+        sentences.append(_clustering(asked))
     if _has_weights(workload):
         learned = ", found from how well each column alone predicts" if workload.weights_from else ""
-        found.append(f"Columns matter by their weights ({_weights(asked)}{learned}): {RULES[workload.weight_rule]}.")
-    found += _unused(asked)
-    if not found:
-        found.append("No purpose was stated: every column counts the same.")
+        sentences.append(
+            f"Columns matter by their weights ({_weights(asked)}{learned}): {RULES[workload.weight_rule]}."
+        )
+    sentences += _unused(asked)
+    if not sentences:
+        sentences.append("No purpose was stated: every column counts the same.")
     if workload.split_on:
-        found.append(f"Only {joined(workload.split_on)} may be split.")
+        sentences.append(f"Only {joined(workload.split_on)} may be split.")
     if workload.min_gain > 0 and (aims or workload.objective.clusters):
-        found.append(f"A split that gains less than {workload.min_gain:g} is not made.")
+        sentences.append(f"A split that gains less than {workload.min_gain:g} is not made.")
     if asked.grown_by is not None:
-        found.append(
+        sentences.append(
             f"Regions are the spans of a k-anonymous decision tree ({asked.grown_by}): what it can make of a person's "
             "quasi-identifiers, whatever the person's other values are."
         )
     elif asked.refined_by is None:
-        found.append(f"Splits were chosen by {method_name(workload, asked.aims)}.")
+        sentences.append(f"Splits were chosen by {method_name(workload, asked.aims)}.")
     else:
-        found.append(f"Every column was refined by itself, one refinement after another, chosen by {asked.refined_by}.")
-    return found
+        sentences.append(
+            f"Every column was refined by itself, one refinement after another, chosen by {asked.refined_by}."
+        )
+    return sentences
 
 
 def _unused(asked: ReleaseRequest) -> list[str]:
     """Sentences on what was declared of the purpose and did not steer the splits."""
     workload = asked.workload
-    found = []
+    sentences = []
     if unused := [aim.request.column for aim in asked.aims if not aim.is_used]:
         denoised = "; so they were not denoised" if workload.denoise and len(unused) == len(asked.aims) else ""
-        found.append(f"Declared as targets without steering the splits: {listed(unused)}{denoised}.")
+        sentences.append(f"Declared as targets without steering the splits: {listed(unused)}{denoised}.")
     if workload.selections and not workload.used_selections:
-        found.append(
+        sentences.append(
             f"Declared without steering the splits: {len(workload.selections)} selection(s), whose texts are not "
             "public."
         )
-    return found
+    return sentences
 
 
 def _clustering(asked: ReleaseRequest) -> str:

@@ -8,13 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from anonfit.report.markup import joined, number_text, percent, share_text, value_text
-
-Report = Mapping[str, Any]
+from anonfit.report.markup import Report, joined, number_text, percent, share_text, value_text
 
 
 def board_content(report: Report) -> list[dict[str, Any]]:
-    """Paragraphs, each with its title; `report` has all other figures."""
+    """Paragraphs with their titles, from the rest of a report."""
     paragraphs = [
         ("Method", _method(report)),
         ("Variables", _variables(report)),
@@ -29,14 +27,14 @@ def board_content(report: Report) -> list[dict[str, Any]]:
 
 def _method(report: Report) -> list[str]:
     asked, rows = report["asked"], report["rows"]
-    found = [
+    sentences = [
         f"The table was anonymized with anonfit by {asked['algorithm']}, {_generalization(asked)}",
         *(sentence for sentence in asked["sentences"] if not sentence.startswith("Splits were chosen")),
         f"{value_text(rows['released'])} records were released; {_withheld(rows)}.",
     ]
     if asked.get("order") == "sorted":
-        found.append("The records were sorted by their released values, so that their order tells nothing.")
-    return found
+        sentences.append("The records were sorted by their released values, so that their order tells nothing.")
+    return sentences
 
 
 def _generalization(asked: Mapping[str, Any]) -> str:
@@ -58,66 +56,64 @@ def _withheld(rows: Mapping[str, Any]) -> str:
 
 def _variables(report: Report) -> list[str]:
     kept = {line["column"]: line for line in report["detail"]}
-    found = []
+    sentences = []
     for line in report["columns"]:
         text = f"{line['name']}: {line['role']}, {line['technique']}"
         if detail := kept.get(line["name"]):
             text += (
                 f" ({line['type']}, {detail['labels']:,} different labels, {percent(detail['kept'])} of detail kept)"
             )
-        found.append(f"{text}.")
-    return found
+        sentences.append(f"{text}.")
+    return sentences
 
 
 def _initial(report: Report) -> list[str]:
     risk = report["initial_risk"]
     if risk is None:
         return []
-    found = [
+    sentences = [
         f"Before, the smallest group of persons with the same quasi-identifiers had {value_text(risk['smallest'])} "
         f"member(s). Persons who were the only one with theirs: {share_text(risk['alone'])}. Persons who shared theirs "
         f"with fewer than {report['asked']['k']}, themselves included: {share_text(risk['below_k'])}."
     ]
     if risk["average"] is not None:
-        found.append(f"The average risk of being found was {percent(risk['average'])}.")
-    return found
+        sentences.append(f"The average risk of being found was {percent(risk['average'])}.")
+    return sentences
 
 
 def _threshold(report: Report) -> list[str]:
     asked = report["asked"]
     k, several = asked["k"], asked.get("several_quasi_identifiers")
-    one = [
-        f"The threshold is k = {k}: no person may be found with a probability above {percent(1 / k)} by someone who "
-        "knows the person's quasi-identifiers and that the person is in the table."
-    ]
+    if several:
+        sentences = [
+            f"The threshold of {joined(entry['columns'])} is k = {entry['k']}: no person may be found with a "
+            f"probability above {percent(1 / entry['k'])} by someone who knows these of the person and that the person "
+            "is in the table."
+            for entry in several
+        ]
+    else:
+        sentences = [
+            f"The threshold is k = {k}: no person may be found with a probability above {percent(1 / k)} by someone "
+            "who knows the person's quasi-identifiers and that the person is in the table."
+        ]
     presets = [f"{line['threshold']:g} ({line['source']})" for line in report["audit"]["prosecutor"]["above"]]
-    found = _thresholds(several) if several else one
-    return [*found, f"For comparison, thresholds in use: {'; '.join(presets)}."]
-
-
-def _thresholds(several: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The threshold of each of several quasi-identifiers."""
-    return [
-        f"The threshold of {joined(one['columns'])} is k = {one['k']}: no person may be found with a probability above "
-        f"{percent(1 / one['k'])} by someone who knows these of the person and that the person is in the table."
-        for one in several
-    ]
+    return [*sentences, f"For comparison, thresholds in use: {'; '.join(presets)}."]
 
 
 def _residual(report: Report) -> list[str]:
     audit = report["audit"]
     risk = audit["prosecutor"]
-    found = [
+    sentences = [
         "The written file was audited by a program that shares no code with the one that made it. "
-        f"{'It holds' if audit['passed'] else 'It does not hold'} all that was asked: {_found(audit)}.",
+        f"{'It holds' if audit['passed'] else 'It does not hold'} all that was asked: {_smallest_groups(audit)}.",
         *([TOGETHER] if audit["sets"] else []),
         f"Highest risk of being found {share_text(risk['highest'])}, average {share_text(risk['average'])} "
         f"(prosecutor); an attacker who links everybody is right for {share_text(audit['marketer'])} (marketer).",
     ]
     above = [f"{line['threshold']:g}: {share_text(line['above'])}" for line in risk["above"]]
-    found.append(f"Persons whose risk is above the thresholds in use: {'; '.join(above)}.")
-    found += [line["sentence"] for line in report["diversity"]]
-    return found + list((report.get("attack") or {}).get("sentences", ()))
+    sentences.append(f"Persons whose risk is above the thresholds in use: {'; '.join(above)}.")
+    sentences += [line["sentence"] for line in report["diversity"]]
+    return sentences + list((report.get("attack") or {}).get("sentences", ()))
 
 
 TOGETHER = (
@@ -125,38 +121,39 @@ TOGETHER = (
 )
 
 
-def _found(audit: Mapping[str, Any]) -> str:
-    """The smallest group; of each of several quasi-identifiers."""
+def _smallest_groups(audit: Mapping[str, Any]) -> str:
+    """The smallest group, of each quasi-identifier where there are several."""
     if not audit["sets"]:
         sizes = audit["sizes"]
         return f"the smallest of {value_text(sizes['groups'])} groups has {value_text(sizes['smallest'])} persons"
     return "; ".join(
-        f"the smallest of {value_text(one['sizes']['groups'])} groups of {joined(one['columns'])} has "
-        f"{value_text(one['sizes']['smallest'])} persons"
-        for one in audit["sets"]
+        f"the smallest of {value_text(entry['sizes']['groups'])} groups of {joined(entry['columns'])} has "
+        f"{value_text(entry['sizes']['smallest'])} persons"
+        for entry in audit["sets"]
     )
 
 
 def _utility(report: Report) -> list[str]:
-    found = []
+    sentences = []
     kept = [line["kept"] for line in report["detail"]]
     if kept:
-        found.append(
+        sentences.append(
             f"Of the detail of the quasi-identifiers, {percent(sum(kept) / len(kept))} was kept on average, from "
             f"{percent(min(kept))} to {percent(max(kept))} by column."
         )
-    found += [_prediction(line) for line in report["predictions"] if line["regions"] is not None]
+    sentences += [_prediction(line) for line in report["predictions"] if line["regions"] is not None]
     if report["comparison"] is not None:
-        found += [_compared(line) for line in report["comparison"]["targets"] if line["gain"] is not None]
+        sentences += [_compared(line) for line in report["comparison"]["targets"] if line["gain"] is not None]
     asked = report["selections"] or {}
     answers = asked.get("answers") or asked.get("selections") or ()
-    told = [line["precision"] for line in answers if line["precision"] is not None]
-    if told:
-        precision = " to ".join(dict.fromkeys([percent(min(told)), percent(max(told))]))
-        found.append(
-            f"Selections of which may be told: {len(told)} of {len(answers)}, answered with a precision of {precision}."
+    precisions = [line["precision"] for line in answers if line["precision"] is not None]
+    if precisions:
+        precision = " to ".join(dict.fromkeys([percent(min(precisions)), percent(max(precisions))]))
+        sentences.append(
+            f"Selections of which may be told: {len(precisions)} of {len(answers)}, answered with a precision of "
+            f"{precision}."
         )
-    return found
+    return sentences
 
 
 def _prediction(line: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
 
-from anonfit.report.markup import Markup, element, figure, together
+from anonfit.report.markup import Markup, element, figure, shortened, together
 
 WIDTH = 360
 TEXT = 6.2
@@ -51,7 +51,7 @@ def stack(parts: Sequence[tuple[str, float]], label: str) -> Markup:
 def key(entries: Sequence[tuple[str, str]]) -> Markup:
     """What colours mean."""
     box = '<svg viewBox="0 0 10 10" aria-hidden="true"><rect width="10" height="10" class="{}"></rect></svg>'
-    items = (element("li", Markup(Markup(box.format(colour)) + element("span", name))) for colour, name in entries)
+    items = (element("li", Markup(box.format(colour) + element("span", name))) for colour, name in entries)
     return element("ul", together(items), class_="key")
 
 
@@ -74,8 +74,8 @@ def bars(lines: Sequence[tuple[str, float, str]], label: str) -> Markup:
 def curve_lines(
     places: Sequence[tuple[str, str]], lines: Sequence[Sequence[float | None]], names: tuple[str, str], label: str
 ) -> Markup:
-    """Lines of values between 0 and 1 over places at even distances, each with two texts below it that `names` tell
-    of; the first line is drawn, the others are dashed.
+    """Lines of values between 0 and 1 over places at even distances, each with two texts below it, in rows headed by
+    `names`; the first line is drawn, the others are dashed.
     """
     left, bottom, top = 44.0, 158.0, 10.0
     begin = left + 18
@@ -103,26 +103,23 @@ def curve_lines(
     return svg(WIDTH, bottom + 40, parts, label)
 
 
-def colour_of(value: float, bounds: Sequence[float]) -> str:
-    """The colour of a value among the bounds of its class: the darkest for the smallest."""
-    return f"s{sum(value >= bound for bound in bounds)}"
-
-
 LEFT, TOP, HEIGHT = 72.0, 8.0, 280.0
+LONGEST = 10
+"""Letters of an edge."""
 OPEN = 0.06
 """How far an end that is open is drawn beyond the last edge, as a share of the way between the edges."""
 CROWDED = 0.12
 """If the middle half of all edges lies in a smaller share of their range, they are drawn at even distances."""
 
 
-def tiling_figure(found: Mapping[str, Any], k: int) -> Markup:
-    """The picture with its caption."""
-    across, up = _places(found["across"]), _places(found["up"])
+def tiling_figure(tiling: Mapping[str, Any], k: int) -> Markup:
+    """The picture of a tiling of two columns, with its caption."""
+    (across, across_stretched), (up, up_stretched) = _places(tiling["across"]), _places(tiling["up"])
     bounds = (1.5 * k, 2 * k, 4 * k)
-    names = _short(found["across"]["column"], 30), _short(found["up"]["column"], 30)
-    parts = [_rectangle(rectangle, across[0], up[0], bounds) for rectangle in found["rectangles"]]
-    parts += _ticks_across(found["across"], across[0]) + _ticks_up(found["up"], up[0])
-    label = f"{len(found['rectangles'])} regions as rectangles over {names[0]} (across) and {names[1]} (up)."
+    names = shortened(tiling["across"]["column"], 30), shortened(tiling["up"]["column"], 30)
+    parts = [_rectangle(rectangle, across, up, bounds) for rectangle in tiling["rectangles"]]
+    parts += _ticks_across(tiling["across"], across) + _ticks_up(tiling["up"], up)
+    label = f"{len(tiling['rectangles'])} regions as rectangles over {names[0]} (across) and {names[1]} (up)."
     drawn = svg(WIDTH, TOP + HEIGHT + 40, parts, label)
     colours = [
         ("s0", f"{k:,} to {bounds[0]:,.0f} persons"),
@@ -131,17 +128,17 @@ def tiling_figure(found: Mapping[str, Any], k: int) -> Markup:
         ("s3", "more, or divided further"),
         ("s4", "empty"),
     ]
-    return together([key(colours), figure(drawn, _caption(found, stretched=across[1] or up[1]))])
+    return together([key(colours), figure(drawn, _caption(tiling, stretched=across_stretched or up_stretched))])
 
 
-def _caption(found: Mapping[str, Any], *, stretched: bool) -> str:
-    words = [f"{found['across']['column']} across, {found['up']['column']} up."]
-    if found["held"]:
-        held = ", ".join(f"{one['column']} at {one['label']}" for one in found["held"][:6])
-        more = f" and {len(found['held']) - 6} more" if len(found["held"]) > 6 else ""
+def _caption(tiling: Mapping[str, Any], *, stretched: bool) -> str:
+    words = [f"{tiling['across']['column']} across, {tiling['up']['column']} up."]
+    if tiling["held"]:
+        held = ", ".join(f"{column['column']} at {column['label']}" for column in tiling["held"][:6])
+        more = f" and {len(tiling['held']) - 6} more" if len(tiling["held"]) > 6 else ""
         words.append(f"A slice through the regions, with {held}{more}; elsewhere the regions differ.")
-    words.append(f"{len(found['rectangles']):,} rectangles of a release with {found['regions']:,} groups.")
-    if found["cut_short"]:
+    words.append(f"{len(tiling['rectangles']):,} rectangles of a release with {tiling['regions']:,} groups.")
+    if tiling["cut_short"]:
         words.append("Rectangles that are divided still further are drawn as one.")
     if stretched:
         words.append("Edges that lie close together are drawn at even distances.")
@@ -154,12 +151,15 @@ def _rectangle(
 ) -> Markup:
     left, right, bottom, top, persons = rectangle
     room = WIDTH - LEFT - 6
-    x, y = LEFT + room * across[left], TOP + HEIGHT * (1 - up[top])
-    colour = "s3" if persons is None else ("s4" if persons == 0 else colour_of(persons, bounds))
+    colour = "s4"
+    if persons is None:
+        colour = "s3"
+    elif persons:
+        colour = f"s{sum(persons >= bound for bound in bounds)}"  # the darkest for the fewest
     return shape(
         "rect",
-        x=x,
-        y=y,
+        x=LEFT + room * across[left],
+        y=TOP + HEIGHT * (1 - up[top]),
         width=room * (across[right] - across[left]),
         height=HEIGHT * (up[top] - up[bottom]),
         class_=f"{colour} edge",
@@ -183,7 +183,8 @@ def _places(axis: Mapping[str, Any]) -> tuple[list[float], bool]:
     else:
         numbers = [None if edge is None else _number(edge, axis["scale"]) for edge in edges]
     known = [number for number in numbers if number is not None]
-    stretched = len(known) > 4 and _middle_half(known) < CROWDED * (known[-1] - known[0])
+    quarter, three_quarters = len(known) // 4, (3 * len(known)) // 4
+    stretched = len(known) > 4 and known[three_quarters] - known[quarter] < CROWDED * (known[-1] - known[0])
     if stretched or len(known) < 2 or known[-1] - known[0] == 0:
         return [index / max(len(edges) - 1, 1) for index in range(len(edges))], stretched
     beyond = OPEN * (known[-1] - known[0])
@@ -193,37 +194,28 @@ def _places(axis: Mapping[str, Any]) -> tuple[list[float], bool]:
     return [((low if number is None else number) - low) / (high - low) for number in filled], False
 
 
-def _middle_half(known: Sequence[float]) -> float:
-    return known[(3 * len(known)) // 4] - known[len(known) // 4]
-
-
 def _ticks_across(axis: Mapping[str, Any], places: Sequence[float]) -> list[Markup]:
-    room, found, free = WIDTH - LEFT - 6, [], LEFT - 20
+    room, ticks, free = WIDTH - LEFT - 6, [], LEFT - 20
     for edge, place in zip(axis["edges"], places, strict=True):
         if edge is None:
             continue
-        x, words = LEFT + room * place, _short(edge)
+        x, words = LEFT + room * place, shortened(edge, LONGEST)
         half = TEXT * len(words) / 2
         if x - half > free and x + half < WIDTH + 2:
-            found.append(shape("line", x1=x, x2=x, y1=TOP + HEIGHT, y2=TOP + HEIGHT + 4, class_="axis"))
-            found.append(text(x, TOP + HEIGHT + 16, words, "soft", "middle"))
+            ticks.append(shape("line", x1=x, x2=x, y1=TOP + HEIGHT, y2=TOP + HEIGHT + 4, class_="axis"))
+            ticks.append(text(x, TOP + HEIGHT + 16, words, "soft", "middle"))
             free = x + half + 6
-    found.append(text(WIDTH - 6, TOP + HEIGHT + 34, _short(axis["column"], 40), anchor="end"))
-    return found
+    ticks.append(text(WIDTH - 6, TOP + HEIGHT + 34, shortened(axis["column"], 40), anchor="end"))
+    return ticks
 
 
 def _ticks_up(axis: Mapping[str, Any], places: Sequence[float]) -> list[Markup]:
-    found, free = [], TOP + HEIGHT + 20
+    ticks, free = [], TOP + HEIGHT + 20
     for edge, place in zip(axis["edges"], places, strict=True):
         y = TOP + HEIGHT * (1 - place)
         if edge is not None and y < free - 20:
-            found.append(shape("line", x1=LEFT - 4, x2=LEFT, y1=y, y2=y, class_="axis"))
-            found.append(text(LEFT - 7, y + 4, _short(edge), "soft", "end"))
+            ticks.append(shape("line", x1=LEFT - 4, x2=LEFT, y1=y, y2=y, class_="axis"))
+            ticks.append(text(LEFT - 7, y + 4, shortened(edge, LONGEST), "soft", "end"))
             free = y
-    middle = TOP + HEIGHT + 34
-    found.append(text(2, middle, f"↑ {_short(axis['column'], 22)}"))
-    return found
-
-
-def _short(words: str, most: int = 10) -> str:
-    return words if len(words) <= most else f"{words[: most - 1]}…"
+    ticks.append(text(2, TOP + HEIGHT + 34, f"↑ {shortened(axis['column'], 22)}"))
+    return ticks

@@ -95,27 +95,27 @@ TECHNIQUE = {
 def _not_covered(report: Mapping[str, Any], schema: Schema, recoded: Sequence[RecodedColumn]) -> list[str]:
     """What the evidence says nothing about: what was consented to first, then what this release's settings bring."""
     asked, selections, formulas = report["asked"], report["selections"], report["formulas"]
-    found = [text for (key, word), text in CONSENTED.items() if asked.get(key) == word]
-    found += [KNOWLEDGE, IN_COMMON]
+    sentences = [text for (key, word), text in CONSENTED.items() if asked.get(key) == word]
+    sentences += [KNOWLEDGE, IN_COMMON]
     is_capped = asked["max_confidence"] < 1
     guarded = {demand["column"] for demand in asked["diversity"]}
     if any(target["used"] for target in asked["targets"]):
-        found.append(CAPPED_TARGETS if is_capped else TARGETS)
+        sentences.append(CAPPED_TARGETS if is_capped else TARGETS)
     if len(guarded) > 1:
-        found.append(COLUMNS_TOGETHER)
+        sentences.append(COLUMNS_TOGETHER)
     if schema.of_role(Role.ENTITY) and (guarded or is_capped):
-        found.append(SEVERAL_VALUES)
+        sentences.append(SEVERAL_VALUES)
     if schema.of_role(Role.SENSITIVE):
-        found.append(ACROSS_GROUPS)
+        sentences.append(ACROSS_GROUPS)
     if any(column.has_missing or getattr(column, "other", None) for column in recoded):
-        found.append(RARE)
-    found.append(MINIMALITY if guarded or is_capped else AS_SMALL_AS_ALLOWED)
+        sentences.append(RARE)
+    sentences.append(MINIMALITY if guarded or is_capped else AS_SMALL_AS_ALLOWED)
     if selections is not None and (selections.get("answers") or selections.get("selections")):
-        found.append(CHOSEN_SELECTIONS)
+        sentences.append(CHOSEN_SELECTIONS)
     if asked.get("several_quasi_identifiers"):
-        found.append(ACROSS)
-    found += [SEVERAL_RELEASES, LINKED_ROWS]
-    return [*found, FORMULAS.format(listed(formulas, 20))] if formulas else found
+        sentences.append(ACROSS)
+    sentences += [SEVERAL_RELEASES, LINKED_ROWS]
+    return [*sentences, FORMULAS.format(listed(formulas, 20))] if formulas else sentences
 
 
 def _columns(
@@ -126,13 +126,8 @@ def _columns(
     generalized_targets = {target["column"] for target in asked["targets"]} & set(recoded)
     lines = []
     for column in schema.columns:
-        line: dict[str, Any] = {
-            "name": column.name,
-            "role": str(column.role),
-            "technique": TECHNIQUE[column.role],
-        }
-        if column.name in generalized_targets:
-            line["technique"] = "generalized (target)"
+        technique = "generalized (target)" if column.name in generalized_targets else TECHNIQUE[column.role]
+        line: dict[str, Any] = {"name": column.name, "role": str(column.role), "technique": technique}
         if column.name in recoded:
             line["type"] = str(recoded[column.name].type)
             line["different"] = different[column.name]
@@ -141,7 +136,7 @@ def _columns(
 
 
 def read_content(read: int, kept: int, *left_out: Disclosed) -> Disclosed:
-    """The rows that were read: not exactly where the rows left out, which are the others, may not be told."""
+    """The rows that were read; only roughly where the number of rows left out may not be told."""
     return f"{kept} or slightly more" if any(isinstance(number, str) for number in left_out) else read
 
 
@@ -170,7 +165,7 @@ def report_content(
         "attacker": None,
         "not_covered": [],
         "rows": dict(rows),
-        "columns": [{"name": one.name, "different": different[one.name]} for one in recoded],
+        "columns": [{"name": column.name, "different": different[column.name]} for column in recoded],
         "formulas": list(formulas),
         "diversity": [],
         "selections": None if selections is None else dict(selections),
@@ -185,15 +180,15 @@ def following(report: Mapping[str, Any], schema: Schema, recoded: Sequence[Recod
     """The parts of a report that follow from its other parts, from roles and from the columns of the recoding."""
     asked, attack = report["asked"], report["attack"]
     different = {line["name"]: line.get("different") for line in report["columns"]}
-    found = {
+    derived = {
         "attacker": ATTACKER_OF_ONE if asked.get("several_quasi_identifiers") else ATTACKER,
         "not_covered": _not_covered(report, schema, recoded),
         "columns": _columns(asked, schema, recoded, different),
         "diversity": diversity_content(report["audit"]),
         "attack": None if attack is None else attack | {"sentences": attack_sentences(attack)},
     }
-    found["verdict"] = verdict(report)
-    return found | {"board": board_content({**report, **found})}
+    derived["verdict"] = verdict(report)
+    return derived | {"board": board_content({**report, **derived})}
 
 
 def verdict(report: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -213,29 +208,33 @@ def verdict(report: Mapping[str, Any]) -> dict[str, list[str]]:
 
 def _met(asked: Mapping[str, Any]) -> list[str]:
     several, guarded = asked.get("several_quasi_identifiers"), [demand["column"] for demand in asked["diversity"]]
-    found = [
-        f"The written file is {asked['k']}-anonymous: every combination of quasi-identifiers in it is shared by at "
-        f"least {asked['k']} persons."
-    ]
     if several:
-        found = [
+        sentences = [
             f"The written file holds what was asked of {len(several)} quasi-identifiers: every combination of the "
             "columns of each is shared by at least as many persons as asked of it."
         ]
+    else:
+        sentences = [
+            f"The written file is {asked['k']}-anonymous: every combination of quasi-identifiers in it is shared by at "
+            f"least {asked['k']} persons."
+        ]
     if guarded:
-        found.append(f"Every group holds what was asked of {joined(list(dict.fromkeys(guarded)))}.")
-    return found
+        sentences.append(f"Every group holds what was asked of {joined(list(dict.fromkeys(guarded)))}.")
+    return sentences
 
 
 def _above(thresholds: Sequence[Mapping[str, Any]]) -> list[str]:
     """The thresholds in use that some persons are above, unless these are what was asked."""
-    over = [line for line in thresholds if line["above"]["persons"] != 0]
-    told = [f"{line['threshold']:g} ({PRESETS.get(line['name'], line['name'])}): {_persons(line)}" for line in over]
-    if not told:
+    parts = [
+        f"{line['threshold']:g} ({PRESETS.get(line['name'], line['name'])}): {_persons(line)}"
+        for line in thresholds
+        if line["above"]["persons"] != 0
+    ]
+    if not parts:
         return []
-    return [f"Some persons can be found with a probability above thresholds in use. Above {'; above '.join(told)}."]
+    return [f"Some persons can be found with a probability above thresholds in use. Above {'; above '.join(parts)}."]
 
 
 def _persons(line: Mapping[str, Any]) -> str:
-    told = share_text(line["above"])
-    return told if "person" in told else f"{told} of persons"
+    share = share_text(line["above"])
+    return share if "person" in share else f"{share} of persons"

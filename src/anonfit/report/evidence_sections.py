@@ -10,20 +10,20 @@ from anonfit.report.charts import bars
 from anonfit.report.content import PRESETS
 from anonfit.report.markup import (
     Markup,
+    Report,
     Section,
     bullets,
     element,
     figure,
     paragraph,
     percent,
+    share_in_words,
     share_text,
     table,
     together,
-    told_share,
     value_text,
 )
 
-Report = Mapping[str, Any]
 HOLDS = {True: "holds", False: "does not hold", None: "could not be checked"}
 
 
@@ -49,32 +49,32 @@ def _attacker(report: Report) -> list[Markup]:
 def _audit(report: Report) -> list[Markup]:
     """What the audit found."""
     rows, audit = report["rows"], report["audit"]
-    told = (
+    words = (
         f"{value_text(rows['released'])} records released, {value_text(rows['withheld'])} withheld, "
         f"{value_text(rows['dropped'])} left out for missing values. After the file was written, a program that shares "
         "no code with the one that made it recounted it."
     )
-    return [paragraph(told), _findings(audit), *_values(report)]
+    return [paragraph(words), _findings(audit), *_values(report)]
 
 
 def _findings(audit: Mapping[str, Any]) -> Markup:
-    """One line per check; checks that were made of every column are told once, with the columns that failed. Those of
-    diversity have a table of their own.
+    """One line per check. A check made of every column has one line, which names the columns that failed; diversity
+    has a table of its own.
     """
     elsewhere = {measured["model"] for measured in audit.get("diversity", ())}
-    found: dict[tuple[str, Any, Any], list[Mapping[str, Any]]] = {}
+    checks: dict[tuple[str, Any, Any], list[Mapping[str, Any]]] = {}
     for finding in audit.get("findings", ()):
         if finding["name"] not in elsewhere:
             # Of several quasi-identifiers each has a line.
             which = finding["where"] if finding["name"] == "k" else None
-            found.setdefault((finding["sentence"], finding["met"], which), []).append(finding)
+            checks.setdefault((finding["sentence"], finding["met"], which), []).append(finding)
     rows = []
-    for (sentence, met, which), group in found.items():
+    for (sentence, met, which), group in checks.items():
         figures = f"asked {value_text(group[0]['asked'])}, found {value_text(group[0]['found'])}"
         if met is True and group[0]["name"] != "k":
             figures = ""
-        is_told = which is not None or met is not True
-        places = [str(finding["where"]) for finding in group if finding.get("where")] if is_told else []
+        names_places = which is not None or met is not True
+        places = [str(finding["where"]) for finding in group if finding.get("where")] if names_places else []
         rows.append((sentence, "; ".join(part for part in (HOLDS[met], figures, ", ".join(places)) if part)))
     columns = "Check|name; Result"
     return table("What was checked in the written file.", columns, rows, "slim")
@@ -99,8 +99,13 @@ def _values(report: Report) -> list[Markup]:
     if raw:
         columns = "Column|name; Certain for|number; 90 % likely for|number; Smallest group with it|number"
         rows = [
-            (one["name"], share_text(one["certain"]), share_text(one["likely"]), value_text(one["smallest"]))
-            for one in raw
+            (
+                column["name"],
+                share_text(column["certain"]),
+                share_text(column["likely"]),
+                value_text(column["smallest"]),
+            )
+            for column in raw
         ]
         caption = "Columns released as they were: for how many persons all, or nine in ten, of their group are alike."
         parts.append(table(caption, columns, rows))
@@ -109,10 +114,10 @@ def _values(report: Report) -> list[Markup]:
 
 def _sizes(report: Report) -> list[Markup]:
     """How many persons share a group, as a picture and in figures."""
-    sizes, bins = report["audit"]["sizes"], report["group_sizes"]
-    total = sum(entry["persons"] for entry in bins) or 1
     if report["audit"]["sets"]:
         return _sizes_of_several(report)
+    sizes, bins = report["audit"]["sizes"], report["group_sizes"]
+    total = sum(entry["persons"] for entry in bins) or 1
     words = (
         f"{value_text(sizes['groups'])} groups. The smallest has {value_text(sizes['smallest'])} persons (asked: "
         f"{report['asked']['k']:,}), half of the groups have at most {value_text(sizes['median'])}, the largest has "
@@ -132,11 +137,11 @@ def _sizes_of_several(report: Report) -> list[Markup]:
     columns = "Quasi-identifier|name; Asked|number; Smallest group|number; Groups|number; Half have at most|number"
     rows = [
         (
-            ", ".join(one["columns"]),
-            f"{one['k']:,}",
-            *(value_text(one["sizes"][name]) for name in ("smallest", "groups", "median")),
+            ", ".join(entry["columns"]),
+            f"{entry['k']:,}",
+            *(value_text(entry["sizes"][name]) for name in ("smallest", "groups", "median")),
         )
-        for one in report["audit"]["sets"]
+        for entry in report["audit"]["sets"]
     ]
     words = "Each quasi-identifier has groups of its own; what was asked holds for each alone."
     return [paragraph(words), table("Groups in persons.", columns, rows)]
@@ -194,14 +199,13 @@ def _risk(report: Report) -> list[Markup]:
 
 
 def _initial(report: Report) -> Markup:
-    """The risk before."""
+    """The risk in the raw table."""
     risk = report["initial_risk"]
-    average = "not told" if risk["average"] is None else percent(risk["average"])
     rows = [
         ("Smallest group of the same quasi-identifiers", value_text(risk["smallest"])),
         ("Persons who were the only one with theirs", share_text(risk["alone"])),
         (f"Persons in groups of fewer than {report['asked']['k']}", share_text(risk["below_k"])),
-        ("Average risk", average),
+        ("Average risk", share_in_words(risk["average"])),
     ]
     columns = "Initial risk|name; Found|number"
     return table("Before: the raw quasi-identifiers.", columns, rows, "slim")
@@ -209,19 +213,19 @@ def _initial(report: Report) -> Markup:
 
 def _attack(report: Report) -> list[Markup]:
     """What an attack on the release came to."""
-    found = report.get("attack")
-    if not found:
+    attack = report.get("attack")
+    if not attack:
         return []
-    parts: list[Markup] = [bullets(found["sentences"])]
+    parts: list[Markup] = [bullets(attack["sentences"])]
     if report["audit"]["sets"]:
         parts.insert(0, paragraph(TOGETHER))
-    classes = [line for line in found["inference"] if line["kind"] == "classes"]
+    classes = [line for line in attack["inference"] if line["kind"] == "classes"]
     if classes:
         columns = (
             "Column|name; Guessed from the group|number; From the group's others|number; From the whole table|number"
         )
         rows = [
-            (line["column"], *(told_share(line[name]) for name in ("accuracy", "accuracy_by_others", "baseline")))
+            (line["column"], *(share_in_words(line[name]) for name in ("accuracy", "accuracy_by_others", "baseline")))
             for line in classes
         ]
         parts.append(table("Right guesses of what was not known.", columns, rows))

@@ -24,27 +24,32 @@ Measured = Mapping[str, Any]
 def diversity_content(audit: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A sentence for each model that was measured of a column; `audit` is a public one."""
     return [
-        {"column": one["column"], "model": one["model"], "met": one["met"], "sentence": _within(one)}
-        for one in audit.get("diversity", ())
+        {
+            "column": measured["column"],
+            "model": measured["model"],
+            "met": measured["met"],
+            "sentence": _within(measured),
+        }
+        for measured in audit.get("diversity", ())
     ]
 
 
-def _within(one: Measured) -> str:
-    """The sentence; with several quasi-identifiers it says in whose groups."""
-    columns = one["settings"].get("quasi_identifier")
+def _within(measured: Measured) -> str:
+    """The sentence of a finding; with several quasi-identifiers it says in whose groups."""
+    columns = measured["settings"].get("quasi_identifier")
     if columns is None:
-        return _sentence(one)
-    return _sentence(one).replace(": ", f": in the groups of {', '.join(columns)}, ", 1)
+        return _sentence(measured)
+    return _sentence(measured).replace(": ", f": in the groups of {', '.join(columns)}, ", 1)
 
 
-def _sentence(one: Measured) -> str:
-    found = one["found"]
-    if not isinstance(found, int | float):  # not measured, infinite, or about too few persons to be told
-        return f"{one['column']}: {one['sentence']}"
-    if one["asked"] is None:
-        values = "value" if found == 1 else "values"
-        return f"{one['column']}: every group has at least {found:g} different {values}; nothing was asked of it."
-    return f"{one['column']}: {_words(one)}"
+def _sentence(measured: Measured) -> str:
+    figure = measured["found"]
+    if not isinstance(figure, int | float):  # not measured, infinite, or about too few persons to be told
+        return f"{measured['column']}: {measured['sentence']}"
+    if measured["asked"] is None:
+        values = "value" if figure == 1 else "values"
+        return f"{measured['column']}: every group has at least {figure:g} different {values}; nothing was asked of it."
+    return f"{measured['column']}: {_words(measured)}"
 
 
 def _number(value: float, rounding: str = ROUND_HALF_EVEN) -> str:
@@ -64,31 +69,31 @@ def _number(value: float, rounding: str = ROUND_HALF_EVEN) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def _words(one: Measured) -> str:
+def _words(measured: Measured) -> str:
     """A model's sentence with the worst group's figure, and what was asked."""
-    model = MODELS.get(one["model"], MaxConfidence)
+    model = MODELS.get(measured["model"], MaxConfidence)
     settings = {
         name: _number(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
-        for name, value in one["settings"].items()
+        for name, value in measured["settings"].items()
     }
     rounding = ROUND_FLOOR if model.bound == "at least" else ROUND_CEILING
-    found = model.sentence_of(settings).format(_number(one["found"], rounding))
-    return f"{found} (asked: {model.bound} {_number(one['asked'])})."
+    sentence = model.sentence_of(settings).format(_number(measured["found"], rounding))
+    return f"{sentence} (asked: {model.bound} {_number(measured['asked'])})."
 
 
 def attack_sentences(content: Mapping[str, Any]) -> list[str]:
     """What came of an attack, in words."""
-    found, chances = [], content["re_identification"]
-    found.append(
+    chances = content["re_identification"]
+    sentences = [
         f"{content['persons']:,} persons were sought in the release by their exact quasi-identifiers. "
         f"The chance of taking the right record is {chances['chance']:.2%} on average and {chances['highest']:.2%} at "
         f"most; among all records it would be {chances['blind_chance']:.3%}."
-    )
+    ]
     for line in content["inference"]:
-        found.append(_guess_sentence(line))
+        sentences.append(_guess_sentence(line))
         if "learned" in line:
-            found.append(_learned_sentence(line["column"], line["learned"]))
-    return found
+            sentences.append(_learned_sentence(line["column"], line["learned"]))
+    return sentences
 
 
 def _learned_sentence(column: str, learned: Mapping[str, Any]) -> str:

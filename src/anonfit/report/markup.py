@@ -54,8 +54,8 @@ def together(parts: Iterable[str]) -> Markup:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A column of a table: its head, and what it is: `number`, `picture`, `text` (that may be long),
-    `name` (of a row) or nothing of these.
+    """A column of a table: its head, and its kind: `number`, `picture`, `text` (that may be long), `name` (of a row)
+    or none of these.
     """
 
     head: str
@@ -63,8 +63,8 @@ class Head:
 
 
 def table(caption: str, heads: str, rows: Iterable[Sequence[Any]], kind: str = "", more: Iterable[Head] = ()) -> Markup:
-    """A table with heads such as `Column|name; Kept|number`, and then more. On narrow screens each row becomes a block,
-    in which every cell has its head before it, unless the table is of the kind `slim`.
+    """A table with heads such as `Column|name; Kept|number`, and then `more`. On narrow screens each row becomes a
+    block in which every cell has its head before it, unless the table is of the kind `slim`.
     """
     columns = [*(Head(*head.split("|")) for head in heads.split("; ")), *more]
     head = together(element("th", column.head, scope="col", class_=column.kind) for column in columns)
@@ -72,18 +72,16 @@ def table(caption: str, heads: str, rows: Iterable[Sequence[Any]], kind: str = "
         element("tr", together(_cell(column, entry) for column, entry in zip(columns, row, strict=True)))
         for row in rows
     ]
-    body = together(lines)
-    inside = element("caption", caption) + element("thead", Markup(element("tr", head))) + element("tbody", body)
+    parts = [element("caption", caption), element("thead", element("tr", head)), element("tbody", together(lines))]
     kinds = f"{kind}{' long' if len(lines) > LONG else ''}".strip()  # only such may be cut in two when printed
-    return element("table", Markup(inside), class_=kinds)
+    return element("table", together(parts), class_=kinds)
 
 
 def _cell(column: Head, entry: Any) -> Markup:
-    content = entry if isinstance(entry, Markup) else Markup(escaped(entry, quote=False))
     if column.kind == "name":
-        return element("th", content, scope="row", class_="name")
-    kind = f"{column.kind} empty".strip() if content == "" else column.kind
-    return element("td", content, class_=kind, data_head=column.head)
+        return element("th", entry, scope="row", class_="name")
+    kind = f"{column.kind} empty".strip() if entry == "" else column.kind
+    return element("td", entry, class_=kind, data_head=column.head)
 
 
 def section(title: str, *parts: str, name: str) -> Markup:
@@ -92,8 +90,10 @@ def section(title: str, *parts: str, name: str) -> Markup:
     return element("section", together([head, *parts]), id=name, aria_labelledby=f"{name}-title")
 
 
-Section = tuple[str, str, Callable[[Mapping[str, Any]], Sequence[Markup]]]
-"""A section's name, its title, and its parts of a report; it is left out where there are none."""
+Report = Mapping[str, Any]
+"""What is in report.json, or in the owner's internal record."""
+Section = tuple[str, str, Callable[[Report], Sequence[Markup]]]
+"""A section's name, its title, and what makes its parts of a report; without parts it is left out."""
 
 
 def paragraph(text: Any, kind: str = "") -> Markup:
@@ -118,7 +118,7 @@ def figure(picture: Markup, caption: str) -> Markup:
 
 
 SPACE = "\u00a0"
-"""At which no line is broken."""
+"""A space at which no line is broken."""
 
 
 def value_text(value: Any) -> str:
@@ -130,7 +130,7 @@ def value_text(value: Any) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     if isinstance(value, list | tuple):
-        return ", ".join(value_text(one) for one in value)
+        return ", ".join(value_text(entry) for entry in value)
     return "" if value is None else str(value)
 
 
@@ -147,14 +147,19 @@ def share_text(value: Any) -> str:
     return percent(value) if isinstance(value, float) else value_text(value)
 
 
-def told_share(share: float | None) -> str:
-    """A share, where it may be told."""
+def share_in_words(share: float | None) -> str:
+    """A share, or that it may not be told."""
     return "not told" if share is None else percent(share)
 
 
 def number_text(value: float) -> str:
     """A number with three digits."""
     return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+def shortened(words: str, most: int) -> str:
+    """A text of at most so many letters."""
+    return words if len(words) <= most else f"{words[: most - 1]}…"
 
 
 def joined(names: Sequence[str]) -> str:

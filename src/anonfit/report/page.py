@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
 
 from anonfit.report.evidence_sections import EVIDENCE
 from anonfit.report.markup import (
     HEAD,
     Markup,
+    Report,
     Section,
     definitions,
     element,
@@ -24,7 +24,6 @@ from anonfit.report.markup import (
 from anonfit.report.style import STYLE
 from anonfit.report.utility_sections import UTILITY
 
-Report = Mapping[str, Any]
 PRIVATE = (
     "For the owner of the data only. This page tells figures about few persons and the texts of selections: do not "
     "publish it, and do not put it into the release folder."
@@ -42,8 +41,7 @@ def internal_page(report: Report) -> str:
 
 
 def _page(report: Report, kind: str, note: Markup) -> str:
-    made = [(name, title, parts(report)) for name, title, parts in (*EVIDENCE, *UTILITY, BOARD)]
-    shown = [(name, title, parts) for name, title, parts in made if parts]
+    shown = [(name, title, parts) for name, title, parts_of in SECTIONS if (parts := parts_of(report))]
     links = together(element("li", Markup(element("a", title, href=f"#{name}"))) for name, title, _ in shown)
     sections = together(section(title, *parts, name=name) for name, title, parts in shown)
     contents = element("nav", Markup(element("ol", links)), aria_label="Contents")
@@ -58,11 +56,7 @@ def _page(report: Report, kind: str, note: Markup) -> str:
 
 
 def _header(report: Report, kind: str) -> Markup:
-    facts = [
-        *_smallest(report),
-        *_extent(report),
-        ("Made by", report["asked"]["algorithm"]),
-    ]
+    facts = [*_smallest(report), *_extent(report), ("Made by", report["asked"]["algorithm"])]
     parts = [
         paragraph(kind, "kicker"),
         element("h1", "Anonymized release"),
@@ -80,7 +74,7 @@ def _header(report: Report, kind: str) -> Markup:
 
 
 def _extent(report: Report) -> list[tuple[str, str]]:
-    """How much was released; figures on groups of several quasi-identifiers would be about another attacker."""
+    """How much was released. With several quasi-identifiers nothing on groups: it would be about another attacker."""
     audit, released = report["audit"], ("Records released", value_text(report["rows"]["released"]))
     if audit["sets"]:
         return [released]
@@ -92,7 +86,7 @@ def _extent(report: Report) -> list[tuple[str, str]]:
 
 
 def _smallest(report: Report) -> list[tuple[str, str]]:
-    """What was asked of the smallest group, and what was found; of each of several quasi-identifiers."""
+    """What was asked of the smallest group and what was found, for each quasi-identifier where there are several."""
     audit, asked = report["audit"], report["asked"]
     if not audit["sets"]:
         return [
@@ -100,8 +94,11 @@ def _smallest(report: Report) -> list[tuple[str, str]]:
             ("Found: smallest group", value_text(audit["sizes"]["smallest"])),
         ]
     return [
-        (f"Smallest group of {joined(one['columns'])}", f"{value_text(one['sizes']['smallest'])} (asked: {one['k']:,})")
-        for one in audit["sets"]
+        (
+            f"Smallest group of {joined(entry['columns'])}",
+            f"{value_text(entry['sizes']['smallest'])} (asked: {entry['k']:,})",
+        )
+        for entry in audit["sets"]
     ]
 
 
@@ -115,9 +112,9 @@ HEADLINES = {
 def _verdict(report: Report) -> list[Markup]:
     """What was missed first, then what was met and what nobody asked."""
     return [
-        element("div", Markup(element("strong", title) + together(map(paragraph, told))), class_=f"verdict {kind}")
+        element("div", Markup(element("strong", title) + together(map(paragraph, sentences))), class_=f"verdict {kind}")
         for name, (title, kind) in HEADLINES.items()
-        if (told := report["verdict"][name])
+        if (sentences := report["verdict"][name])
     ]
 
 
@@ -128,8 +125,7 @@ def _board(report: Report) -> list[Markup]:
         parts.append(element("h3", part["title"]))
         parts += [paragraph(sentence) for sentence in part["sentences"]]
     words = "Plain sentences to copy into an application or a record."
-    board = element("div", together(parts), class_="board")
-    return [paragraph(words, "soft"), board]
+    return [paragraph(words, "soft"), element("div", together(parts), class_="board")]
 
 
-BOARD: Section = ("board", "For the review board", _board)
+SECTIONS: Sequence[Section] = (*EVIDENCE, *UTILITY, ("board", "For the review board", _board))

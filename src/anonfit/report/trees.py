@@ -6,18 +6,16 @@ line for every node, and as an SVG picture that stands by itself, with one line 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from anonfit.algorithms.trees.released import Populations, ReleasedTree
 from anonfit.engines.tree import LEAF
 from anonfit.errors import listed, printable
 from anonfit.privacy.disclosure import Disclosed
 from anonfit.report.charts import TEXT, shape, text
-from anonfit.report.content import CONSENTED, SEVERAL_RELEASES, read_content
-from anonfit.report.markup import Markup, element, together
+from anonfit.report.content import CONSENTED, SEVERAL_RELEASES
+from anonfit.report.markup import Markup, element, shortened, together
 
 ATTACKER = (
     "The assumed attacker has the tree and knows, of everybody whose row it was taught with, all public columns "
@@ -41,18 +39,6 @@ MINIMALITY = "What can be concluded from the fact that the tree was grown as far
 OUTSIDERS = "Persons whose rows the tree was not taught with: it predicts their class, too."
 
 
-@dataclass(frozen=True, slots=True)
-class TreeFacts:
-    """What is known of a tree that is published."""
-
-    tree: ReleasedTree
-    asked: Mapping[str, Any]
-    read: int
-    trained: int
-    dropped: Disclosed
-    audit: Mapping[str, Any]
-
-
 def asked_of_tree(
     tree: ReleasedTree,
     *,
@@ -69,7 +55,7 @@ def asked_of_tree(
         "private": list(tree.private),
         "class": tree.target,
         "class_is_public": tree.class_is_public,
-        "diversity": [dict(one) for one in diversity],
+        "diversity": [dict(demand) for demand in diversity],
         "max_confidence": max_confidence,
         "variant": variant,
         "cut_points": cut_points,
@@ -77,22 +63,25 @@ def asked_of_tree(
     }
 
 
-def tree_content(facts: TreeFacts) -> dict[str, Any]:
-    """The content of audit.json."""
-    tree = facts.tree
-    told = {
-        Populations.EXACT: "the number of training persons of each class in every leaf",
-        Populations.RELATIVE: "the share of each class in every leaf, rounded",
-        Populations.MAJORITY: "the most frequent class of every leaf",
-    }[tree.populations]
+TOLD_OF_LEAVES = {
+    Populations.EXACT: "the number of training persons of each class in every leaf",
+    Populations.RELATIVE: "the share of each class in every leaf, rounded",
+    Populations.MAJORITY: "the most frequent class of every leaf",
+}
+
+
+def tree_content(
+    tree: ReleasedTree, *, asked: Mapping[str, Any], rows: Mapping[str, Disclosed], audit: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The content of audit.json; `rows` says how many were read and dropped."""
     named = [] if tree.populations == Populations.MAJORITY else [CLASSES]
-    consented = [text for (key, word), text in CONSENTED.items() if facts.asked.get(key) == word]
+    consented = [text for (key, word), text in CONSENTED.items() if asked.get(key) == word]
     return {
         "format": "anonfit tree audit",
         "version": 1,
-        "asked": dict(facts.asked),
-        "told": told,
-        "rows": {"read": read_content(facts.read, facts.trained, facts.dropped), "dropped": facts.dropped},
+        "asked": dict(asked),
+        "told": TOLD_OF_LEAVES[tree.populations],
+        "rows": dict(rows),
         "tree": {
             "leaves": tree.leaves,
             "tests": sorted({tree.columns[column] for column in tree.nodes.column.tolist() if column >= 0}),
@@ -100,7 +89,7 @@ def tree_content(facts: TreeFacts) -> dict[str, Any]:
         "attacker": ATTACKER,
         "spans": SPANS,
         "not_covered": [*consented, BEYOND, IN_COMMON, CUTS, *named, MINIMALITY, SEVERAL_RELEASES, OUTSIDERS],
-        "audit": dict(facts.audit),
+        "audit": dict(audit),
     }
 
 
@@ -118,8 +107,8 @@ class DrawnNode:
     predicts: str
     shares: tuple[float, ...]
     """Of each class; nothing where only the most frequent one is told."""
-    told: str
-    """Of a leaf: what is told of its persons."""
+    persons: str
+    """What is told of the persons of a leaf."""
     children: tuple[DrawnNode, ...] = ()
 
     @property
@@ -128,8 +117,8 @@ class DrawnNode:
         return sum(child.leaves for child in self.children) if self.children else 1
 
 
-def number(value: float) -> str:
-    """A number of persons or a share as it is written."""
+def _count_text(value: float) -> str:
+    """A number of persons, or their share."""
     return f"{value:,.0f}" if value == int(value) and value >= 1 else f"{value:.3f}".rstrip("0").rstrip(".")
 
 
@@ -137,7 +126,7 @@ def drawn_nodes(tree: ReleasedTree) -> DrawnNode:
     """The root of the drawing of a tree."""
     nodes, boxes = tree.nodes, tree.tiling.boxes
     first, regions = nodes.first_child.tolist(), nodes.region_of.tolist()
-    made: dict[int, DrawnNode] = {}
+    drawn: dict[int, DrawnNode] = {}
     parents = tree.tiling.parents.tolist()
     depth = [0] * len(parents)
     for node in range(1, len(parents)):
@@ -151,28 +140,29 @@ def drawn_nodes(tree: ReleasedTree) -> DrawnNode:
         tested = None if column == LEAF else tree.columns[column]
         below = range(first[node], first[node] + int(nodes.children[node]))
         leaf = _leaf(tree, regions[node]) if tested is None else ("", (), "")
-        children = tuple(made.pop(child) for child in below)
-        made[node] = DrawnNode(node, depth[node], answer, tested, tested in tree.public, *leaf, children)
-    return made[0]
+        children = tuple(drawn.pop(child) for child in below)
+        drawn[node] = DrawnNode(node, depth[node], answer, tested, tested in tree.public, *leaf, children)
+    return drawn[0]
 
 
 def _leaf(tree: ReleasedTree, leaf: int) -> tuple[str, tuple[float, ...], str]:
     """The class that a leaf predicts, the shares of its classes, and what is told of its persons."""
-    names = [str(one) for one in tree.classes]
+    names = [str(name) for name in tree.classes]
     predicts = names[int(tree.predicts[leaf])]
     if tree.bins is None:
         return predicts, (), ""
-    held = tree.bins[leaf]
-    total = float(held.sum())
+    counts = tree.bins[leaf]
+    total = float(counts.sum())
     if total == 0:
-        return predicts, tuple(np.zeros(len(names)).tolist()), "nobody"
-    parts = [f"{name} {number(value)}" for name, value in zip(names, held.tolist(), strict=True) if value]
-    words = ", ".join(parts)
-    told = f"{number(total)}: {words}" if tree.populations == Populations.EXACT else words
-    return predicts, tuple((held / total).tolist()), told
+        return predicts, (0.0,) * len(names), "nobody"
+    parts = [f"{name} {_count_text(count)}" for name, count in zip(names, counts.tolist(), strict=True) if count]
+    persons = ", ".join(parts)
+    if tree.populations == Populations.EXACT:
+        persons = f"{_count_text(total)}: {persons}"
+    return predicts, tuple((counts / total).tolist()), persons
 
 
-TOLD = {
+LEGENDS = {
     Populations.EXACT: "Numbers are training persons.",
     Populations.RELATIVE: "Numbers are shares of the training persons of a leaf.",
     Populations.MAJORITY: "Of a leaf, only the most frequent class is told.",
@@ -183,17 +173,20 @@ def drawn_text(tree: ReleasedTree) -> str:
     """The tree, with what is told of every leaf after the class that it predicts."""
     known = f"public: {_names(tree.public)}; private: {_names(tree.private)}"
     known += f"; the class is {'public' if tree.class_is_public else 'private'}"
-    lines = [f"{tree.target}: {' | '.join(map(str, tree.classes))}", known, TOLD[tree.populations], ""]
+    lines = [f"{tree.target}: {' | '.join(map(str, tree.classes))}", known, LEGENDS[tree.populations], ""]
     root = drawn_nodes(tree)
     lines.append(_words(root))
-    stack = [(child, "", number == len(root.children) - 1) for number, child in enumerate(root.children)][::-1]
+    stack = _indented(root, "")
     while stack:
         node, indent, is_last = stack.pop()
         lines.append(f"{indent}{'└─' if is_last else '├─'} {node.answer} → {_words(node)}")
-        deeper = indent + ("   " if is_last else "│  ")
-        below = [(child, deeper, number == len(node.children) - 1) for number, child in enumerate(node.children)]
-        stack.extend(below[::-1])
+        stack += _indented(node, indent + ("   " if is_last else "│  "))
     return printable("\n".join(lines)) + "\n"
+
+
+def _indented(node: DrawnNode, indent: str) -> list[tuple[DrawnNode, str, bool]]:
+    """The children of a node, the last one first, and whether each is the last."""
+    return [(child, indent, child is node.children[-1]) for child in reversed(node.children)]
 
 
 def _names(names: tuple[str, ...]) -> str:
@@ -204,7 +197,7 @@ def _words(node: DrawnNode) -> str:
     """What a node tests, or predicts."""
     if node.tested is not None:
         return f"{node.tested}?" if node.is_public else f"{node.tested}? (private)"
-    return node.predicts + (f"  ({node.told})" if node.told else "")
+    return node.predicts + (f"  ({node.persons})" if node.persons else "")
 
 
 LINE, GAP, BAR, MARGIN, HEAD = 26.0, 34.0, 120.0, 16.0, 78.0
@@ -233,9 +226,10 @@ class _TreeDrawing:
     """Where things are: every depth has a column for answers and tests, and every leaf a line."""
 
     deepest: int
-    answers: list[float] = field(default_factory=list)  # (depth) width
-    tests: list[float] = field(default_factory=list)  # (depth) width
-    line: float = 0.0
+    answers: list[float]  # (depth) width
+    tests: list[float]  # (depth) width
+    line: float = HEAD
+    """The height at which the next leaf is drawn."""
 
     def left(self, depth: int) -> float:
         """Where the boxes of a depth begin, after the answers that lead to them."""
@@ -246,48 +240,42 @@ def drawn_svg(tree: ReleasedTree) -> str:
     """The picture of a tree."""
     root = drawn_nodes(tree)
     drawing = _measured(root, _deepest(root))
-    parts: list[Markup] = []
-    drawing.line = HEAD
-    _draw(root, drawing, parts)
+    parts = _drawn(root, drawing)
     end = drawing.left(drawing.deepest) + drawing.tests[drawing.deepest] + GAP
-    told = max((len(node.told) for node in _all(root, drawing.deepest)), default=0)
-    width = max(end + (BAR + 12 if tree.bins is not None else 0) + 1.2 * TEXT * told, 560.0) + MARGIN
+    longest = max(len(node.persons) for node in _all(root, drawing.deepest))
+    width = max(end + (BAR + 12 if tree.bins is not None else 0) + 1.2 * TEXT * longest, 560.0) + MARGIN
     height = drawing.line + 12
-    head = _head(tree, cut=root.leaves > MOST_LEAVES)
     inside = together(
         [
             element("title", f"Decision tree for {tree.target}"),
             element("style", Markup(STYLE)),
             shape("rect", width=width, height=height, class_="all"),
-            *head,
+            *_head(tree, cut=root.leaves > MOST_LEAVES),
             *parts,
             *_bars(root, drawing, end),
         ]
     )
-    return (
-        '<?xml version="1.0" encoding="UTF-8"?>\n'
-        + element(
-            "svg",
-            inside,
-            xmlns="http://www.w3.org/2000/svg",
-            viewBox=f"0 0 {width:.0f} {height:.0f}",
-            width=f"{width:.0f}",
-            height=f"{height:.0f}",
-            role="img",
-        )
-        + "\n"
+    picture = element(
+        "svg",
+        inside,
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {width:.0f} {height:.0f}",
+        width=f"{width:.0f}",
+        height=f"{height:.0f}",
+        role="img",
     )
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{picture}\n'
 
 
 def _head(tree: ReleasedTree, *, cut: bool) -> Iterator[Markup]:
     """What the picture is of, and what its colours mean."""
-    yield text(MARGIN, 26, f"Decision tree for {_short(tree.target)}", "head")
+    yield text(MARGIN, 26, f"Decision tree for {shortened(tree.target, LONGEST)}", "head")
     x = MARGIN
     if tree.bins is not None:
         for number, name in enumerate(tree.classes):
             yield shape("rect", x=x, y=38.0, width=11, height=11, fill=_colour(number))
-            yield text(x + 16, 48, _short(str(name)))
-            x += 36 + TEXT * 1.2 * len(_short(str(name)))
+            yield text(x + 16, 48, shortened(str(name), LONGEST))
+            x += 36 + TEXT * 1.2 * len(shortened(str(name), LONGEST))
     for kind in ("public", "private"):
         yield shape("rect", x=x, y=38.0, width=16, height=11, rx=3, class_=kind)
         yield text(x + 22, 48, f"tests a {kind} column", "soft")
@@ -298,8 +286,7 @@ def _head(tree: ReleasedTree, *, cut: bool) -> Iterator[Markup]:
 
 def _deepest(root: DrawnNode) -> int:
     """The depth down to which a tree is drawn."""
-    level, depth = [root], 0
-    ended = 0
+    level, depth, ended = [root], 0, 0
     while True:
         ended += sum(not node.children for node in level)
         below = [child for node in level for child in node.children]
@@ -320,10 +307,10 @@ def _all(root: DrawnNode, deepest: int) -> Iterator[DrawnNode]:
 def _measured(root: DrawnNode, deepest: int) -> _TreeDrawing:
     drawing = _TreeDrawing(deepest, [0.0] * (deepest + 1), [0.0] * (deepest + 1))
     for node in _all(root, deepest):
-        width = 1.12 * TEXT * len(_short(node.answer)) + (14 if node.depth else 0)
+        width = 1.12 * TEXT * len(shortened(node.answer, LONGEST)) + (14 if node.depth else 0)
         drawing.answers[node.depth] = max(drawing.answers[node.depth], width)
         words = _node_words(node, deepest)
-        drawing.tests[node.depth] = max(drawing.tests[node.depth], 1.15 * TEXT * len(_short(words)) + 16)
+        drawing.tests[node.depth] = max(drawing.tests[node.depth], 1.15 * TEXT * len(shortened(words, LONGEST)) + 16)
     return drawing
 
 
@@ -333,8 +320,9 @@ def _node_words(node: DrawnNode, deepest: int) -> str:
     return node.tested if node.depth < deepest else f"{node.tested}: {node.leaves} leaves"
 
 
-def _draw(root: DrawnNode, drawing: _TreeDrawing, parts: list[Markup]) -> float:
-    """Draw nodes, children before their parent, which stands in the middle of them; gives the height of the root."""
+def _drawn(root: DrawnNode, drawing: _TreeDrawing) -> list[Markup]:
+    """Nodes and lines; children come before their parent, which stands in the middle of them."""
+    parts: list[Markup] = []
     heights: dict[int, float] = {}
     stack: list[tuple[DrawnNode, bool]] = [(root, False)]
     while stack:
@@ -352,12 +340,12 @@ def _draw(root: DrawnNode, drawing: _TreeDrawing, parts: list[Markup]) -> float:
             drawing.line += LINE
         heights[node.number] = y
         parts.extend(_box(node, y, drawing))
-    return heights[root.number]
+    return parts
 
 
 def _box(node: DrawnNode, y: float, drawing: _TreeDrawing) -> Iterator[Markup]:
     x, words = drawing.left(node.depth), _node_words(node, drawing.deepest)
-    shown = _short(words)
+    shown = shortened(words, LONGEST)
     if node.tested is None:
         yield text(x + 2, y + 4, shown, "bold")
         return
@@ -371,15 +359,14 @@ def _edges(
     node: DrawnNode, y: float, below: Sequence[tuple[DrawnNode, float]], drawing: _TreeDrawing
 ) -> Iterator[Markup]:
     """Lines to the children, each with its answer at the end."""
-    start = drawing.left(node.depth) + 1.15 * TEXT * len(_short(_node_words(node, drawing.deepest))) + 14
+    start = drawing.left(node.depth) + 1.15 * TEXT * len(shortened(_node_words(node, drawing.deepest), LONGEST)) + 14
     end = drawing.left(node.depth + 1) - drawing.answers[node.depth + 1]
     bend = end - GAP / 2
     for child, height in below:
         path = f"M{start:.1f} {y:.1f} H{bend:.1f} V{height:.1f} H{end:.1f}"
         yield element("path", Markup(""), d=path, class_="edge")
-        yield element(
-            "g", together([element("title", child.answer), text(end + 4, height + 4, _short(child.answer), "soft")])
-        )
+        answer = text(end + 4, height + 4, shortened(child.answer, LONGEST), "soft")
+        yield element("g", together([element("title", child.answer), answer]))
 
 
 def _bars(root: DrawnNode, drawing: _TreeDrawing, x: float) -> Iterator[Markup]:
@@ -391,8 +378,8 @@ def _bars(root: DrawnNode, drawing: _TreeDrawing, x: float) -> Iterator[Markup]:
         if node.children and node.depth < drawing.deepest:
             stack.extend(reversed(node.children))
             continue
-        if node.tested is None and node.told:
-            after = drawing.left(node.depth) + 1.25 * TEXT * len(_short(node.predicts)) + 8
+        if node.tested is None and node.persons:
+            after = drawing.left(node.depth) + 1.25 * TEXT * len(shortened(node.predicts, LONGEST)) + 8
             if x - after > GAP:
                 yield shape("line", x1=after, x2=x - 8, y1=line + LINE / 2, y2=line + LINE / 2, class_="edge far")
             yield shape("rect", x=x, y=line + 7, width=BAR, height=12, class_="empty")
@@ -401,13 +388,9 @@ def _bars(root: DrawnNode, drawing: _TreeDrawing, x: float) -> Iterator[Markup]:
                 if share:
                     yield shape("rect", x=at, y=line + 7, width=BAR * share, height=12, fill=_colour(number))
                 at += BAR * share
-            yield text(x + BAR + 10, line + 17, node.told, "soft")
+            yield text(x + BAR + 10, line + 17, node.persons, "soft")
         line += LINE
 
 
 def _colour(number: int) -> str:
     return COLOURS[min(number, len(COLOURS) - 1)]
-
-
-def _short(words: str) -> str:
-    return words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"

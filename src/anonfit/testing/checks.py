@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anonfit.criteria.splitting import MEDIAN, SplitObjective
+from anonfit.engines.memory.constraints import Constraint
 from anonfit.engines.memory.grower import grow
-from anonfit.engines.memory.guard import Guarded
 from anonfit.engines.tree import Tree
 from anonfit.privacy.models import DiversityModel, SensitiveColumn
 from anonfit.tables.schema import CodedColumn, CodedTable, SplitMode
@@ -43,10 +43,12 @@ def check_privacy_model(make: Callable[[SensitiveColumn], DiversityModel], *, se
         if not model.allows(column.whole):
             assert len(model.why_not(column.whole)) > 20, "why_not: a sentence with the table's own figures"
             continue
-        guarded = [Guarded(column, codes.astype(np.uint32), (model,))]
+        constraints = [Constraint(column, codes.astype(np.uint32), (model,))]
         allows = reference.Diverse(codes, column.size, partial(_allows, model))
         expected = reference.grow(table, 2, MEDIAN, diversity=[allows])
-        _check_same(grow(table, 2, MEDIAN, guarded=guarded, threads=1).tree, expected, f"{model.name}, seed {seed}")
+        _check_same(
+            grow(table, 2, MEDIAN, constraints=constraints, threads=1).tree, expected, f"{model.name}, seed {seed}"
+        )
 
 
 def _allows(model: DiversityModel, counts: NDArray[np.int64]) -> bool:

@@ -187,7 +187,8 @@ def check_engine(opened: OpenFrame, *, seeds: Sequence[int] = (0, 1, 2)) -> None
             _check_writing(opened, kind, Path(place))
 
 
-def _frame(seed: int) -> pl.DataFrame:
+def random_frame(seed: int) -> pl.DataFrame:
+    """A table with gaps, texts that need quoting, and numbers at the edges."""
     import polars as pl
 
     rng = np.random.default_rng(seed)
@@ -206,7 +207,7 @@ def _frame(seed: int) -> pl.DataFrame:
     )
 
 
-def _fields(engine: OutOfCore, seed: int) -> list[Field]:
+def random_fields(engine: OutOfCore, seed: int) -> list[Field]:
     """Random fields of the columns' values."""
     rng = np.random.default_rng(seed)
     fields = []
@@ -223,7 +224,8 @@ def _fields(engine: OutOfCore, seed: int) -> list[Field]:
     return fields
 
 
-def _looked_up(frame: pl.DataFrame, fields: Sequence[Field]) -> dict[str, NDArray[np.int64]]:
+def looked_up(frame: pl.DataFrame, fields: Sequence[Field]) -> dict[str, NDArray[np.int64]]:
+    """The fields of all rows, by plain lookup."""
     coded = {}
     for field in fields:
         code_of = dict(zip(field.values.rows(), field.codes.tolist(), strict=True))
@@ -232,7 +234,7 @@ def _looked_up(frame: pl.DataFrame, fields: Sequence[Field]) -> dict[str, NDArra
 
 
 def _check_values(opened: OpenFrame, seed: int, folder: Path) -> None:
-    frame = _frame(seed)
+    frame = random_frame(seed)
     with opened(frame, folder) as engine:
         assert (engine.read, engine.rows, engine.persons_left_out) == (ROWS, ROWS, 0), "read, rows, persons_left_out"
         assert dict(engine.schema) == dict(frame.schema), "schema"
@@ -246,7 +248,7 @@ def _check_values(opened: OpenFrame, seed: int, folder: Path) -> None:
             assert dict(zip(values.rows(), counts.tolist(), strict=True)) == expected, f"distinct of {names}"
 
 
-def _counted_plainly(coded: Mapping[str, Any], nodes: NDArray[np.int64], request: CountRequest) -> dict[Any, Any]:
+def counted_plainly(coded: Mapping[str, Any], nodes: NDArray[np.int64], request: CountRequest) -> dict[Any, Any]:
     """What a request asks for, row by row."""
     groups: dict[Any, list[int]] = {}
     for row in np.flatnonzero(np.isin(nodes, request.nodes)).tolist():
@@ -278,14 +280,14 @@ def _check_counts(engine: OutOfCore, coded: Mapping[str, Any], nodes: NDArray[np
     for request, counted in zip(requests, engine.count(requests), strict=True):
         keys = zip(counted.nodes.tolist(), *(codes.tolist() for codes in counted.by), strict=True)
         sums = [list(group) for group in counted.sums.T.tolist()]
-        assert dict(zip(keys, sums, strict=True)) == _counted_plainly(coded, nodes, request), f"count of {request}"
+        assert dict(zip(keys, sums, strict=True)) == counted_plainly(coded, nodes, request), f"count of {request}"
 
 
 def _check_routing(opened: OpenFrame, seed: int, folder: Path) -> None:
-    frame = _frame(seed)
+    frame = random_frame(seed)
     with opened(frame, folder) as engine:
-        fields = _fields(engine, seed)
-        coded = _looked_up(frame, fields)
+        fields = random_fields(engine, seed)
+        coded = looked_up(frame, fields)
         engine.code(fields, ["text"])
         nodes = np.zeros(ROWS, np.int64)
         draw = Draw(("code0", "code2"), (3, 7), 2**29)
@@ -349,12 +351,12 @@ def _check_writing(opened: OpenFrame, kind: str, folder: Path) -> None:
     import polars as pl
     from polars.testing import assert_frame_equal
 
-    frame = _frame(9)
+    frame = random_frame(9)
     words = [f"r{rank:02}" for rank in range(12)]
     regions = pl.DataFrame({"label": pl.Series(words).cast(pl.Enum(words))})
     with opened(frame, folder) as engine:
-        fields = _fields(engine, 9)
-        coded = _looked_up(frame, fields)
+        fields = random_fields(engine, 9)
+        coded = looked_up(frame, fields)
         engine.code(fields, ["float", "text"])
         engine.route([], [0])
         path = folder / f"out.{kind}"

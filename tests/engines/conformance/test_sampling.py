@@ -10,7 +10,6 @@ import polars as pl
 import pytest
 from pairwise_cases import Case, cases
 from random_requests import FACTORS, random_request
-from test_contract import ROWS, _coded, _counted, _fields, _frame
 
 from anonfit.api import run
 from anonfit.engines.contract import CountRequest, Draw, Move
@@ -21,6 +20,7 @@ from anonfit.release.run import make
 from anonfit.spec.keywords import spec_of_keywords
 from anonfit.spec.model import Spec
 from anonfit.spec.parse import spec_of
+from anonfit.testing.engine import ROWS, counted_plainly, looked_up, random_fields, random_frame
 from engines import ENGINES, engine_of
 
 CASES = [case for case in cases(FACTORS | {"hand_over": ["nothing", "some"]}, 40, seed=5) if case["source"] != "frame"]
@@ -29,10 +29,10 @@ CASES = [case for case in cases(FACTORS | {"hand_over": ["nothing", "some"]}, 40
 @pytest.mark.parametrize("name", ENGINES)
 @pytest.mark.parametrize("share", [0.1, 0.5])
 def test_who_is_drawn(name, share, tmp_path):
-    frame = _frame(3)
+    frame = random_frame(3)
     with engine_of(name, frame, tmp_path) as engine:
-        fields, _ = _fields(engine, 3)
-        coded = _coded(frame, fields)
+        fields = random_fields(engine, 3)
+        coded = looked_up(frame, fields)
         engine.code(fields, [])
         draw = draw_of(["code0", "code1", "code2"], share)
         found = engine.sample(draw, ["code2", "target0"])
@@ -48,11 +48,11 @@ def test_who_is_drawn(name, share, tmp_path):
 
 @pytest.mark.parametrize("name", ENGINES)
 def test_moves_that_go_on(name, tmp_path):
-    frame = _frame(4)
+    frame = random_frame(4)
     moves = [Move(0, "code0", 1, (0, 4)), Move(2, "code2", 3, (0, 9_000, 60_000)), Move(4, "code1", 6, members=(1, 2))]
     with engine_of(name, frame, tmp_path) as engine:
-        fields, _ = _fields(engine, 4)
-        coded = _coded(frame, fields)
+        fields = random_fields(engine, 4)
+        coded = looked_up(frame, fields)
         engine.code(fields, [])
         sampled = SampledRows(coded)
         assert engine.route(moves, []) == sampled.route(moves, [])
@@ -61,7 +61,7 @@ def test_moves_that_go_on(name, tmp_path):
     for one in (counted, sampled.count([request])[0]):
         keys = zip(one.nodes.tolist(), one.by[0].tolist(), strict=True)
         sums = [list(sums) for sums in one.sums.T.tolist()]
-        assert dict(zip(keys, sums, strict=True)) == _counted(coded, sampled.node, request)
+        assert dict(zip(keys, sums, strict=True)) == counted_plainly(coded, sampled.node, request)
 
 
 def test_the_draw_is_fair():

@@ -21,7 +21,7 @@ from anonfit.engines.duckdb.sql import (
     routed_node,
     sql_type,
 )
-from anonfit.engines.duckdb.writing import RawColumn, write_sorted
+from anonfit.engines.duckdb.writing import KeptColumn, write_sorted
 from anonfit.engines.rows import in_batches, plain, released
 from anonfit.errors import TooManyGroups
 
@@ -269,7 +269,7 @@ class DuckDBEngine:
 
     def write(self, placing: Placing, names: Sequence[str], path: Path, kind: str) -> Written:
         """Sort the rows in the database, and write them as they come out of it."""
-        kept = {name: RawColumn(self.released[name], self.dictionaries.get(name)) for name in self.kept}
+        kept = {name: KeptColumn(self.released[name], self.dictionaries.get(name)) for name in self.kept}
         return write_sorted(self.connection, ASIDE, placing, names, kept, path, kind)
 
 

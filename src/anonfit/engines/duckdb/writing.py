@@ -53,7 +53,7 @@ def _place(connection: Connection, table: str, placing: Placing, raw: Sequence[s
 
 
 @dataclass(frozen=True, slots=True)
-class RawColumn:
+class KeptColumn:
     """A column that is released as it is: its type, and its values in rising order where rows hold their ranks."""
 
     dtype: pl.DataType
@@ -65,7 +65,7 @@ class RawColumn:
         return found.cast(self.dtype).alias(name)
 
 
-def _order(raw: Mapping[str, RawColumn]) -> str:
+def _order(raw: Mapping[str, KeptColumn]) -> str:
     """Ranks first, then raw values; -0.0 equals 0.0 but looks different, so that comes last."""
     keys = ["rank", *(f"{place} NULLS FIRST" for place in raw)]
     keys += [
@@ -81,7 +81,7 @@ def write_sorted(
     table: str,
     placing: Placing,
     names: Sequence[str],
-    kept: Mapping[str, RawColumn],
+    kept: Mapping[str, KeptColumn],
     path: Path,
     kind: str,
 ) -> Written:

@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 
 from anonfit.engines.contract import Finishing, OutOfCore
 from anonfit.engines.levels.shape import Layout, Shape
-from anonfit.engines.levels.splitting import LevelSplitter, Node
+from anonfit.engines.levels.splitting import LevelNode, LevelSplitter
 from anonfit.engines.memory import growing
 from anonfit.engines.memory.count import count_rows
-from anonfit.engines.memory.grower import Grower, join_subtrees, signed_key
-from anonfit.engines.memory.guide import SLOTS
+from anonfit.engines.memory.grower import Grower
 from anonfit.engines.memory.layout import Rows, rows_of, shared
+from anonfit.engines.memory.objective import SLOTS
 from anonfit.engines.memory.scratch import make_scratch
-from anonfit.engines.memory.selecting import RowSelector, Selector
-from anonfit.engines.memory.trees import breadth_first, region_sizes
+from anonfit.engines.memory.selecting import RowSelector
+from anonfit.engines.memory.trees import OpenNode, Subtree, breadth_first, join_subtrees, region_sizes, signed_key
 from anonfit.engines.tree import Tree
 from anonfit.runtime.threads import thread_count
 
@@ -34,13 +34,10 @@ class Finisher:
 
     def __init__(self, layout: Layout, k: int) -> None:
         self.layout, self.k = layout, k
-        self.columns, self.guide = shared(layout.columns), shared(layout.guide)
-        self.guard = None if layout.guard is None else shared(layout.guard)
+        self.columns, self.objective = shared(layout.columns), shared(layout.objective)
+        self.constraints = None if layout.constraints is None else shared(layout.constraints)
         self.own = local()
-        shape = layout.shape
-        self.selector = None
-        if shape.purpose.selections is not None:
-            self.selector = Selector(shape.columns, k, shape.purpose.selections, shape.guarded, layout.columns)
+        self.selector = layout.selector(k)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """What another process makes its own from."""
@@ -50,11 +47,11 @@ class Finisher:
         """Working memory of this thread for nodes of so many rows."""
         if getattr(self.own, "rows", 0) < rows:
             layout = self.layout
-            self.own.scratch = shared(make_scratch(layout.columns, layout.guide, layout.guard, rows))
+            self.own.scratch = shared(make_scratch(layout.columns, layout.objective, layout.constraints, rows))
             self.own.rows = rows
         return self.own.scratch
 
-    def grow(self, values: Mapping[str, NDArray[Any]], node: Small) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def grow(self, values: Mapping[str, NDArray[Any]], node: OpenNode) -> Subtree:
         """The nodes below a node with these rows, and the members of their sets."""
         columns = self.layout.columns
         rows = len(next(iter(values.values())))
@@ -62,15 +59,15 @@ class Finisher:
         if node.selecting:
             return self._selected(values, first, node)
         buffers = shared(first), shared(rows_of(np.empty_like(first.words)))
-        histogram = np.zeros(columns.bins * int(self.layout.guide.settings[SLOTS]), np.int64)
+        histogram = np.zeros(columns.bins * int(self.layout.objective.settings[SLOTS]), np.int64)
         places = np.zeros(max(1, len(columns.narrow)), np.int64)
-        count_rows(buffers[0], self.columns, self.guide, 0, rows, 1, histogram, places)
-        found: tuple[NDArray[np.int64], NDArray[np.int64]] = growing.grow_subtree(
+        count_rows(buffers[0], self.columns, self.objective, 0, rows, 1, histogram, places)
+        grown: Subtree = growing.grow_subtree(
             *buffers,
             self.columns,
-            self.guide,
+            self.objective,
             self.k,
-            self.guard,
+            self.constraints,
             0,
             rows,
             0,
@@ -80,33 +77,27 @@ class Finisher:
             node.tile,
             self._scratch(rows),
         )
-        return found
+        return grown
 
-    def _selected(
-        self, values: Mapping[str, NDArray[Any]], first: Rows, node: Small
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _selected(self, values: Mapping[str, NDArray[Any]], first: Rows, node: OpenNode) -> Subtree:
         """The same for a node that is still split for selections."""
         layout, shape, rows = self.layout, self.layout.shape, len(first.words)
-        table, purpose, guarded = shape.with_rows(values, rows, has_counts=shape.has_counts)
+        table, purpose, constraints = shape.with_rows(values, rows, has_counts=shape.has_counts)
         assert self.selector is not None
         assert purpose.selections is not None
         signatures = shape.signatures.of([values[name] for name in shape.signature_names], rows)
         purpose = replace(purpose, selections=replace(purpose.selections, signatures=signatures))
-        selector = RowSelector(self.selector, table, purpose, guarded)
+        selector = RowSelector(self.selector, table, purpose, constraints)
         grower = Grower(
-            first, layout.columns, layout.guide, layout.guard, self.k, selector=selector, by_chance=purpose.by_chance
+            first,
+            layout.columns,
+            layout.objective,
+            layout.constraints,
+            self.k,
+            selector=selector,
+            by_chance=purpose.by_chance,
         )
         return grower.grow(grower.root(node.span, node.tile, node.key))
-
-
-@dataclass(frozen=True, slots=True)
-class Small:
-    """A node that is handed over."""
-
-    key: int
-    span: NDArray[np.int64]
-    tile: NDArray[np.uint8]
-    selecting: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +105,9 @@ class Subtrees:
     """Grows the subtree of any of some nodes, given its rows; it can be sent to another process."""
 
     finisher: Finisher
-    nodes: Mapping[int, Small]
+    nodes: Mapping[int, OpenNode]
 
-    def __call__(self, number: int, values: Mapping[str, NDArray[Any]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def __call__(self, number: int, values: Mapping[str, NDArray[Any]]) -> Subtree:
         """The nodes below a node, and the members of their sets."""
         return self.finisher.grow(values, self.nodes[number])
 
@@ -143,7 +134,7 @@ class LevelGrower(LevelSplitter):
         super().__init__(engine, shape, k, hand_over)
         self.engine, self.threads = engine, threads
         self.finisher = Finisher(Layout.make(shape, self.whole, counted=False), k)
-        self.small: list[Node] = []
+        self.small: list[LevelNode] = []
         self.levels = 0
 
     def grow(self, on_level: Callable[[int, int], None] | None = None, start: Start | None = None) -> Grown:
@@ -164,7 +155,7 @@ class LevelGrower(LevelSplitter):
             self.engine.route([], finished)
         return self.finish()
 
-    def _sorted_out(self, nodes: list[Node]) -> tuple[list[Node], list[int]]:
+    def _sorted_out(self, nodes: list[LevelNode]) -> tuple[list[LevelNode], list[int]]:
         """The nodes that are to be counted, and the numbers of those that are handed over."""
         small = [node for node in nodes if node.rows <= self.hand_over]
         self.small += small
@@ -173,7 +164,9 @@ class LevelGrower(LevelSplitter):
     def finish(self) -> Grown:
         """Finish the nodes that were handed over, all threads at work, and put the tree together."""
         sizes = {node.number: node.rows for node in self.small}
-        small = {node.number: Small(node.key, node.span, node.tile, node.selecting) for node in self.small}
+        small = {
+            node.number: OpenNode(node.number, node.span, node.tile, node.key, node.selecting) for node in self.small
+        }
         grow = Subtrees(self.finisher, small)
         numbers, subtrees = [], []
         for number, below, sets in self._finished(sizes, grow) if sizes else ():
@@ -234,5 +227,5 @@ def grow_by_levels(
     return LevelGrower(engine, shape, k, hand_over, thread_count(threads)).grow(on_level, start)
 
 
-Start: TypeAlias = Callable[[LevelGrower, Node], list[Node]]
+Start: TypeAlias = Callable[[LevelGrower, LevelNode], list[LevelNode]]
 """What splits a root some other way: the nodes that its rows are in afterwards."""

@@ -15,7 +15,7 @@ from anonfit.criteria.targets import NumberTarget
 from anonfit.engines.contract import Counted, Counting, CountRequest, Draw, Move, first_of_run
 from anonfit.engines.levels.growing import LevelGrower
 from anonfit.engines.levels.shape import Shape, code_name, sensitive_name, target_name
-from anonfit.engines.levels.splitting import LevelSplitter, Node
+from anonfit.engines.levels.splitting import LevelNode, LevelSplitter
 from anonfit.engines.memory.growing import CHILD, START
 from anonfit.engines.memory.layout import FROM, GAP, HIGH, LOW, MISSING, SIZE, TO
 from anonfit.engines.memory.scratch import PARTS, SIZES
@@ -158,10 +158,14 @@ def _allowed(counting: Counting, shape: Shape, k: int, nodes: Sequence[int]) -> 
     """Whether the rows of some of these nodes, taken together, may be one group."""
     asked = tuple(nodes)
     requests = [CountRequest(asked, (), (shape.persons,))]
-    requests += [CountRequest(asked, (sensitive_name(place),), (shape.persons,)) for place in range(len(shape.guarded))]
+    requests += [
+        CountRequest(asked, (sensitive_name(place),), (shape.persons,)) for place in range(len(shape.constraints))
+    ]
     place_of = {node: place for place, node in enumerate(asked)}
     tables = []
-    for counted, size in zip(counting.count(requests), [1, *(one.column.size for one in shape.guarded)], strict=True):
+    for counted, size in zip(
+        counting.count(requests), [1, *(one.column.size for one in shape.constraints)], strict=True
+    ):
         table = np.zeros((len(asked), size), np.int64)
         values = counted.by[0] if len(counted.by) else np.zeros(len(counted.nodes), np.int64)
         table[[place_of[node] for node in counted.nodes.tolist()], values] = counted.sums[0]
@@ -172,8 +176,8 @@ def _allowed(counting: Counting, shape: Shape, k: int, nodes: Sequence[int]) -> 
         persons, *sensitive = (table[places].sum(axis=0) for table in tables)
         return int(persons[0]) >= k and all(
             bool(model.allows(counts))
-            for guarded, counts in zip(shape.guarded, sensitive, strict=True)
-            for model in guarded.models
+            for constraints, counts in zip(shape.constraints, sensitive, strict=True)
+            for model in constraints.models
         )
 
     return allowed
@@ -228,9 +232,9 @@ class Planner(LevelSplitter):
             waiting = [child for child in children if child.rows > self.hand_over]
         return self.plans
 
-    def attach(self, node: Node, split: Split) -> tuple[Move, list[Node]]:
+    def attach(self, node: LevelNode, split: Split) -> tuple[Move, list[LevelNode]]:
         """Write a chosen split into the tree, and note it."""
-        size = int(self.layout.columns.facts[SIZE, int(split[0])])
+        size = int(self.columns.facts[SIZE, int(split[0])])
         lists, side = self.scratch.lists[[PARTS, SIZES], : int(split[1])].copy(), self.scratch.side[:size].copy()
         chosen = Chosen(_safe(split, lists[0]), lists, side, node.span.copy(), node.tile.copy(), node.selecting)
         before = self.used
@@ -261,7 +265,7 @@ def _safe(split: Split, starts: NDArray[np.int64]) -> Split:
     return column, parts, max(before, int(starts[1]) - 1) if before >= 0 else before, by_set
 
 
-def start_on_sample(grower: LevelGrower, root: Node, rows: int) -> list[Node]:
+def start_on_sample(grower: LevelGrower, root: LevelNode, rows: int) -> list[LevelNode]:
     """Split the upper levels as a sample of about so many rows advises; the nodes that all rows are then in."""
     engine, shape = grower.engine, grower.shape
     share = rows / engine.rows
@@ -290,11 +294,11 @@ def _drawn_by(shape: Shape) -> list[str]:
     found += [
         target_name(place) for place, target in enumerate(shape.purpose.targets) if not isinstance(target, NumberTarget)
     ]
-    found += [sensitive_name(place) for place in range(len(shape.guarded))]
+    found += [sensitive_name(place) for place in range(len(shape.constraints))]
     return [*found, *shape.signature_names]
 
 
-def _written(grower: LevelGrower, root: Node, plans: Plans) -> list[tuple[Node, int]]:
+def _written(grower: LevelGrower, root: LevelNode, plans: Plans) -> list[tuple[LevelNode, int]]:
     """Write planned splits into the grower's tree: the nodes at their ends, and the planned node that each is."""
     nodes = {0: root}
     for number, plan in plans.of_node.items():
@@ -309,9 +313,9 @@ def _written(grower: LevelGrower, root: Node, plans: Plans) -> list[tuple[Node, 
     return [(node, number) for number, node in nodes.items()]
 
 
-def _widen(grower: LevelGrower, node: Node) -> None:
+def _widen(grower: LevelGrower, node: LevelNode) -> None:
     """Let a node's span reach as far as its rows may: the sample's may reach less far."""
-    facts, span = grower.layout.columns.facts, node.span
+    facts, span = grower.columns.facts, node.span
     has_missing = (facts[MISSING] == 1) & (span[FROM] == 0)
     span[LOW], span[HIGH] = span[FROM] + has_missing, span[TO]
     span[GAP] = has_missing

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from anonfit.criteria.splitting import SplitObjective
 from anonfit.criteria.targets import ClassTarget, NumberTarget, Signatures, Target
-from anonfit.engines.memory import guard, guide, layout
-from anonfit.engines.memory.grower import tiled_modes
-from anonfit.engines.memory.guard import Guard, Guarded
-from anonfit.engines.memory.guide import Guide, GuideFields, Whole
-from anonfit.engines.memory.layout import Columns, Packing, Rows, TableFields, add_fields, describe, pack
+from anonfit.engines.memory.constraints import Constraint, KernelConstraints
+from anonfit.engines.memory.grower import kernel_forms, packing_of
+from anonfit.engines.memory.layout import NARROW, Columns, Rows, pack, pack_table
+from anonfit.engines.memory.objective import KernelObjective, Whole
 from anonfit.engines.memory.route import Routes, route_packed
+from anonfit.engines.memory.selecting import Selector
 from anonfit.tables.schema import CodedColumn, CodedTable, code_dtype
 
 if TYPE_CHECKING:
@@ -51,13 +51,13 @@ def signature_name(column: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A coded table without its rows. The purpose and the guarded columns have no rows either; a class or a number
+    """A coded table without its rows. The purpose and the constraints have no rows either; a class or a number
     of each row are what targets may be. `signatures` says what the classes of raw columns become for selections.
     """
 
     columns: tuple[CodedColumn, ...]
     purpose: SplitObjective
-    guarded: tuple[Guarded, ...]
+    constraints: tuple[Constraint, ...]
     has_counts: bool
     signatures: Signatures = NO_SIGNATURES
 
@@ -83,7 +83,7 @@ class Shape:
         found += self.persons
         found += [MASS] if self.weighted else []
         found += [target_name(target) for target in range(len(self.purpose.targets))]
-        found += [sensitive_name(one) for one in range(len(self.guarded))]
+        found += [sensitive_name(one) for one in range(len(self.constraints))]
         return [*found, *self.signature_names]
 
     @property
@@ -93,8 +93,8 @@ class Shape:
 
     def with_rows(
         self, values: Mapping[str, NDArray[Any]], rows: int, *, has_counts: bool
-    ) -> tuple[CodedTable, SplitObjective, list[Guarded]]:
-        """The table, the purpose and the guarded columns with some rows, but no selections; fields that are not given
+    ) -> tuple[CodedTable, SplitObjective, list[Constraint]]:
+        """The table, the purpose and the constraints with some rows, but no selections; fields that are not given
         are 0.
         """
 
@@ -105,11 +105,11 @@ class Shape:
         table = CodedTable(self.columns, codes, rows, of(PERSONS, np.uint32) if has_counts else None)
         targets = tuple(_with_rows(target, of(target_name(one))) for one, target in enumerate(self.purpose.targets))
         purpose = replace(self.purpose, targets=targets, masses=of(MASS) if self.weighted else None)
-        guarded = [
-            Guarded(one.column, of(sensitive_name(number), np.uint32), one.models)
-            for number, one in enumerate(self.guarded)
+        constraints = [
+            Constraint(one.column, of(sensitive_name(number), np.uint32), one.models)
+            for number, one in enumerate(self.constraints)
         ]
-        return table, purpose, guarded
+        return table, purpose, constraints
 
 
 def _with_rows(target: Target, values: NDArray[Any]) -> Target:
@@ -126,8 +126,8 @@ class Layout:
 
     shape: Shape
     columns: Columns
-    guide: Guide
-    guard: Guard | None
+    objective: KernelObjective
+    constraints: KernelConstraints | None
     always_counts: bool
 
     @classmethod
@@ -135,33 +135,23 @@ class Layout:
         """The layout of rows that kernels count, or (`counted`) of groups that were counted outside: then every column
         has a place in a node's histogram.
         """
-        packing, fields, guide_fields, guard_fields = _fields(shape, {}, 0, always_counts=counted)
-        table = CodedTable(shape.columns, (), 0)
-        size = EVERY if counted else layout.NARROW
-        columns = layout.describe(table, packing, fields, tiled=tiled_modes(shape.purpose), narrow_size=size)
-        found = guide.make_guide(shape.purpose, whole, packing, guide_fields)
-        models = None
-        if shape.guarded:
-            models = guard.make_guard(shape.guarded, packing, guard_fields, len(shape.columns))
-        return cls(shape, columns, found, models, counted)
+        table, purpose, constraints = shape.with_rows({}, 0, has_counts=counted or shape.has_counts)
+        size = EVERY if counted else NARROW
+        _, columns, objective, of_kernels = kernel_forms(table, purpose, constraints, whole, narrow_size=size)
+        return cls(shape, columns, objective, of_kernels, counted)
 
-    def pack(self, values: Mapping[str, NDArray[Any]], rows: int, *, threads: int = 1) -> Rows:
+    def selector(self, k: int) -> Selector | None:
+        """What chooses splits for selections, if there are any."""
+        shape, selections = self.shape, self.shape.purpose.selections
+        if selections is None:
+            return None
+        return Selector(shape.columns, k, selections, shape.constraints, self.columns)
+
+    def pack(self, values: Mapping[str, NDArray[Any]], rows: int) -> Rows:
         """Rows of these fields, packed; fields that are not given are 0."""
-        packing = _fields(self.shape, values, rows, always_counts=self.always_counts)[0]
-        return pack(packing, rows, threads=threads)
-
-
-def _fields(
-    shape: Shape, values: Mapping[str, NDArray[Any]], rows: int, *, always_counts: bool
-) -> tuple[Packing, TableFields, GuideFields, tuple[int, ...]]:
-    """A settled packing of some rows, and the numbers of its fields."""
-
-    table, purpose, guarded = shape.with_rows(values, rows, has_counts=always_counts or shape.has_counts)
-    packing = Packing()
-    fields = layout.add_fields(table, packing)
-    guide_fields, guard_fields = guide.add_fields(purpose, packing), guard.add_fields(guarded, packing)
-    packing.settle()
-    return packing, fields, guide_fields, guard_fields
+        has_counts = self.always_counts or self.shape.has_counts
+        packing, *_ = packing_of(*self.shape.with_rows(values, rows, has_counts=has_counts))
+        return pack(packing, rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,9 +177,5 @@ class RankedRegions:
     def nodes(self, codes: Mapping[str, NDArray[Any]]) -> NDArray[np.int32]:
         """The node of each row."""
         values = tuple(codes[name] for name in self.fields)
-        table = CodedTable(self.columns, values, len(values[0]))
-        packing = Packing()
-        fields = add_fields(table, packing)
-        packing.settle()
-        packed = pack(packing, table.rows)
-        return route_packed(packed, describe(table, packing, fields), self.routes, threads=1)
+        packed, columns = pack_table(CodedTable(self.columns, values, len(values[0])))
+        return route_packed(packed, columns, self.routes, threads=1)

@@ -15,15 +15,12 @@ from anonfit.criteria.splitting import child_key, root_key
 from anonfit.criteria.targets import ClassTarget, Sums
 from anonfit.engines.contract import Counted, Counting, CountRequest, Move
 from anonfit.engines.levels.shape import PERSONS, Layout, Shape, code_name, sensitive_name, target_name
-from anonfit.engines.memory import growing
-from anonfit.engines.memory.grower import draw_by_key, root_span
-from anonfit.engines.memory.growing import child_span, child_tile
-from anonfit.engines.memory.guard import ABSENT
-from anonfit.engines.memory.guide import LEAN, SLOT, SLOTS, Whole
+from anonfit.engines.memory.constraints import ABSENT
 from anonfit.engines.memory.layout import BIN, SIZE, Rows, rows_of, shared
-from anonfit.engines.memory.scratch import PARTS, SIZES, make_scratch
-from anonfit.engines.memory.selecting import Selector, SensitiveTally, Split, Tally, View
-from anonfit.engines.memory.splitting import choose_split
+from anonfit.engines.memory.objective import LEAN, SLOT, SLOTS, Whole
+from anonfit.engines.memory.scratch import PARTS, SIZES
+from anonfit.engines.memory.selecting import SensitiveTally, Split, Tally, View
+from anonfit.engines.memory.trees import OpenNode, TreeGrower, root_span
 
 
 def whole_table(counting: Counting, shape: Shape) -> Whole:
@@ -74,7 +71,7 @@ class Histograms:
 def count_nodes(counting: Counting, layout: Layout, nodes: Sequence[int]) -> Histograms:
     """The histograms of a batch of nodes."""
     asked = _asked(layout, tuple(nodes))
-    slots = int(layout.guide.settings[SLOTS])
+    slots = int(layout.objective.settings[SLOTS])
     of_node, places, values = [], [], []
     for one, counted in zip(asked, counting.count([one.request for one in asked]), strict=True):
         place = (layout.columns.facts[BIN, one.column] + counted.by[0]) * slots
@@ -98,15 +95,15 @@ class _Asked:
 
 def _asked(layout: Layout, nodes: tuple[int, ...]) -> list[_Asked]:
     """What is asked of an engine: sums by code, and for each target with classes sums by code and class."""
-    shape, guide = layout.shape, layout.guide
+    shape, objective = layout.shape, layout.objective
     sums, slots = [], []
-    if guide.settings[LEAN] == 0:
+    if objective.settings[LEAN] == 0:
         sums, slots = [shape.persons], [0]
         if shape.weighted:
             sums, slots = [*sums, shape.mass], [0, 1]
     classes = []
     for index, target in enumerate(shape.purpose.targets):
-        name, slot = target_name(index), int(guide.targets[SLOT, index])
+        name, slot = target_name(index), int(objective.targets[SLOT, index])
         if isinstance(target, ClassTarget):
             classes.append((name, slot))
         else:
@@ -181,7 +178,7 @@ def count_tallies(counting: Counting, shape: Shape, columns: Mapping[int, Sequen
             nodes.setdefault(column, []).append(node)
     requests = [request for column, some in nodes.items() for request in _node_requests(shape, column, tuple(some))]
     counted = [_Parted.of(one) for one in counting.count(requests)] if requests else []
-    each = 1 + len(shape.guarded)
+    each = 1 + len(shape.constraints)
     return Tallies(shape, {column: counted[each * at : each * (at + 1)] for at, column in enumerate(nodes)})
 
 
@@ -190,54 +187,43 @@ def _node_requests(shape: Shape, column: int, nodes: tuple[int, ...]) -> list[Co
     sums = (shape.persons, shape.mass) if shape.weighted else (shape.persons,)
     found = [CountRequest(nodes, (code, *shape.signature_names), sums)]
     return found + [
-        CountRequest(nodes, (code, sensitive_name(one)), (shape.persons,)) for one in range(len(shape.guarded))
+        CountRequest(nodes, (code, sensitive_name(one)), (shape.persons,)) for one in range(len(shape.constraints))
     ]
 
 
 @dataclass(slots=True)
-class Node:
-    """A node that waits to be split or handed over."""
+class LevelNode(OpenNode):
+    """A node that waits to be split or handed over; its rows are elsewhere."""
 
-    number: int
     rows: int
-    span: NDArray[np.int64]
-    tile: NDArray[np.uint8]
-    key: int
-    """What chance depends on."""
-    selecting: bool
-    """Whether it is still split for selections, where that gains."""
     taken: dict[int, Rows] = field(default_factory=dict)
     """For columns that models were asked of, the groups of codes and sensitive values that stand for the rows."""
 
 
-class LevelSplitter:
+class LevelSplitter(TreeGrower):
     """Splits the nodes of one tree, level by level."""
 
     def __init__(self, counting: Counting, shape: Shape, k: int, hand_over: int) -> None:
-        self.counting, self.shape, self.k, self.hand_over = counting, shape, k, hand_over
+        self.counting, self.shape, self.hand_over = counting, shape, hand_over
         self.whole = whole_table(counting, shape)
-        self.layout = Layout.make(shape, self.whole, counted=True)
-        self.columns, self.guide = shared(self.layout.columns), shared(self.layout.guide)
-        self.guard = None if self.layout.guard is None else shared(self.layout.guard)
-        self.rows = self.layout.pack({}, 1)
-        self._make_scratch(1)
-        self.nodes, self.used = growing.new_nodes(), 1
-        self.members, self.filled = np.empty(64, np.int64), 0
-        self.selector = None
-        if shape.purpose.selections is not None:
-            self.selector = Selector(shape.columns, k, shape.purpose.selections, shape.guarded, self.layout.columns)
+        self.layout = layout = Layout.make(shape, self.whole, counted=True)
+        super().__init__(layout.columns, layout.objective, layout.constraints, k, by_chance=shape.purpose.by_chance)
+        self.rows = layout.pack({}, 1)
+        self.make_scratch(1)
+        self.selector = layout.selector(k)
 
-    def _make_scratch(self, rows: int) -> None:
-        self.scratch = make_scratch(self.layout.columns, self.layout.guide, self.layout.guard, rows)
-        self.scratch_rows, self.shared_scratch = rows, shared(self.scratch)
+    def make_scratch(self, rows: int) -> None:
+        """Make working memory for nodes that so many rows stand for."""
+        super().make_scratch(rows)
+        self.scratch_rows = rows
 
-    def root(self) -> Node:
+    def root(self) -> LevelNode:
         """The node of all rows."""
-        span, tile = root_span(self.layout.columns)
-        key = root_key(self.shape.purpose.seed)
-        return Node(0, self.counting.rows, span, tile, key, selecting=self.selector is not None)
+        span, tile = root_span(self.columns)
+        key, selecting = root_key(self.shape.purpose.seed), self.selector is not None
+        return LevelNode(0, span, tile, key, selecting, self.counting.rows)
 
-    def split_level(self, waiting: list[Node]) -> tuple[list[Move], list[Node], list[int]]:
+    def split_level(self, waiting: list[LevelNode]) -> tuple[list[Move], list[LevelNode], list[int]]:
         """Split the nodes of a level: what engines do for it, the parts that have rows, and nodes that stay whole."""
         histograms = count_nodes(self.counting, self.layout, [node.number for node in waiting])
         moves, children = self._select([node for node in waiting if node.selecting], histograms)
@@ -245,14 +231,14 @@ class LevelSplitter:
         waiting = [node for node in waiting if node.number not in moved]
         regions: list[int] = []
         while waiting:
-            asking: dict[int, list[Node]] = {}
+            asking: dict[int, list[LevelNode]] = {}
             for node in waiting:
                 histogram = histograms.of(node.number)
                 split = self.choose(node, histogram)
                 if split[0] <= ABSENT:
                     asking.setdefault(ABSENT - split[0], []).append(node)
                 elif split[0] < 0:
-                    self._end(node, histogram)
+                    self.make_region(node, shared(self.rows), 0, node.rows, 0, histogram)
                     regions.append(node.number)
                 else:
                     move, parts = self.attach(node, split)
@@ -262,16 +248,16 @@ class LevelSplitter:
             waiting = [node for nodes in asking.values() for node in nodes]
         return moves, children, regions
 
-    def _select(self, waiting: list[Node], histograms: Histograms) -> tuple[list[Move], list[Node]]:
+    def _select(self, waiting: list[LevelNode], histograms: Histograms) -> tuple[list[Move], list[LevelNode]]:
         """Split nodes for selections: what engines do for it, and the parts that have rows. Nodes in which nothing is
         gained so are from now on split otherwise.
         """
         moves: list[Move] = []
-        children: list[Node] = []
+        children: list[LevelNode] = []
         if self.selector is None or not waiting:
             return moves, children
         given = shared(self.rows)  # held while kernels run
-        kernels = given, self.columns, self.guide, self.shared_scratch
+        kernels = given, self.shared_columns, self.shared_objective, self.shared_scratch
         views = [View(*kernels, 0, 0, histograms.of(node.number), node.span, node.tile) for node in waiting]
         spreads = [self.selector.spreads(view) for view in views]
         columns = {node.number: list(found) for node, found in zip(waiting, spreads, strict=True)}
@@ -287,11 +273,11 @@ class LevelSplitter:
             children += parts
         return moves, children
 
-    def choose(self, node: Node, histogram: NDArray[np.int64]) -> Split:
+    def choose(self, node: LevelNode, histogram: NDArray[np.int64]) -> Split:
         """A node's split from its counts."""
         rows = self.rows
-        if self.layout.guard is not None:
-            taken = self.layout.guard.taken
+        if self.constraints is not None:
+            taken = self.constraints.taken
             taken[:] = ABSENT
             blocks, used = [self.rows.words], 1
             for column, groups in node.taken.items():
@@ -299,29 +285,14 @@ class LevelSplitter:
                 blocks.append(groups.words)
                 used += len(groups.words)
             if used > self.scratch_rows:
-                self._make_scratch(used)
+                self.make_scratch(used)
             rows = rows_of(np.concatenate(blocks))
-        if self.shape.purpose.by_chance:
-            draw_by_key(node.key, self.scratch)
         given = shared(rows)  # held while the kernel runs
-        chosen: Split = choose_split(
-            given,
-            self.columns,
-            self.guide,
-            self.k,
-            self.guard,
-            0,
-            0,
-            histogram,
-            node.span,
-            node.tile,
-            self.shared_scratch,
-        )
-        return chosen
+        return self.best_split(node, given, 0, 0, histogram)
 
-    def _take_groups(self, asking: dict[int, list[Node]]) -> None:
+    def _take_groups(self, asking: dict[int, list[LevelNode]]) -> None:
         """Get the groups that models must be asked of, for each column and the nodes that need them."""
-        names = tuple(sensitive_name(one) for one in range(len(self.shape.guarded)))
+        names = tuple(sensitive_name(one) for one in range(len(self.shape.constraints)))
         columns = list(asking)
         requests = [
             CountRequest(
@@ -338,59 +309,20 @@ class LevelSplitter:
                 values[PERSONS] = counted.sums[0, chosen]
                 node.taken[column] = self.layout.pack(values, len(chosen))
 
-    def _end(self, node: Node, histogram: NDArray[np.int64]) -> None:
-        """Make a node a region."""
-        self.nodes, self.used = growing.finish(
-            self.nodes,
-            self.used,
-            node.number,
-            shared(self.rows),
-            self.columns,
-            self.guide,
-            0,
-            node.rows,
-            0,
-            histogram,
-            node.span,
-            node.tile,
-        )
-
-    def attach(self, node: Node, split: Split) -> tuple[Move, list[Node]]:
+    def attach(self, node: LevelNode, split: Split) -> tuple[Move, list[LevelNode]]:
         """Write a chosen split into the tree."""
-        column, parts, before, by_set = split
-        lists, side = self.scratch.lists, self.scratch.side
-        sizes = lists[SIZES, :parts].copy()
-        self.nodes, self.used, first, self.members, self.filled = growing.attach(
-            self.nodes,
-            self.used,
-            node.number,
-            self.columns,
-            column,
-            parts,
-            before,
-            by_set,
-            self.members,
-            self.filled,
-            node.span,
-            node.tile,
-            self.shared_scratch,
-        )
+        sizes = self.scratch.lists[SIZES, : split[1]].tolist()
+        first = self.write_split(node, split)
         children = []
-        for part in range(parts):
-            if sizes[part] == 0:
-                continue
-            span, tile = np.empty_like(node.span), node.tile.copy()
-            if by_set:
-                child_tile(self.columns, node.span, node.tile, column, part, side, span, tile)
-            else:
-                child_span(self.columns, node.span, node.tile, column, part, parts, lists, span, tile)
-            children.append(Node(int(first) + part, 0, span, tile, child_key(node.key, part), node.selecting))
-        return self._move(node.number, split, int(first)), children
+        for part in np.flatnonzero(sizes).tolist():
+            span, tile = self.part_of(node, split, part)
+            children.append(LevelNode(first + part, span, tile, child_key(node.key, part), node.selecting, 0))
+        return self._move(node.number, split, first), children
 
     def _move(self, number: int, split: Split, first: int) -> Move:
-        column, parts, _, by_set = (int(one) for one in split)
+        column, parts, _, by_set = map(int, split)
         if by_set:
-            size = int(self.layout.columns.facts[SIZE, column])
+            size = int(self.columns.facts[SIZE, column])
             members = np.flatnonzero(self.scratch.side[:size] == 0).tolist()
             return Move(number, code_name(column), first, members=tuple(members))
         return Move(number, code_name(column), first, tuple(self.scratch.lists[PARTS, :parts].tolist()))

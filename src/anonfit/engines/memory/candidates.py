@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from anonfit.engines.memory.constraint_kernels import sweep
+from anonfit.engines.memory.constraints import KernelConstraints
 from anonfit.engines.memory.count import at, mean_of, persons_beside, persons_of, present, read
-from anonfit.engines.memory.guard import Guard
-from anonfit.engines.memory.guarding import sweep
-from anonfit.engines.memory.guide import CLASSES, ITSELF, KIND, LEAN, NUMBER, SLOT, SLOTS, Guide
 from anonfit.engines.memory.layout import (
     AFTER,
     BIN,
@@ -33,6 +32,7 @@ from anonfit.engines.memory.layout import (
     Int,
     Rows,
 )
+from anonfit.engines.memory.objective import CLASSES, ITSELF, KIND, LEAN, NUMBER, SLOT, SLOTS, KernelObjective
 from anonfit.engines.memory.scratch import (
     CODES,
     ENDS,
@@ -58,11 +58,18 @@ MULTIWAY = int(SplitMode.MULTIWAY)
 
 @kernel
 def tighten(
-    rows: Rows, columns: Columns, guide: Guide, column: Int, start: Int, stop: Int, histogram: Any, span: Any
+    rows: Rows,
+    columns: Columns,
+    objective: KernelObjective,
+    column: Int,
+    start: Int,
+    stop: Int,
+    histogram: Any,
+    span: Any,
 ) -> None:
     """Bring LOW, HIGH and GAP of a column to what the node's rows have; an empty histogram means: look at the rows."""
     low, high = span[LOW, column], span[HIGH, column]
-    facts, settings = columns.facts, guide.settings
+    facts, settings = columns.facts, objective.settings
     missing = facts[MISSING, column]
     first, slots, lean = facts[BIN, column], settings[SLOTS], settings[LEAN]
     if first >= 0 and histogram.shape[0] > 0:
@@ -125,7 +132,7 @@ def inner_range(columns: Columns, column: Int, span: Any, tile: Any) -> Any:
 def spread_of(
     rows: Rows,
     columns: Columns,
-    guide: Guide,
+    objective: KernelObjective,
     column: Int,
     start: Int,
     stop: Int,
@@ -136,19 +143,19 @@ def spread_of(
 ) -> Any:
     """The normalized range of a column in a node; -1 where there is nothing to split."""
     low, high, gap = span[LOW, column], span[HIGH, column], span[GAP, column]
-    if low > high or (low == high and gap == 0) or guide.weights[column] < 0:
+    if low > high or (low == high and gap == 0) or objective.weights[column] < 0:
         return -1.0
     mode = columns.facts[MODE, column]
     if mode == ORDERED:
         place = columns.facts[PLACE, column]
         return (columns.positions[place + high] - columns.positions[place + low]) * columns.scale[column]
     if mode == SUBSET:
-        settings = guide.settings
+        settings = objective.settings
         first, slots, lean = columns.facts[BIN, column], settings[SLOTS], settings[LEAN]
         if first < 0:
             codes, own = scratch.lists[CODES], scratch.lists[PERSONS]
             zero = np.int64(0)
-            found = present(rows, columns, guide, column, start, stop, histogram, zero, high, codes, own, scratch)
+            found = present(rows, columns, objective, column, start, stop, histogram, zero, high, codes, own, scratch)
             return (found - gap - 1) * columns.scale[column]
         known = np.int64(0)
         for code in range(low, high + 1):
@@ -208,7 +215,7 @@ def _children(
 def find_elements(
     rows: Rows,
     columns: Columns,
-    guide: Guide,
+    objective: KernelObjective,
     column: Int,
     start: Int,
     stop: Int,
@@ -224,11 +231,11 @@ def find_elements(
     lists = scratch.lists
     if columns.facts[MODE, column] < BINARY:
         codes, own = lists[STARTS], lists[OWN]
-        found = present(rows, columns, guide, column, start, stop, histogram, low, high, codes, own, scratch)
+        found = present(rows, columns, objective, column, start, stop, histogram, low, high, codes, own, scratch)
         return found, np.int64(0)
     codes, own = lists[CODES], lists[PERSONS]
-    found = present(rows, columns, guide, column, start, stop, histogram, low, high, codes, own, scratch)
-    slots, sums = guide.settings[SLOTS], scratch.sums
+    found = present(rows, columns, objective, column, start, stop, histogram, low, high, codes, own, scratch)
+    slots, sums = objective.settings[SLOTS], scratch.sums
     base = sums.shape[0] // 2
     return _children(columns, slots, column, found, span, tile, lists, sums, base), base
 
@@ -241,16 +248,16 @@ SHORT = 16
 
 
 @inner
-def next_way(guide: Guide, columns: Columns, column: Int, way: Int) -> Any:
+def next_way(objective: KernelObjective, columns: Columns, column: Int, way: Int) -> Any:
     """The next order of elements after `way` (-1: the first one), or -1: one per target that the column itself is not,
     BY_CODE for ordered columns and where there is no such target.
     """
-    targets = guide.targets.shape[1]
+    targets = objective.targets.shape[1]
     if way == BY_CODE:
         return np.int64(-1)
     if columns.facts[MODE, column] != ORDERED:
         for target in range(way + 1, targets):
-            if guide.targets[ITSELF, target] != column:
+            if objective.targets[ITSELF, target] != column:
                 return np.int64(target)
     return np.int64(BY_CODE) if way < 0 else np.int64(-1)
 
@@ -289,9 +296,9 @@ def _sort_elements(elements: Int, means: Any, lists: Any) -> None:
 
 
 @inner
-def put_in_order(guide: Guide, way: Int, elements: Int, base: Int, scratch: Scratch) -> None:
+def put_in_order(objective: KernelObjective, way: Int, elements: Int, base: Int, scratch: Scratch) -> None:
     """Fill the lists ORDER and RANK: by code, or by the mean of the target `way`."""
-    lists, settings, targets = scratch.lists, guide.settings, guide.targets
+    lists, settings, targets = scratch.lists, objective.settings, objective.targets
     for element in range(elements):
         lists[ORDER, element] = element
     if way != BY_CODE:
@@ -314,7 +321,7 @@ def mark_legal(
     rows: Rows,
     columns: Columns,
     k: Int,
-    guard: Guard | None,
+    constraints: KernelConstraints | None,
     column: Int,
     start: Int,
     stop: Int,
@@ -335,5 +342,5 @@ def mark_legal(
         persons_beside(rows, columns, column, start, stop, elements, lists)
         for place in range(elements - 1):
             lists[LEGAL, place] = np.int64(lists[LEFT, place] >= k and lists[RIGHT, place] >= k)
-    if guard is not None and swept:
-        sweep(rows, columns, guard, column, start, stop, elements, scratch)
+    if constraints is not None and swept:
+        sweep(rows, columns, constraints, column, start, stop, elements, scratch)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from anonfit.criteria.targets import Impurity
-from anonfit.engines.memory.guide import (
+from anonfit.engines.memory.layout import BIN, BIT, MASK, QUARTER, SIZE, Columns, Int, Rows
+from anonfit.engines.memory.objective import (
     ALL_CUTS,
     CLASS,
     CLASSES,
@@ -24,11 +25,10 @@ from anonfit.engines.memory.guide import (
     SLOT,
     SLOTS,
     UNIT,
-    Guide,
+    KernelObjective,
 )
-from anonfit.engines.memory.guide import BIT as TARGET_BIT
-from anonfit.engines.memory.guide import MASK as TARGET_MASK
-from anonfit.engines.memory.layout import BIN, BIT, MASK, QUARTER, SIZE, Columns, Int, Rows
+from anonfit.engines.memory.objective import BIT as TARGET_BIT
+from anonfit.engines.memory.objective import MASK as TARGET_MASK
 from anonfit.engines.memory.scratch import LEFT, OWN, RANK, RIGHT, STARTS, Scratch
 from anonfit.runtime.compiling import inner, kernel
 
@@ -111,11 +111,18 @@ def _add_row(
 
 @kernel
 def count_rows(
-    rows: Rows, columns: Columns, guide: Guide, start: Int, stop: Int, sign: Int, histogram: Any, places: Any
+    rows: Rows,
+    columns: Columns,
+    objective: KernelObjective,
+    start: Int,
+    stop: Int,
+    sign: Int,
+    histogram: Any,
+    places: Any,
 ) -> None:
     """Add (sign 1) or take away (sign -1) the sums of rows start..stop in the histogram of the narrow columns."""
     bins, codes, words, first, counts = columns.narrow, rows.bytes, rows.words, columns.byte, columns.counts
-    settings, targets = guide.settings, guide.targets
+    settings, targets = objective.settings, objective.targets
     width, slots = bins.shape[0], settings[SLOTS]
     if counts < 0 and slots == 1:
         for row in range(start, stop):
@@ -189,7 +196,7 @@ def _present_dense(
 def _present_sorted(
     rows: Rows,
     columns: Columns,
-    guide: Guide,
+    objective: KernelObjective,
     start: Int,
     count: Int,
     keys: Any,
@@ -199,7 +206,7 @@ def _present_sorted(
 ) -> Any:
     """The distinct codes of sorted keys: each is a code, and the row that has it or (if `is_plain`) its class."""
     words, sums, places = rows.words, scratch.sums, scratch.places
-    settings, targets, counts = guide.settings, guide.targets, columns.counts
+    settings, targets, counts = objective.settings, objective.targets, columns.counts
     slots, lean, plain = settings[SLOTS], settings[LEAN], is_plain(settings, targets, counts)
     found = np.int64(0)
     index = np.int64(0)
@@ -231,7 +238,7 @@ def is_plain(settings: Any, targets: Any, counts: Int) -> Any:
 def present(
     rows: Rows,
     columns: Columns,
-    guide: Guide,
+    objective: KernelObjective,
     column: Int,
     start: Int,
     stop: Int,
@@ -245,7 +252,7 @@ def present(
     """Fill `codes`, `own` and the sums of codes with the codes between low and high that the node's rows have, and the
     persons of each; how many.
     """
-    facts, settings, targets, sums = columns.facts, guide.settings, guide.targets, scratch.sums
+    facts, settings, targets, sums = columns.facts, objective.settings, objective.targets, scratch.sums
     slots, lean, counts = settings[SLOTS], settings[LEAN], columns.counts
     if facts[BIN, column] >= 0:
         return _present_dense(lean, slots, histogram, facts[BIN, column], low, high, codes, own, sums)
@@ -270,7 +277,7 @@ def present(
             what = read(words, targets[TARGET_BIT, 0], targets[TARGET_MASK, 0], row)
         keys[0, at(row - start)] = np.uint64(read(words, bit, mask, row) << 32 | what)
     source = _sort_keys(keys, count, facts[SIZE, column])
-    return _present_sorted(rows, columns, guide, start, count, keys[source], codes, own, scratch)
+    return _present_sorted(rows, columns, objective, start, count, keys[source], codes, own, scratch)
 
 
 @inner

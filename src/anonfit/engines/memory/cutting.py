@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from anonfit.engines.memory.candidates import mark_legal, next_way, put_in_order
+from anonfit.engines.memory.constraints import KernelConstraints
 from anonfit.engines.memory.count import ENTROPY, at, cost_of, is_boundary, persons_within, x_log_x
-from anonfit.engines.memory.guard import Guard
-from anonfit.engines.memory.guide import (
+from anonfit.engines.memory.layout import Columns, Int, Rows
+from anonfit.engines.memory.objective import (
     ALL_CUTS,
     CLASS,
     CLASSES,
@@ -23,9 +24,8 @@ from anonfit.engines.memory.guide import (
     SLOT,
     SLOTS,
     UNIT,
-    Guide,
+    KernelObjective,
 )
-from anonfit.engines.memory.layout import Columns, Int, Rows
 from anonfit.engines.memory.scratch import (
     COST,
     CUT,
@@ -97,10 +97,10 @@ def _all_above(slots: Int, whole: Any, below: Any, above: Any) -> None:
 
 
 @inner
-def _cost_at(guide: Guide, base: Int, cut: Int, own: Int, scratch: Scratch) -> Any:
+def _cost_at(objective: KernelObjective, base: Int, cut: Int, own: Int, scratch: Scratch) -> Any:
     """The cost of a cut after a place of the order."""
     lists, below, above, sums = scratch.lists, scratch.below, scratch.above, scratch.sums
-    settings, targets, factors, logs = guide.settings, guide.targets, guide.factors, guide.logs
+    settings, targets, factors, logs = objective.settings, objective.targets, objective.factors, objective.logs
     slots, zero = settings[SLOTS], np.int64(0)
     _all_above(slots, scratch.whole, below, above)
     for place in range(cut + 1):
@@ -111,12 +111,12 @@ def _cost_at(guide: Guide, base: Int, cut: Int, own: Int, scratch: Scratch) -> A
 
 @inner
 def _best_of_two(
-    guide: Guide, elements: Int, base: Int, size: float, least: float, every: bool, scratch: Scratch
+    objective: KernelObjective, elements: Int, base: Int, size: float, least: float, every: bool, scratch: Scratch
 ) -> Any:
     """What `_best_cut` finds where there is one target, of two classes: what is nearly always asked."""
-    lists, sums, whole, logs = scratch.lists, scratch.sums, scratch.whole, guide.logs
-    slots, all_cuts = guide.settings[SLOTS], guide.settings[ALL_CUTS] == 1
-    unit, factor, slot = guide.factors[UNIT, 0], guide.factors[FACTOR, 0], guide.targets[SLOT, 0]
+    lists, sums, whole, logs = scratch.lists, scratch.sums, scratch.whole, objective.logs
+    slots, all_cuts = objective.settings[SLOTS], objective.settings[ALL_CUTS] == 1
+    unit, factor, slot = objective.factors[UNIT, 0], objective.factors[FACTOR, 0], objective.targets[SLOT, 0]
     a, b = np.int64(0), np.int64(0)
     best, is_candidate = np.int64(-1), False
     here = base + lists[ORDER, 0] * slots + slot
@@ -141,15 +141,22 @@ def _best_of_two(
 
 @inner
 def _best_cut(
-    guide: Guide, elements: Int, base: Int, own: Int, size: float, least: float, every: bool, scratch: Scratch
+    objective: KernelObjective,
+    elements: Int,
+    base: Int,
+    own: Int,
+    size: float,
+    least: float,
+    every: bool,
+    scratch: Scratch,
 ) -> Any:
     """The cheapest legal candidate of an order (or of every cut) that is cheaper than `least`, its cost, and whether it
     is a candidate; or -1.
     """
-    settings, targets, factors, logs = guide.settings, guide.targets, guide.factors, guide.logs
+    settings, targets, factors, logs = objective.settings, objective.targets, objective.factors, objective.logs
     has_two = targets.shape[1] == 1 and targets[CLASSES, 0] == 2 and targets[KIND, 0] == CLASS
     if has_two and targets[MEASURED, 0] == ENTROPY and targets[ITSELF, 0] != own:
-        return _best_of_two(guide, elements, base, size, least, every, scratch)
+        return _best_of_two(objective, elements, base, size, least, every, scratch)
     lists, sums, below, above = scratch.lists, scratch.sums, scratch.below, scratch.above
     slots, zero = settings[SLOTS], np.int64(0)
     _all_above(slots, scratch.whole, below, above)
@@ -172,9 +179,9 @@ def _best_cut(
 def weigh_two_way(
     rows: Rows,
     columns: Columns,
-    guide: Guide,
+    objective: KernelObjective,
     k: Int,
-    guard: Guard | None,
+    constraints: KernelConstraints | None,
     column: Int,
     start: Int,
     stop: Int,
@@ -188,27 +195,29 @@ def weigh_two_way(
     Before models have their say (STATE below 1) every cut is taken for a candidate: what they leave of a column is
     never cheaper than that, whatever they forbid. STATE is then HOPED where the best cut is none.
     """
-    found, guided = scratch.found, guide.targets.shape[1] > 0
+    found, has_targets = scratch.found, objective.targets.shape[1] > 0
     swept = found[STATE, column] == 1.0
     found[COST, column], found[CUT, column], found[WAY, column] = np.inf, -1.0, 0.0
-    first = next_way(guide, columns, column, np.int64(-1))
-    way, by_median = first, not guided
-    every = guard is not None and not swept
+    first = next_way(objective, columns, column, np.int64(-1))
+    way, by_median = first, not has_targets
+    every = constraints is not None and not swept
     while way >= 0:
-        put_in_order(guide, way, elements, base, scratch)
-        mark_legal(rows, columns, k, guard, column, start, stop, elements, swept, scratch)
+        put_in_order(objective, way, elements, base, scratch)
+        mark_legal(rows, columns, k, constraints, column, start, stop, elements, swept, scratch)
         if by_median:
             cut = _median_cut(elements, scratch.lists)
             if cut >= 0:
-                cost = _cost_at(guide, base, cut, column, scratch) / size if guided else 0.0
+                cost = _cost_at(objective, base, cut, column, scratch) / size if has_targets else 0.0
                 found[COST, column], found[CUT, column], found[WAY, column] = cost, cut, first
             return
-        cut, cost, is_candidate = _best_cut(guide, elements, base, column, size, found[COST, column], every, scratch)
+        cut, cost, is_candidate = _best_cut(
+            objective, elements, base, column, size, found[COST, column], every, scratch
+        )
         if cut >= 0:
             found[COST, column], found[CUT, column], found[WAY, column] = cost, cut, way
             if every:
                 found[STATE, column] = 0.0 if is_candidate else HOPED
-        way = next_way(guide, columns, column, way)
+        way = next_way(objective, columns, column, way)
         if way < 0 and found[CUT, column] < 0 and not every:
             way, by_median = first, True
 
@@ -244,7 +253,7 @@ def _join_missing(slots: Int, elements: Int, base: Int, lists: Any, sums: Any) -
 def weigh_multiway(
     rows: Rows,
     columns: Columns,
-    guide: Guide,
+    objective: KernelObjective,
     k: Int,
     column: Int,
     start: Int,
@@ -267,13 +276,13 @@ def weigh_multiway(
         legal = _all_legal(elements, k, lists)
     if not legal and gap == 1 and elements > 2 and found[STATE, column] < 2.0:
         joined = np.int64(1)
-        elements = _join_missing(guide.settings[SLOTS], elements, base, lists, scratch.sums)
+        elements = _join_missing(objective.settings[SLOTS], elements, base, lists, scratch.sums)
         persons_within(rows, columns, column, start, stop, elements, lists)
         legal = _all_legal(elements, k, lists)
     if not legal:
         return elements
     cost = 0.0
-    settings, targets, factors, logs = guide.settings, guide.targets, guide.factors, guide.logs
+    settings, targets, factors, logs = objective.settings, objective.targets, objective.factors, objective.logs
     if targets.shape[1] > 0:
         for element in range(elements):
             if lists[OWN, element] > 0:
@@ -285,11 +294,13 @@ def weigh_multiway(
 
 
 @inner
-def together_after(guide: Guide, mode: Int, column: Int, elements: Int, base: Int, scratch: Scratch) -> Any:
+def together_after(
+    objective: KernelObjective, mode: Int, column: Int, elements: Int, base: Int, scratch: Scratch
+) -> Any:
     """The share of all pairs of rows that the best split of the column that was weighed last leaves together."""
     lists, cut = scratch.lists, np.int64(scratch.found[CUT, column])
     if mode != MULTIWAY:
-        put_in_order(guide, np.int64(scratch.found[WAY, column]), elements, base, scratch)
+        put_in_order(objective, np.int64(scratch.found[WAY, column]), elements, base, scratch)
     total, below, squares = 0.0, 0.0, 0.0
     for place in range(elements):
         if mode == MULTIWAY:

@@ -80,7 +80,7 @@ class MemoryEngine:
         from anonfit.engines.memory.grower import grow
 
         table = CodedTable(shape.columns, self.codes, self.rows, persons.counts, persons.entities)
-        return grow(table, k, shape.purpose, guarded=shape.guarded, threads=threads)
+        return grow(table, k, shape.purpose, constraints=shape.constraints, threads=threads)
 
 
 def complete_rows(frame: pl.DataFrame, dropping: Sequence[str]) -> pl.DataFrame:

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from anonfit.engines.memory.candidates import inner_range, tighten
+from anonfit.engines.memory.constraints import KernelConstraints
 from anonfit.engines.memory.count import count_rows
-from anonfit.engines.memory.guard import Guard
-from anonfit.engines.memory.guide import RULE, Guide
 from anonfit.engines.memory.layout import (
     FROM,
     GAP,
@@ -26,6 +25,7 @@ from anonfit.engines.memory.layout import (
     Int,
     Rows,
 )
+from anonfit.engines.memory.objective import RULE, KernelObjective
 from anonfit.engines.memory.route import divide, persons_between
 from anonfit.engines.memory.scratch import CHANCE, PARTS, Scratch
 from anonfit.engines.memory.splitting import BY_CHANCE, choose_split
@@ -241,7 +241,7 @@ def finish(
     node: Int,
     rows: Rows,
     columns: Columns,
-    guide: Guide,
+    objective: KernelObjective,
     start: Int,
     stop: Int,
     side: Int,
@@ -258,9 +258,9 @@ def finish(
         if (
             columns.facts[MODE, column] >= BINARY
             and span[FROM, column] < span[TO, column]
-            and guide.weights[column] >= 0
+            and objective.weights[column] >= 0
         ):
-            tighten(rows, columns, guide, column, start, stop, histogram, span)
+            tighten(rows, columns, objective, column, start, stop, histogram, span)
             used, node = _narrow(nodes, used, node, columns, column, span, tile)
     nodes[node, BEGIN], nodes[node, END], nodes[node, BUFFER] = start, stop, side
     return nodes, used
@@ -270,7 +270,7 @@ def finish(
 def _pass_histogram(
     rows: Rows,
     columns: Columns,
-    guide: Guide,
+    objective: KernelObjective,
     start: Int,
     stop: Int,
     k: Int,
@@ -287,11 +287,11 @@ def _pass_histogram(
         return slot if enough else np.int64(TOO_SMALL)
     if not enough:
         if large:
-            count_rows(rows, columns, guide, start, stop, np.int64(-1), slots[slot], places)
+            count_rows(rows, columns, objective, start, stop, np.int64(-1), slots[slot], places)
         return np.int64(TOO_SMALL)
     for index in range(slots.shape[1]):
         slots[free, index] = 0
-    count_rows(rows, columns, guide, start, stop, np.int64(1), slots[free], places)
+    count_rows(rows, columns, objective, start, stop, np.int64(1), slots[free], places)
     if large:
         for index in range(slots.shape[1]):
             slots[slot, index] -= slots[free, index]
@@ -303,9 +303,9 @@ def grow_subtree(
     first_rows: Rows,
     second_rows: Rows,
     columns: Columns,
-    guide: Guide,
+    objective: KernelObjective,
     k: Int,
-    guard: Guard | None,
+    constraints: KernelConstraints | None,
     start: Int,
     stop: Int,
     side: Int,
@@ -337,7 +337,7 @@ def grow_subtree(
         0,
     )
     waiting[0, KEY] = key
-    by_chance = guide.settings[RULE] == BY_CHANCE
+    by_chance = objective.settings[RULE] == BY_CHANCE
     for index in range(SPAN * width):
         spans[0, index] = span[index // width, index % width]
     for index in range(columns.tile):
@@ -363,16 +363,16 @@ def grow_subtree(
             slot = UNCOUNTED - slot
             for index in range(length):
                 slots[slot, index] = 0
-            count_rows(rows, columns, guide, start, stop, np.int64(1), slots[slot], places)
+            count_rows(rows, columns, objective, start, stop, np.int64(1), slots[slot], places)
         column, parts, before, by_set = np.int64(-1), np.int64(0), np.int64(-1), np.int64(0)
         if slot >= 0:
             if by_chance:
                 draw(key, scratch.found)
             column, parts, before, by_set = choose_split(
-                rows, columns, guide, k, guard, start, stop, slots[slot], here, held, scratch
+                rows, columns, objective, k, constraints, start, stop, slots[slot], here, held, scratch
             )
         if column < 0:
-            nodes, used = finish(nodes, used, node, rows, columns, guide, start, stop, side, nothing, here, held)
+            nodes, used = finish(nodes, used, node, rows, columns, objective, start, stop, side, nothing, here, held)
             continue
         nodes, used, first, members, filled = attach(
             nodes, used, node, columns, column, parts, before, by_set, members, filled, here, held, scratch
@@ -397,7 +397,7 @@ def grow_subtree(
                 kept = _pass_histogram(
                     other,
                     columns,
-                    guide,
+                    objective,
                     start,
                     stop,
                     k,

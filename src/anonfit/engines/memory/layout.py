@@ -248,7 +248,7 @@ class TableFields(NamedTuple):
     codes: tuple[int, ...]
 
 
-def add_fields(table: CodedTable, packing: Packing) -> TableFields:
+def add_table_fields(table: CodedTable, packing: Packing) -> TableFields:
     """Add a table's rows to a packing. They come first: kernels read codes of one byte in one go."""
     return TableFields(
         number=packing.add(np.arange(table.rows, dtype=np.uint32), 4),
@@ -335,3 +335,11 @@ def pack(packing: Packing, rows: int, *, entities: NDArray[np.uint32] | None = N
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(fill, range(0, rows, BLOCK)))
     return packed
+
+
+def pack_table(table: CodedTable, *, threads: int = 1) -> tuple[Rows, Columns]:
+    """A table's rows, packed, and what kernels know of its columns."""
+    packing = Packing()
+    fields = add_table_fields(table, packing)
+    packing.settle()
+    return pack(packing, table.rows, entities=table.entities, threads=threads), describe(table, packing, fields)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from anonfit.engines.memory import refining_kernels as grouped
 from anonfit.engines.memory import refining_kernels as kernels
-from anonfit.engines.memory.guard import Guarded
+from anonfit.engines.memory.constraints import Constraint
 from anonfit.engines.memory.refining_kernels import Division, Grouping, Refinement, Table
 from anonfit.runtime.threads import thread_count
 from anonfit.tables.schema import CodedColumn, CodedTable, Codes
@@ -50,14 +50,14 @@ class Groups:
         requirements: Sequence[tuple[int, ...]],
         *,
         silent: frozenset[int] = frozenset(),
-        guarded: Sequence[Guarded] = (),
+        constraints: Sequence[Constraint] = (),
         threads: int | None = None,
     ) -> None:
         order: Any = slice(None) if table.entities is None else np.argsort(table.entities, kind="stable")
         self.codes = [np.ascontiguousarray(codes[order]) for codes in table.codes]
         self.entities = np.zeros(0, np.uint32) if table.entities is None else table.entities[order]
         self.persons = np.zeros(0, np.uint32) if table.counts is None else table.counts
-        self.guarded = [(one, np.ascontiguousarray(one.codes[order])) for one in guarded]
+        self.constraints = [(one, np.ascontiguousarray(one.codes[order])) for one in constraints]
         self.silent = silent
         self.names = [column.name for column in table.columns]
         self.sizes = [column.size for column in table.columns]
@@ -143,7 +143,7 @@ class Groups:
         return all(
             self._values_allowed(self.groupings[number], refinement.column, refinement.children, division.changed, one)
             for number, division in divisions.items()
-            for one in self.guarded
+            for one in self.constraints
         )
 
     def all_allowed(self) -> bool:
@@ -152,7 +152,7 @@ class Groups:
             self._values_allowed(grouping, column, same, np.ones((grouping.used, 1), np.bool_), one)
             for grouping in self.groupings
             for column, same in [(grouping.columns[0], np.zeros(self.sizes[grouping.columns[0]], np.int32))]
-            for one in self.guarded
+            for one in self.constraints
         )
 
     def refine(self, refinement: Refinement, divisions: dict[int, Division]) -> None:
@@ -239,12 +239,12 @@ class Groups:
         column: int,
         children: NDArray[np.int32],
         asked: NDArray[np.bool_],
-        guarded: tuple[Guarded, NDArray[Any]],
+        constraints: tuple[Constraint, NDArray[Any]],
     ) -> bool:
         """Whether the models of one sensitive column allow some groups: `asked` (group, child), of the children
         (code,) of a column.
         """
-        one, values = guarded
+        one, values = constraints
         number = int(np.count_nonzero(asked))
         places = np.full(asked.shape, -1, np.int64)
         places[asked] = np.arange(number)
@@ -318,7 +318,7 @@ class RowsToRefine:
     table: CodedTable
     classes: NDArray[np.integer[Any]]
     weights: NDArray[np.int64] | None = None
-    guarded: Sequence[Guarded] = ()
+    constraints: Sequence[Constraint] = ()
     threads: int | None = None
 
     @property
@@ -337,7 +337,7 @@ class RowsToRefine:
 
     def groups(self, requirements: Sequence[tuple[int, ...]], silent: frozenset[int]) -> Groups:
         """The groups of requirements, of which those in `silent` foresee nothing."""
-        return Groups(self.table, requirements, silent=silent, guarded=self.guarded, threads=self.threads)
+        return Groups(self.table, requirements, silent=silent, constraints=self.constraints, threads=self.threads)
 
 
 def count_by_class(

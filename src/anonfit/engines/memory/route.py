@@ -19,11 +19,8 @@ from anonfit.engines.memory.layout import (
     QUARTER,
     Columns,
     Int,
-    Packing,
     Rows,
-    add_fields,
-    describe,
-    pack,
+    pack_table,
     rows_of,
     shared,
 )
@@ -235,11 +232,7 @@ def route_table(
     table: CodedTable, tree: Tree, cells: list[NDArray[np.int32]], sizes: list[int], *, threads: int | None = None
 ) -> NDArray[np.int32]:
     """The node of each row of a table, in the table's order."""
-    packing = Packing()
-    fields = add_fields(table, packing)
-    packing.settle()
-    columns = describe(table, packing, fields)
-    packed = pack(packing, table.rows, entities=table.entities, threads=thread_count(threads))
+    packed, columns = pack_table(table, threads=thread_count(threads))
     nodes = np.empty(table.rows, np.int32)
     nodes[packed.field(columns.number)] = route_packed(
         packed, columns, make_routes(tree, cells, sizes), threads=threads

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.engines.memory.guard import Guard
-from anonfit.engines.memory.guide import SLOTS, Guide
+from anonfit.engines.memory.constraints import KernelConstraints
 from anonfit.engines.memory.layout import BIN, SIZE, SPAN, Columns
+from anonfit.engines.memory.objective import SLOTS, KernelObjective
 
 # Rows of Scratch.lists.
 CODES = 0  # codes present in the node, ascending
@@ -67,15 +67,17 @@ class Scratch(NamedTuple):
     logs: NDArray[np.float64]  # (side, sensitive column) sum of x ln x of the tallies, nearly
 
 
-def make_scratch(columns: Columns, guide: Guide, guard: Guard | None, rows: int) -> Scratch:
+def make_scratch(
+    columns: Columns, objective: KernelObjective, constraints: KernelConstraints | None, rows: int
+) -> Scratch:
     """Working memory for nodes of at most `rows` rows."""
     size = columns.facts[SIZE]
     wide = size[columns.facts[BIN] < 0]
     entries = int(size.max(initial=1)) + 2
-    width = int(guide.settings[SLOTS])
-    values, sensitive = (0, 0) if guard is None else (guard.shares.shape[0], guard.sensitive.shape[1])
+    width = int(objective.settings[SLOTS])
+    values, sensitive = (0, 0) if constraints is None else (constraints.shares.shape[0], constraints.sensitive.shape[1])
     length = columns.bins * width
-    keys = max(1, rows) if guard else max(1, min(rows, 1 << 20)) if len(wide) else 1
+    keys = max(1, rows) if constraints else max(1, min(rows, 1 << 20)) if len(wide) else 1
     return Scratch(
         lists=np.zeros((LISTS, entries), np.int64),
         sums=np.empty(2 * entries * width, np.int64),

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from anonfit.criteria.splitting import SplitObjective
 from anonfit.criteria.targets import CodedSelections
 from anonfit.engines.memory.candidates import inner_range, spread_of, tighten
-from anonfit.engines.memory.guard import Guarded
-from anonfit.engines.memory.guide import Guide
+from anonfit.engines.memory.constraints import Constraint
 from anonfit.engines.memory.layout import AFTER, BIT, FIRST, FROM, GAP, LAST, MASK, PLACE, TILE, TO, Columns, Rows
+from anonfit.engines.memory.objective import KernelObjective
 from anonfit.engines.memory.scratch import PARTS, SIZES, Scratch
 from anonfit.tables.schema import MISSING, CodedColumn, CodedTable, SplitMode
 
@@ -87,24 +87,24 @@ class _Sorted:
         return np.bincount(pairs % self.size, minlength=self.size)
 
 
-def _sorted(placed: Placed, count: int, guarded: Sequence[Guarded]) -> Iterator[_Sorted]:
+def _sorted(placed: Placed, count: int, constraints: Sequence[Constraint]) -> Iterator[_Sorted]:
     """The entries of each sensitive column."""
     entities = placed.told.entities
-    for one, told, places in zip(guarded, placed.told.sensitive, placed.sensitive, strict=True):
+    for one, told, places in zip(constraints, placed.told.sensitive, placed.sensitive, strict=True):
         order = np.argsort(places, kind="stable")
         edges = np.searchsorted(places[order], np.arange(count + 1))
         owners = None if entities is None else entities[order]
         yield _Sorted(told.values[order], told.persons[order], owners, edges, one.column.size)
 
 
-def parts_legal(placed: Placed, count: int, k: int, guarded: Sequence[Guarded]) -> bool:
+def parts_legal(placed: Placed, count: int, k: int, constraints: Sequence[Constraint]) -> bool:
     """Whether all places that have entries may be groups, of which there must be two."""
     present = np.unique(placed.places)
     if len(present) < 2 or _persons(placed, count)[present].min() < k:
         return False
     return all(
         bool(model.allows(held.counts(place, place + 1)))
-        for one, held in zip(guarded, _sorted(placed, count, guarded), strict=True)
+        for one, held in zip(constraints, _sorted(placed, count, constraints), strict=True)
         for place in present.tolist()
         for model in one.models
     )
@@ -118,7 +118,7 @@ def _persons(placed: Placed, count: int) -> NDArray[np.int64]:
     return np.bincount(np.unique(entities * count + places) % count, minlength=count)
 
 
-def cuts_legal(placed: Placed, count: int, k: int, guarded: Sequence[Guarded]) -> NDArray[np.bool_]:
+def cuts_legal(placed: Placed, count: int, k: int, constraints: Sequence[Constraint]) -> NDArray[np.bool_]:
     """Whether a cut after each place but the last leaves two groups that may exist."""
     entities = placed.told.entities
     if entities is None:
@@ -128,7 +128,7 @@ def cuts_legal(placed: Placed, count: int, k: int, guarded: Sequence[Guarded]) -
     else:
         low, high = _beside(entities, placed.places, count)
     legal: NDArray[np.bool_] = (low >= k) & (high >= k)
-    for one, held in zip(guarded, _sorted(placed, count, guarded), strict=True) if legal.any() else ():
+    for one, held in zip(constraints, _sorted(placed, count, constraints), strict=True) if legal.any() else ():
         for place, groups in _both_sides(held, np.flatnonzero(legal).tolist(), count):
             legal[place] = all(bool(model.allows(group)) for group in groups for model in one.models)
     return legal
@@ -172,7 +172,7 @@ class View(NamedTuple):
 
     rows: Rows
     columns: Columns
-    guide: Guide
+    objective: KernelObjective
     scratch: Scratch
     start: int
     stop: int
@@ -204,10 +204,10 @@ class Selector:
         coded: Sequence[CodedColumn],
         k: int,
         asked: CodedSelections,
-        guarded: Sequence[Guarded],
+        constraints: Sequence[Constraint],
         columns: Columns,
     ) -> None:
-        self.coded, self.k, self.guarded = coded, k, guarded
+        self.coded, self.k, self.constraints = coded, k, constraints
         self.columns = columns
         order = np.argsort(asked.selection, kind="stable")
         self.rectangles = asked.rectangles[order].astype(bool)
@@ -222,8 +222,8 @@ class Selector:
         found = {}
         for column in range(len(self.coded)) if len(self.selection) else ():
             where = (column, node.start, node.stop, node.histogram, node.span)
-            tighten(node.rows, node.columns, node.guide, *where)
-            spread = spread_of(node.rows, node.columns, node.guide, *where, node.tile, node.scratch)
+            tighten(node.rows, node.columns, node.objective, *where)
+            spread = spread_of(node.rows, node.columns, node.objective, *where, node.tile, node.scratch)
             if spread >= 0:
                 found[column] = spread
         return found
@@ -314,7 +314,7 @@ class Selector:
         low = self._weight(np.logical_or.accumulate(reached, axis=1)[:, :-1])
         high = self._weight(np.logical_or.accumulate(reached[:, ::-1], axis=1)[:, ::-1][:, 1:])
         left = (below * low + above * high).sum(axis=0) / mass
-        left[~cuts_legal(placed, len(elements), self.k, self.guarded)] = np.inf
+        left[~cuts_legal(placed, len(elements), self.k, self.constraints)] = np.inf
         cut, least = -1, float("inf")
         for place, value in enumerate(left.tolist()):
             if value < least - TIE:
@@ -388,7 +388,7 @@ class Selector:
                 placed = placed.first_joined()
                 reached = np.column_stack([reached[:, 0] | reached[:, 1], reached[:, 2:]])
                 masses = np.column_stack([masses[:, 0] + masses[:, 1], masses[:, 2:]])
-            if parts_legal(placed, len(elements), self.k, self.guarded):
+            if parts_legal(placed, len(elements), self.k, self.constraints):
                 left = float((masses * self._weight(reached)).sum()) / mass
                 sizes = np.bincount(placed.places, placed.told.persons, len(elements))
                 return _Found(column, left, spread, elements, sizes)
@@ -416,10 +416,10 @@ class RowSelector:
     """Chooses splits of nodes whose rows are in memory."""
 
     def __init__(
-        self, selector: Selector, table: CodedTable, purpose: SplitObjective, guarded: Sequence[Guarded]
+        self, selector: Selector, table: CodedTable, purpose: SplitObjective, constraints: Sequence[Constraint]
     ) -> None:
         assert purpose.selections is not None
-        self.selector, self.table, self.guarded = selector, table, guarded
+        self.selector, self.table, self.constraints = selector, table, constraints
         self.signatures, self.masses = purpose.selections.signatures, purpose.masses
         self.counts = np.ones(table.rows, np.int64) if table.counts is None else table.counts.astype(np.int64)
 
@@ -434,7 +434,7 @@ class RowSelector:
         masses = persons if self.masses is None else self.masses[numbers]
         signatures = self.signatures[numbers]
         entities = None if self.table.entities is None else self.table.entities[numbers].astype(np.int64)
-        values = [one.codes[numbers].astype(np.int64) for one in self.guarded]
+        values = [one.codes[numbers].astype(np.int64) for one in self.constraints]
 
         def tally(column: int) -> Tally:
             bit, mask = columns.facts[[BIT, MASK], column].tolist()

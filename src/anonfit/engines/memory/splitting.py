@@ -19,11 +19,12 @@ from anonfit.engines.memory.candidates import (
     spread_of,
     tighten,
 )
+from anonfit.engines.memory.constraint_kernels import parts_allowed
+from anonfit.engines.memory.constraints import ABSENT, KernelConstraints
 from anonfit.engines.memory.count import NOBODY, cost_of, mass_of, own_cost
 from anonfit.engines.memory.cutting import HOPED, TIE, sum_whole, together_after, weigh_multiway, weigh_two_way
-from anonfit.engines.memory.guard import ABSENT, Guard
-from anonfit.engines.memory.guarding import parts_allowed
-from anonfit.engines.memory.guide import (
+from anonfit.engines.memory.layout import FROM, GAP, MODE, SIZE, TILE, Columns, Int, Rows
+from anonfit.engines.memory.objective import (
     ALPHA,
     BETA,
     GAMMA,
@@ -32,9 +33,8 @@ from anonfit.engines.memory.guide import (
     PER_MASS,
     RULE,
     SLOTS,
-    Guide,
+    KernelObjective,
 )
-from anonfit.engines.memory.layout import FROM, GAP, MODE, SIZE, TILE, Columns, Int, Rows
 from anonfit.engines.memory.scratch import (
     CHANCE,
     COST,
@@ -60,9 +60,9 @@ FIRST, NAIVE, PRODUCT, BY_CHANCE, COMBINED = 1, 2, 3, 5, 6  # weight rules, as i
 def _weigh(
     rows: Rows,
     columns: Columns,
-    guide: Guide,
+    objective: KernelObjective,
     k: Int,
-    guard: Guard | None,
+    constraints: KernelConstraints | None,
     column: Int,
     start: Int,
     stop: Int,
@@ -75,38 +75,38 @@ def _weigh(
     """Find a column's best legal split; returns its elements, where their sums begin, and the node's cost per person
     (0 without targets). The first column of a node that is weighed gives the node's own sums.
     """
-    elements, base = find_elements(rows, columns, guide, column, start, stop, histogram, span, tile, scratch)
+    elements, base = find_elements(rows, columns, objective, column, start, stop, histogram, span, tile, scratch)
     size, node, mine = 1.0, 0.0, 0.0
-    targets = guide.targets
+    targets = objective.targets
     if targets.shape[1] > 0:
-        settings, factors, logs, whole = guide.settings, guide.factors, guide.logs, scratch.whole
+        settings, factors, logs, whole = objective.settings, objective.factors, objective.logs, scratch.whole
         if is_first:
             sum_whole(settings[SLOTS], elements, base, scratch.sums, whole)
-        size = np.float64(mass_of(settings, whole, np.int64(0))) * guide.numbers[PER_MASS]
+        size = np.float64(mass_of(settings, whole, np.int64(0))) * objective.numbers[PER_MASS]
         node = cost_of(settings, targets, factors, logs, whole, np.int64(0), np.int64(NOBODY))
         mine = own_cost(settings, targets, factors, logs, whole, column)
     if columns.facts[MODE, column] == MULTIWAY:
         gap = span[GAP, column]
-        elements = weigh_multiway(rows, columns, guide, k, column, start, stop, elements, base, gap, size, scratch)
+        elements = weigh_multiway(rows, columns, objective, k, column, start, stop, elements, base, gap, size, scratch)
     else:
-        weigh_two_way(rows, columns, guide, k, guard, column, start, stop, elements, base, size, scratch)
+        weigh_two_way(rows, columns, objective, k, constraints, column, start, stop, elements, base, size, scratch)
     if scratch.found[CUT, column] < 0:
         scratch.found[SPREAD, column] = -1.0
     else:
         scratch.found[COST, column] += mine / size
-        if guide.settings[RULE] == COMBINED:
+        if objective.settings[RULE] == COMBINED:
             mode = columns.facts[MODE, column]
-            scratch.found[TOGETHER, column] = together_after(guide, mode, column, elements, base, scratch)
+            scratch.found[TOGETHER, column] = together_after(objective, mode, column, elements, base, scratch)
     return elements, base, node / size
 
 
 @inner
-def _merit(guide: Guide, column: Int, value: float, found: Any) -> Any:
+def _merit(objective: KernelObjective, column: Int, value: float, found: Any) -> Any:
     """How much a column's split is preferred by a rule that mixes weight and value."""
-    rule, numbers = guide.settings[RULE], guide.numbers
+    rule, numbers = objective.settings[RULE], objective.numbers
     if rule == PRODUCT:
-        return guide.weights[column] * value
-    weight = guide.weights[column] / numbers[LARGEST] if numbers[LARGEST] > 0 else 0.0
+        return objective.weights[column] * value
+    weight = objective.weights[column] / numbers[LARGEST] if numbers[LARGEST] > 0 else 0.0
     if rule == BY_CHANCE:
         return weight * value / found[CHANCE, column]
     if rule == COMBINED:
@@ -116,13 +116,13 @@ def _merit(guide: Guide, column: Int, value: float, found: Any) -> Any:
 
 
 @inner
-def _is_better(guide: Guide, node: float, column: Int, best: Int, found: Any) -> Any:
+def _is_better(objective: KernelObjective, node: float, column: Int, best: Int, found: Any) -> Any:
     """Whether a column's split is to be preferred to the best one before it."""
-    rule = guide.settings[RULE]
-    if FIRST <= rule <= NAIVE and guide.weights[column] != guide.weights[best]:
-        return guide.weights[column] > guide.weights[best]
+    rule = objective.settings[RULE]
+    if FIRST <= rule <= NAIVE and objective.weights[column] != objective.weights[best]:
+        return objective.weights[column] > objective.weights[best]
     wider = found[SPREAD, column] > found[SPREAD, best] + TIE
-    blind = guide.targets.shape[1] == 0
+    blind = objective.targets.shape[1] == 0
     if rule == NAIVE:
         return wider
     if rule >= PRODUCT:
@@ -134,7 +134,7 @@ def _is_better(guide: Guide, node: float, column: Int, best: Int, found: Any) ->
                     max(node - found[COST, column], 0.0) / node,
                     max(node - found[COST, best], 0.0) / node,
                 )
-        more = _merit(guide, column, values[0], found) - _merit(guide, best, values[1], found)
+        more = _merit(objective, column, values[0], found) - _merit(objective, best, values[1], found)
         return more > TIE or (more >= -TIE and wider)
     if blind:
         return wider
@@ -143,11 +143,11 @@ def _is_better(guide: Guide, node: float, column: Int, best: Int, found: Any) ->
 
 
 @inner
-def _preferred(guide: Guide, node: float, found: Any) -> Any:
+def _preferred(objective: KernelObjective, node: float, found: Any) -> Any:
     """The column whose split is best, or -1."""
     best = np.int64(-1)
     for column in range(found.shape[1]):
-        if found[SPREAD, column] >= 0 and (best < 0 or _is_better(guide, node, np.int64(column), best, found)):
+        if found[SPREAD, column] >= 0 and (best < 0 or _is_better(objective, node, np.int64(column), best, found)):
             best = np.int64(column)
     return best
 
@@ -168,7 +168,14 @@ def _write_set(columns: Columns, column: Int, cut: Int, tile: Any, scratch: Scra
 
 @inner
 def write_parts(
-    columns: Columns, guide: Guide, column: Int, elements: Int, base: Int, span: Any, tile: Any, scratch: Scratch
+    columns: Columns,
+    objective: KernelObjective,
+    column: Int,
+    elements: Int,
+    base: Int,
+    span: Any,
+    tile: Any,
+    scratch: Scratch,
 ) -> Any:
     """Fill the lists PARTS and SIZES, and `side` for a set, with the best split of the column that was weighed last:
     its parts, the code below an ordered cut (or -1), and 1 for a set.
@@ -180,8 +187,8 @@ def write_parts(
             lists[PARTS, element], lists[SIZES, element] = lists[STARTS, element], lists[OWN, element]
         return elements, np.int64(-1), np.int64(0)
     if mode != ORDERED:
-        put_in_order(guide, np.int64(scratch.found[WAY, column]), elements, base, scratch)
-    by_set = np.int64(mode != ORDERED and guide.targets.shape[1] > 0)
+        put_in_order(objective, np.int64(scratch.found[WAY, column]), elements, base, scratch)
+    by_set = np.int64(mode != ORDERED and objective.targets.shape[1] > 0)
     lists[SIZES, 0], lists[SIZES, 1] = 0, 0
     for place in range(elements):
         lists[SIZES, 0 if place <= cut else 1] += lists[OWN, lists[ORDER, place]]
@@ -197,9 +204,9 @@ def write_parts(
 def choose_split(
     rows: Rows,
     columns: Columns,
-    guide: Guide,
+    objective: KernelObjective,
     k: Int,
-    guard: Guard | None,
+    constraints: KernelConstraints | None,
     start: Int,
     stop: Int,
     histogram: Any,
@@ -214,14 +221,14 @@ def choose_split(
     """
     found = scratch.found
     node = 0.0
-    width, blind = found.shape[1], guide.targets.shape[1] == 0
+    width, blind = found.shape[1], objective.targets.shape[1] == 0
     nothing = (np.int64(-1), np.int64(0), np.int64(-1), np.int64(0))
     for one in range(width):
-        tighten(rows, columns, guide, one, start, stop, histogram, span)
-        found[SPREAD, one] = spread_of(rows, columns, guide, one, start, stop, histogram, span, tile, scratch)
+        tighten(rows, columns, objective, one, start, stop, histogram, span)
+        found[SPREAD, one] = spread_of(rows, columns, objective, one, start, stop, histogram, span, tile, scratch)
         # What models leave of a column may be more even than its best cut: a rule that asks for that holds every cut
         # against them at once.
-        at_once = guide.settings[RULE] == COMBINED and columns.facts[MODE, one] != MULTIWAY
+        at_once = objective.settings[RULE] == COMBINED and columns.facts[MODE, one] != MULTIWAY
         found[STATE, one], found[CUT, one] = 1.0 if at_once else 0.0, -1.0
     parts, before, by_set = np.int64(0), np.int64(-1), np.int64(0)
     # With targets every column is weighed before the best is chosen, without any only the one that is preferred.
@@ -235,35 +242,35 @@ def choose_split(
             if found[SPREAD, column] < 0:
                 continue
         else:
-            column = _preferred(guide, node, found)
+            column = _preferred(objective, node, found)
             if column < 0:
                 return nothing
             if found[CUT, column] >= 0 and (found[STATE, column] == HOPED or written == column):
                 if found[STATE, column] != HOPED:
-                    if guard is None or (found[STATE, column] == 1.0 and columns.facts[MODE, column] != MULTIWAY):
+                    if constraints is None or (found[STATE, column] == 1.0 and columns.facts[MODE, column] != MULTIWAY):
                         break
-                    if guard.taken[0, column] == ABSENT:
+                    if constraints.taken[0, column] == ABSENT:
                         return ABSENT - column, np.int64(0), np.int64(-1), np.int64(0)
-                    if parts_allowed(rows, columns, guard, column, start, stop, parts, by_set, scratch):
+                    if parts_allowed(rows, columns, constraints, column, start, stop, parts, by_set, scratch):
                         break
-                elif guard is not None and guard.taken[0, column] == ABSENT:
+                elif constraints is not None and constraints.taken[0, column] == ABSENT:
                     return ABSENT - column, np.int64(0), np.int64(-1), np.int64(0)
                 # Not allowed, or not among the candidates: find the best of what is left of this column.
                 found[STATE, column] = np.floor(found[STATE, column]) + 1.0
         asks = found[STATE, column] == 1.0 and columns.facts[MODE, column] != MULTIWAY
-        if asks and guard is not None and guard.taken[0, column] == ABSENT:
+        if asks and constraints is not None and constraints.taken[0, column] == ABSENT:
             return ABSENT - column, np.int64(0), np.int64(-1), np.int64(0)
         elements, base, node = _weigh(
-            rows, columns, guide, k, guard, column, start, stop, histogram, span, tile, is_first, scratch
+            rows, columns, objective, k, constraints, column, start, stop, histogram, span, tile, is_first, scratch
         )
         is_first = False
         if found[CUT, column] >= 0 and (
-            not first_round or written < 0 or _is_better(guide, node, column, written, found)
+            not first_round or written < 0 or _is_better(objective, node, column, written, found)
         ):
-            parts, before, by_set = write_parts(columns, guide, column, elements, base, span, tile, scratch)
+            parts, before, by_set = write_parts(columns, objective, column, elements, base, span, tile, scratch)
             written = column
-    if not blind and guide.numbers[MIN_GAIN] > 0.0:
-        size = np.float64(mass_of(guide.settings, scratch.whole, np.int64(0))) * guide.numbers[PER_MASS]
-        if (node - found[COST, column]) * size < guide.numbers[MIN_GAIN]:
+    if not blind and objective.numbers[MIN_GAIN] > 0.0:
+        size = np.float64(mass_of(objective.settings, scratch.whole, np.int64(0))) * objective.numbers[PER_MASS]
+        if (node - found[COST, column]) * size < objective.numbers[MIN_GAIN]:
             return nothing
     return column, parts, before, by_set

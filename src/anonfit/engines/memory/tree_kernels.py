@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from anonfit.errors import RequestError
 from anonfit.runtime.compiling import inner, kernel
 
-# Rows of a node's box: the first code, the code after the last one, the depth of the taxonomy at which it stands.
+# RowRun of a node's box: the first code, the code after the last one, the depth of the taxonomy at which it stands.
 LOW, HIGH, DEPTH = 0, 1, 2
 
 # What is found of a column: bits gained a person, bits of the split itself, where (the code above a cut, or the depth),
@@ -19,7 +19,7 @@ LOW, HIGH, DEPTH = 0, 1, 2
 GAIN, INFO, PLACE, BEFORE, FOUND = 0, 1, 2, 3, 4
 
 
-class Rows(NamedTuple):
+class RowRun(NamedTuple):
     """A run of rows of a list: what they have of one column, their class, and how many persons each stands for; no
     persons at all: one each.
     """
@@ -58,7 +58,7 @@ class Rule(NamedTuple):
     penalty: Any
 
 
-class Scratch(NamedTuple):
+class TreeScratch(NamedTuple):
     """Room to count in; `hist` is all zero between uses."""
 
     hist: Any  # (code, class)
@@ -217,7 +217,7 @@ def _sort(keys: Any, count: Any) -> None:
 
 
 @inner
-def compact(rows: Rows, low: Any, size: Any, classes: Any, values: Any, table: Any, scratch: Scratch) -> Any:
+def compact(rows: RowRun, low: Any, size: Any, classes: Any, values: Any, table: Any, scratch: TreeScratch) -> Any:
     """The values of some rows, ascending, with their persons by class; how many values. table: (value, class)"""
     if _is_few(size, rows.stop - rows.first):
         return _compact_few(rows, low, size, classes, values, table, scratch.hist)
@@ -227,7 +227,7 @@ def compact(rows: Rows, low: Any, size: Any, classes: Any, values: Any, table: A
 
 
 @inner
-def fill(rows: Rows, low: Any, classes: Any, hist: Any) -> None:
+def fill(rows: RowRun, low: Any, classes: Any, hist: Any) -> None:
     """Add the persons of some rows to a table of codes from `low` on. hist: (code, class)"""
     if rows.persons.shape[0] > 0:
         for place in range(rows.first, rows.stop):
@@ -240,7 +240,7 @@ def fill(rows: Rows, low: Any, classes: Any, hist: Any) -> None:
 
 
 @inner
-def _compact_few(rows: Rows, low: Any, size: Any, classes: Any, values: Any, table: Any, hist: Any) -> Any:
+def _compact_few(rows: RowRun, low: Any, size: Any, classes: Any, values: Any, table: Any, hist: Any) -> Any:
     fill(rows, low, classes, hist)
     count = np.int64(0)
     for code in range(size):
@@ -257,7 +257,7 @@ def _compact_few(rows: Rows, low: Any, size: Any, classes: Any, values: Any, tab
 
 
 @inner
-def _compact_many(rows: Rows, classes: Any, values: Any, table: Any, keys: Any) -> Any:
+def _compact_many(rows: RowRun, classes: Any, values: Any, table: Any, keys: Any) -> Any:
     held = rows.stop - rows.first
     for place in range(held):
         row = at(rows.order[at(rows.first + place)])
@@ -276,7 +276,7 @@ def _compact_many(rows: Rows, classes: Any, values: Any, table: Any, keys: Any) 
 
 
 @inner
-def _compact_weighted(rows: Rows, classes: Any, values: Any, table: Any, keys: Any) -> Any:
+def _compact_weighted(rows: RowRun, classes: Any, values: Any, table: Any, keys: Any) -> Any:
     held = rows.stop - rows.first
     for place in range(held):
         keys[at(place)] = np.int64(rows.codes[at(rows.order[at(rows.first + place)])])
@@ -298,7 +298,7 @@ def _distinct(keys: Any, held: Any, values: Any) -> Any:
 
 
 @inner
-def reached_values(codes: Any, reach: Reach, low: Any, size: Any, scratch: Scratch) -> Any:
+def reached_values(codes: Any, reach: Reach, low: Any, size: Any, scratch: TreeScratch) -> Any:
     """The values of the rows that can reach a node, ascending, to `scratch.values`; how many."""
     hist, keys, values, segments = scratch.hist, scratch.keys, scratch.values, reach.segments
     rows, held, count = np.int64(0), np.int64(0), np.int64(0)
@@ -338,7 +338,7 @@ def place_of(values: Any, count: Any, code: Any) -> Any:
 
 
 @inner
-def spread(rows: Rows, classes: Any, values: Any, count: Any, table: Any) -> None:
+def spread(rows: RowRun, classes: Any, values: Any, count: Any, table: Any) -> None:
     """Count persons by class over values that hold theirs. table: (value, class)"""
     for place in range(count * classes):
         table[at(place)] = 0

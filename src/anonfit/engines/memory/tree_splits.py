@@ -17,9 +17,9 @@ from anonfit.engines.memory.tree_kernels import (
     LOW,
     PLACE,
     Reach,
-    Rows,
+    RowRun,
     Rule,
-    Scratch,
+    TreeScratch,
     at,
     compact,
     fill,
@@ -36,7 +36,9 @@ MOST = 25
 
 
 @inner
-def weigh_ordered(rows: Rows, reach: Reach, is_public: Any, box: Any, rule: Rule, scratch: Scratch, found: Any) -> None:
+def weigh_ordered(
+    rows: RowRun, reach: Reach, is_public: Any, box: Any, rule: Rule, scratch: TreeScratch, found: Any
+) -> None:
     """Find the best cut that breaches nothing, and what it gains."""
     low, size = np.int64(box[LOW]), np.int64(box[HIGH]) - np.int64(box[LOW])
     classes, bad = rule.classes, scratch.bad
@@ -55,14 +57,14 @@ def weigh_ordered(rows: Rows, reach: Reach, is_public: Any, box: Any, rule: Rule
 
 
 @inner
-def _bar(rows: Rows, reach: Reach, low: Any, size: Any, count: Any, rule: Rule, scratch: Scratch) -> None:
+def _bar(rows: RowRun, reach: Reach, low: Any, size: Any, count: Any, rule: Rule, scratch: TreeScratch) -> None:
     """Mark the cuts that part a span badly: from the i-th value on, bad[i] more forbid it."""
     values, bad, held_values, table = scratch.values, scratch.bad, scratch.span_values, scratch.span_table
     for segment in range(reach.segments.shape[0]):
         place = reach.segments[segment, 0]
         while place < reach.segments[segment, 1]:
             end = np.int64(reach.ends[at(place)])
-            span = Rows(rows.codes, rows.labels, rows.persons, reach.order, place, end)
+            span = RowRun(rows.codes, rows.labels, rows.persons, reach.order, place, end)
             held = compact(span, low, size, rule.classes, held_values, table, scratch)
             _start(table, held, rule.classes, scratch.sums)
             for entry in range(held - 1):
@@ -102,7 +104,7 @@ def _both_hold(rule: Rule, sums: Any) -> Any:
 
 
 @inner
-def _choose(count: Any, is_bound: Any, rule: Rule, scratch: Scratch, found: Any) -> None:
+def _choose(count: Any, is_bound: Any, rule: Rule, scratch: TreeScratch, found: Any) -> None:
     """The cut that gains most; of equal ones the lowest. `is_bound`: the sides are spans themselves."""
     classes, sums, logs, total = rule.classes, scratch.sums, rule.logs, rule.total
     least = max(rule.least, min(total // (10 * classes), np.int64(MOST)))
@@ -135,7 +137,7 @@ def _choose(count: Any, is_bound: Any, rule: Rule, scratch: Scratch, found: Any)
 
 @inner
 def weigh_nominal(
-    rows: Rows, reach: Reach, is_public: Any, box: Any, breaks: Any, rule: Rule, scratch: Scratch, found: Any
+    rows: RowRun, reach: Reach, is_public: Any, box: Any, breaks: Any, rule: Rule, scratch: TreeScratch, found: Any
 ) -> None:
     """Find the deepest division that breaches nothing, and what it gains. breaks: (code,) of the column"""
     low, size, top = np.int64(box[LOW]), np.int64(box[HIGH]) - np.int64(box[LOW]), np.int64(box[DEPTH])
@@ -157,7 +159,7 @@ def weigh_nominal(
 
 @inner
 def _allowed_depth(
-    rows: Rows,
+    rows: RowRun,
     reach: Reach,
     low: Any,
     size: Any,
@@ -165,14 +167,14 @@ def _allowed_depth(
     depth: Any,
     top: Any,
     rule: Rule,
-    scratch: Scratch,
+    scratch: TreeScratch,
 ) -> Any:
     """The deepest division that no span of a node forbids; a division that is allowed is so at any lesser depth."""
     for segment in range(reach.segments.shape[0]):
         place = reach.segments[segment, 0]
         while place < reach.segments[segment, 1] and depth > top:
             end = np.int64(reach.ends[at(place)])
-            span = Rows(rows.codes, rows.labels, rows.persons, reach.order, place, end)
+            span = RowRun(rows.codes, rows.labels, rows.persons, reach.order, place, end)
             fill(span, low, rule.classes, scratch.hist)
             while depth > top and _is_bad(size, breaks, depth, rule, scratch):
                 depth -= 1
@@ -182,7 +184,7 @@ def _allowed_depth(
 
 
 @inner
-def _is_bad(size: Any, breaks: Any, depth: Any, rule: Rule, scratch: Scratch) -> Any:
+def _is_bad(size: Any, breaks: Any, depth: Any, rule: Rule, scratch: TreeScratch) -> Any:
     """Whether a part of a division may not exist. hist: (code, class) of a span"""
     classes, sums = rule.classes, scratch.sums
     for one in range(classes):
@@ -205,7 +207,7 @@ def _clear(hist: Any, stop: Any) -> None:
 
 
 @inner
-def _gain(size: Any, breaks: Any, depth: Any, rule: Rule, scratch: Scratch, found: Any) -> None:
+def _gain(size: Any, breaks: Any, depth: Any, rule: Rule, scratch: TreeScratch, found: Any) -> None:
     """What a division gains of which at least two parts have enough persons. hist: (code, class) of a node"""
     classes, sums, logs = rule.classes, scratch.sums, rule.logs
     after, info, large = 0.0, 0.0, np.int64(0)
@@ -234,7 +236,7 @@ def _gain(size: Any, breaks: Any, depth: Any, rule: Rule, scratch: Scratch, foun
         found[PLACE] = depth
 
 
-# Rows of the facts of columns: whether it is ordered, whether it is public, where its breaks begin.
+# RowRun of the facts of columns: whether it is ordered, whether it is public, where its breaks begin.
 ORDERED, PUBLIC, OFFSET = 0, 1, 2
 
 
@@ -264,7 +266,7 @@ def weigh(
 
     codes: (column, row); persons: (row,) or none: one each; own, reach: lists of rows; box: (fact, column); facts:
     (fact, column); counts: (class,); settings: the fewest persons of two sons, 1 where cuts pay for their number;
-    lists: the fields of Scratch; found: (column, FOUND)
+    lists: the fields of TreeScratch; found: (column, FOUND)
     """
     classes = np.int64(counts.shape[0])
     total = np.int64(0)
@@ -274,14 +276,14 @@ def weigh(
     for one in range(classes):
         before -= n_log_n(logs, counts[at(one)])
     rule = Rule(classes, demand, total, logs, before, np.int64(settings[0]), np.int64(settings[1]))
-    scratch = Scratch(lists[0], lists[1], lists[2], lists[3], lists[4], lists[5], lists[6], lists[7])
+    scratch = TreeScratch(lists[0], lists[1], lists[2], lists[3], lists[4], lists[5], lists[6], lists[7])
     spans = Reach(reach, ends, segments, is_shared)
     for column in range(codes.shape[0]):
         for fact in range(FOUND):
             found[column, fact] = 0.0
         if box[HIGH, column] - box[LOW, column] < 2:
             continue
-        rows = Rows(codes[column], labels, persons, own, first, stop)
+        rows = RowRun(codes[column], labels, persons, own, first, stop)
         is_public = facts[PUBLIC, column] == 1
         if facts[ORDERED, column] == 1:
             weigh_ordered(rows, spans, is_public, box[:, column], rule, scratch, found[column])

@@ -1,16 +1,190 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From nodes in the order they were grown to a tree in breadth-first order, the same for any number of threads."""
+"""A tree under way: what growers of all engines share, and how nodes in the order they were grown become a tree in
+breadth-first order, the same for any number of threads.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.engines.memory.growing import BEFORE, BEGIN, BUFFER, CHILD, CHILDREN, COLUMN, END, SET, START
+from anonfit.criteria.splitting import WORD, exponential
+from anonfit.engines.memory import growing
+from anonfit.engines.memory.constraints import KernelConstraints
+from anonfit.engines.memory.growing import (
+    BEFORE,
+    BEGIN,
+    BUFFER,
+    CHILD,
+    CHILDREN,
+    COLUMN,
+    END,
+    SET,
+    START,
+    child_span,
+    child_tile,
+)
+from anonfit.engines.memory.layout import FROM, GAP, HIGH, LOW, MISSING, SIZE, SPAN, TO, Columns, Rows, shared
+from anonfit.engines.memory.objective import KernelObjective
+from anonfit.engines.memory.scratch import CHANCE, Scratch, make_scratch
+from anonfit.engines.memory.selecting import Split
+from anonfit.engines.memory.splitting import choose_split
 from anonfit.engines.tree import Tree
 from anonfit.runtime.compiling import kernel
+
+
+def root_span(columns: Columns) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """The span and the tile of all rows."""
+    facts = columns.facts
+    span = np.zeros((SPAN, facts.shape[1]), np.int64)
+    span[FROM], span[TO] = 0, facts[SIZE] - 1
+    span[LOW], span[HIGH], span[GAP] = facts[MISSING], facts[SIZE] - 1, facts[MISSING]
+    return span, np.ones(columns.tile, np.uint8)
+
+
+@dataclass(slots=True)
+class OpenNode:
+    """A node that is not split yet."""
+
+    number: int
+    span: NDArray[np.int64]
+    tile: NDArray[np.uint8]
+    key: int
+    """What chance depends on."""
+    selecting: bool
+    """Whether it is still split for selections, where that gains."""
+
+
+class TreeGrower:
+    """A tree under way as kernels write it, and the working memory in which its splits are chosen."""
+
+    def __init__(
+        self,
+        columns: Columns,
+        objective: KernelObjective,
+        constraints: KernelConstraints | None,
+        k: int,
+        *,
+        by_chance: bool,
+    ) -> None:
+        self.columns, self.objective, self.constraints = columns, objective, constraints
+        self.k, self.by_chance = k, by_chance
+        # What kernels are given in place of these tuples.
+        self.shared_columns, self.shared_objective = shared(columns), shared(objective)
+        self.shared_constraints = None if constraints is None else shared(constraints)
+        self.nodes, self.used = growing.new_nodes(), 1
+        self.members, self.filled = np.empty(64, np.int64), 0
+
+    def make_scratch(self, rows: int) -> None:
+        """Make working memory for nodes of so many rows."""
+        self.scratch = make_scratch(self.columns, self.objective, self.constraints, rows)
+        self.shared_scratch = shared(self.scratch)
+
+    def best_split(self, node: OpenNode, rows: Rows, start: int, stop: int, histogram: NDArray[np.int64]) -> Split:
+        """A node's split by the targets or the median."""
+        if self.by_chance:
+            draw_by_key(node.key, self.scratch)
+        chosen: Split = choose_split(
+            rows,
+            self.shared_columns,
+            self.shared_objective,
+            self.k,
+            self.shared_constraints,
+            start,
+            stop,
+            histogram,
+            node.span,
+            node.tile,
+            self.shared_scratch,
+        )
+        return chosen
+
+    def make_region(
+        self, node: OpenNode, rows: Rows, start: int, stop: int, buffer: int, histogram: NDArray[np.int64]
+    ) -> None:
+        """Make a node a region."""
+        self.nodes, self.used = growing.finish(
+            self.nodes,
+            self.used,
+            node.number,
+            rows,
+            self.shared_columns,
+            self.shared_objective,
+            start,
+            stop,
+            buffer,
+            histogram,
+            node.span,
+            node.tile,
+        )
+
+    def write_split(self, node: OpenNode, split: Split) -> int:
+        """Write a chosen split into the tree; the number of its first part."""
+        column, parts, before, by_set = split
+        self.nodes, self.used, first, self.members, self.filled = growing.attach(
+            self.nodes,
+            self.used,
+            node.number,
+            self.shared_columns,
+            column,
+            parts,
+            before,
+            by_set,
+            self.members,
+            self.filled,
+            node.span,
+            node.tile,
+            self.shared_scratch,
+        )
+        return int(first)
+
+    def part_of(self, node: OpenNode, split: Split, part: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+        """The span and the tile of a part of a split."""
+        column, parts, _, by_set = split
+        span, tile = np.empty_like(node.span), node.tile.copy()
+        given = self.shared_columns, node.span, node.tile, column, part
+        if by_set:
+            child_tile(*given, self.scratch.side, span, tile)
+        else:
+            child_span(*given, parts, self.scratch.lists, span, tile)
+        return span, tile
+
+
+Subtree = tuple[NDArray[np.int64], NDArray[np.int64]]
+"""Nodes, and the members of their sets."""
+
+
+def join_subtrees(
+    top: NDArray[np.int64], members: NDArray[np.int64], numbers: Sequence[int], subtrees: Sequence[Subtree]
+) -> Subtree:
+    """Hang subtrees on the nodes of the top that they grew from; all nodes and the members of their sets."""
+    blocks, sets = [top], [members]
+    used, filled = len(top), len(members)
+    for number, (subtree, own) in zip(numbers, subtrees, strict=True):
+        subtree[subtree[:, CHILDREN] > 0, CHILD] += used - 1
+        subtree[subtree[:, SET] >= 0, SET] += filled
+        kept = top[number, [START, BEFORE]]
+        top[number] = subtree[0]
+        top[number, [START, BEFORE]] = kept
+        blocks.append(subtree[1:])
+        sets.append(own)
+        used += len(subtree) - 1
+        filled += len(own)
+    return np.concatenate(blocks), np.concatenate(sets)
+
+
+def signed_key(key: int) -> int:
+    """The bits of a key as kernels hold whole numbers."""
+    return key - WORD - 1 if key > WORD >> 1 else key
+
+
+def draw_by_key(key: int, scratch: Scratch) -> None:
+    """Give every column the number that chance has for it at the node of a key."""
+    scratch.found[CHANCE] = [exponential(key, column) for column in range(len(scratch.found[0]))]
 
 
 @kernel

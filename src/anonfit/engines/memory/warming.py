@@ -11,9 +11,9 @@ import numpy as np
 
 from anonfit.criteria.splitting import MEDIAN
 from anonfit.engines.memory.candidates import find_elements, spread_of, tighten
+from anonfit.engines.memory.constraints import Constraint
 from anonfit.engines.memory.cutting import weigh_multiway, weigh_two_way
-from anonfit.engines.memory.grower import Grower, Growth, Node, grow
-from anonfit.engines.memory.guard import Guarded
+from anonfit.engines.memory.grower import Grower, Growth, WaitingNode, grow
 from anonfit.engines.memory.refining import FEW, Groups, count_by_class
 from anonfit.engines.memory.refining_kernels import Refinement
 from anonfit.engines.memory.route import make_routes, route_packed
@@ -32,11 +32,11 @@ ROWS = 4 * FEW
 """So many that the rows of one code are found by it."""
 
 
-def use_refining(guarded: Sequence[Guarded] = ()) -> None:
+def use_refining(constraints: Sequence[Constraint] = ()) -> None:
     """Refine columns of each kind; those of more than 65,536 values compile their own when they come.
 
     Args:
-        guarded: Sensitive columns of that many rows, where groups will be held against models.
+        constraints: Sensitive columns of that many rows, where groups will be held against models.
     """
     modes = (SplitMode.ORDERED, SplitMode.SUBSET)
     sizes = (1 << 8, 1 << 16)
@@ -47,7 +47,7 @@ def use_refining(guarded: Sequence[Guarded] = ()) -> None:
         codes[-1][row] = 1
     table = CodedTable(columns, tuple(codes), ROWS)
     count_by_class(table, np.zeros(ROWS, np.int64), None)
-    groups = Groups(table, [tuple(range(len(columns)))], guarded=guarded, threads=1)
+    groups = Groups(table, [tuple(range(len(columns)))], constraints=constraints, threads=1)
     both = np.arange(2, dtype=np.int32)
     for index, column in enumerate(columns):
         by_value = column.mode == SplitMode.SUBSET
@@ -79,18 +79,18 @@ def _table() -> CodedTable:
     return CodedTable(columns, (codes, codes), 4)
 
 
-def _guarded(models: bool, rows: int = 4) -> list[Guarded]:
+def _constraints(models: bool, rows: int = 4) -> list[Constraint]:
     if not models:
         return []
     sensitive = SensitiveColumn("sensitive", 2, False, np.array([rows // 2, rows // 2]))
     codes = (np.arange(rows) >= rows // 2).astype(np.uint32)
-    return [Guarded(sensitive, codes, (DistinctL(sensitive, 1),))]
+    return [Constraint(sensitive, codes, (DistinctL(sensitive, 1),))]
 
 
 class _GivenSplit(Grower):
     """Grows without choosing: the root's split is given."""
 
-    def choose(self, node: Node) -> Split:
+    def choose(self, node: WaitingNode) -> Split:
         if node.number > 0:
             return -1, 0, -1, 0
         self.scratch.lists[[PARTS, SIZES], :2] = [[0, 1], [2, 2]]
@@ -111,8 +111,8 @@ def warm_weighing(*, models: bool = False) -> None:
     """
     with _grower(models) as grower:
         node = (1, 0, 4)  # column, start, stop
-        shared = grower.shared_buffers[0], grower.shared_columns, grower.shared_guide
-        _compile(weigh_two_way, *shared, 2, grower.shared_guard, *node, 2, 0, 1.0, grower.shared_scratch)
+        shared = grower.shared_buffers[0], grower.shared_columns, grower.shared_objective
+        _compile(weigh_two_way, *shared, 2, grower.shared_constraints, *node, 2, 0, 1.0, grower.shared_scratch)
         grower.tree(0)
 
 
@@ -120,7 +120,7 @@ def warm_finding(*, models: bool = False) -> None:
     """Compile the other half, and use what comes after growing."""
     with _grower(models) as grower:
         node, scratch = (1, 0, 4), grower.scratch
-        shared = grower.shared_buffers[0], grower.shared_columns, grower.shared_guide
+        shared = grower.shared_buffers[0], grower.shared_columns, grower.shared_objective
         place = np.zeros(2, np.int64), scratch.span
         _compile(find_elements, *shared, *node, *place, scratch.tile, grower.shared_scratch)
         _compile(spread_of, *shared, *node, *place, scratch.tile, grower.shared_scratch)
@@ -134,7 +134,7 @@ def warm_finding(*, models: bool = False) -> None:
 
 @contextmanager
 def _grower(models: bool) -> Iterator[Grower]:
-    grower = _GivenSplit.of_table(_table(), 2, MEDIAN, _guarded(models), 2, 1)
+    grower = _GivenSplit.of_table(_table(), 2, MEDIAN, _constraints(models), 2, 1)
     try:
         yield grower
     finally:
@@ -150,15 +150,15 @@ def _use(growth: Growth) -> None:
 
 def warm_up(*, models: bool = False) -> None:
     """Use every kernel once."""
-    guarded = _guarded(models)
-    grow(_table(), 2, guarded=guarded, threads=1)  # one thread grows a subtree, several split a node together
-    _use(grow(_table(), 2, guarded=guarded, threads=2, subtree=1))
+    constraints = _constraints(models)
+    grow(_table(), 2, constraints=constraints, threads=1)  # one thread grows a subtree, several split a node together
+    _use(grow(_table(), 2, constraints=constraints, threads=2, subtree=1))
     _put_mark(_mark(models, refining=False))
 
 
 def warm_refining(*, models: bool = False) -> None:
     """Use every kernel of top-down refinement once."""
-    use_refining(_guarded(models, ROWS))
+    use_refining(_constraints(models, ROWS))
     _put_mark(_mark(models, refining=True))
 
 

@@ -147,7 +147,7 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class KeyField:
     """Where the number of a column is: in the word, so many bits from its low end."""
 
     word: int
@@ -168,7 +168,7 @@ class SortKeys:
     """Rows as words that order them by their columns' values."""
 
     columns: Sequence[pl.Series]
-    fields: Sequence[Field]
+    fields: Sequence[KeyField]
     """One for each column."""
     words: Words
     """(word, row)"""
@@ -180,7 +180,7 @@ class SortKeys:
         over the table.
         """
 
-        def column(values: pl.Series, field: Field) -> pl.Series:
+        def column(values: pl.Series, field: KeyField) -> pl.Series:
             if field.key.values is None:
                 return values.gather(numbers)
             return field.key.values(partial(field.numbers, words), len(numbers)).alias(values.name)
@@ -312,7 +312,7 @@ def _signs(values: pl.Series) -> Key:
     return Key(int(negative.any()), lambda rows: (~negative[rows]).astype(np.uint64))
 
 
-def _fields(keys: Sequence[Key]) -> list[Field]:
+def _fields(keys: Sequence[Key]) -> list[KeyField]:
     """Numbers side by side in as few words as they need, the first column's highest."""
     words: list[list[Key]] = []
     free = 0
@@ -323,12 +323,12 @@ def _fields(keys: Sequence[Key]) -> list[Field]:
         if words:
             words[-1].append(key)
             free -= key.bits
-    fields = [Field(0, 0, key) for key in keys[: len(keys) - sum(map(len, words))]]  # of no bits
+    fields = [KeyField(0, 0, key) for key in keys[: len(keys) - sum(map(len, words))]]  # of no bits
     for number, inside in enumerate(words):
         shift = sum(key.bits for key in inside)
         for key in inside:
             shift -= key.bits
-            fields.append(Field(number, shift, key))
+            fields.append(KeyField(number, shift, key))
     return fields
 
 

@@ -21,7 +21,7 @@ from anonfit.engines.spark.rows import ALL, KEPT, KNOWN, LEFT_OUT, PARTITIONS, S
 from anonfit.engines.spark.session import quiet, told
 from anonfit.engines.spark.sources import PARTITION, Loading, storable
 from anonfit.engines.spark.storage import restored, stored, stored_type
-from anonfit.engines.spark.work import ROWS, Code, Count, Finish, Lookup, Part, Sample, fields_of
+from anonfit.engines.spark.work import ROWS, Code, Count, DrawRows, Finish, Lookup, PartByNode, fields_of
 from anonfit.engines.spark.write import write_sorted
 from anonfit.errors import DataError, TooManyGroups
 from anonfit.runtime.threads import available_memory
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class CodeCounts:
     """How many rows of each node that was asked for have which code of a field, in the order of the nodes."""
 
     field: str
@@ -48,14 +48,14 @@ class Tally:
         return found
 
 
-def tally(request: CountRequest, counted: pl.DataFrame) -> Tally:
+def code_counts(request: CountRequest, counted: pl.DataFrame) -> CodeCounts:
     """What the counts of a request tell of its first field."""
     found = counted.sort(NODE)
     columns = (found[name].to_numpy().astype(np.int64) for name in (NODE, "by0", ROWS))
-    return Tally(request.by[0], frozenset(request.nodes), *columns)
+    return CodeCounts(request.by[0], frozenset(request.nodes), *columns)
 
 
-def sizes_of(moves: Sequence[Move], tallies: Sequence[Tally]) -> dict[int, int] | None:
+def sizes_of(moves: Sequence[Move], tallies: Sequence[CodeCounts]) -> dict[int, int] | None:
     """How many rows each part gets that gets any; None where that was not counted."""
     sizes: dict[int, int] = {}
     for move in moves:
@@ -183,7 +183,7 @@ class SparkEngine:
         self.kept: list[str] = []
         self.active_nodes: set[int] = {0}
         self.levels = 0
-        self.tallies: list[Tally] = []
+        self.tallies: list[CodeCounts] = []
         self.whole: Any = None
         self.coded: Any = None
         self.persisted: list[Any] = []
@@ -323,7 +323,7 @@ class SparkEngine:
     def sample(self, draw: Draw, names: Sequence[str]) -> dict[str, NDArray[Any]]:
         """The fields of the rows that are drawn, from all executors."""
         with quiet():
-            found = self.coded.select(CONTENT).mapInArrow(Sample(draw, tuple(names)), f"{CONTENT} binary")
+            found = self.coded.select(CONTENT).mapInArrow(DrawRows(draw, tuple(names)), f"{CONTENT} binary")
         return fields_of(self._arrived(found)[CONTENT].to_list(), names)
 
     def count(self, requests: Sequence[CountRequest]) -> list[Counted]:
@@ -344,7 +344,7 @@ class SparkEngine:
         parts = [counted[int(edges[number]) : int(edges[number + 1])] for number in range(len(requests))]
         for request, part in zip(requests, parts, strict=True):
             if request.by and not request.runs and request.within is None:
-                self.tallies.append(tally(request, part))
+                self.tallies.append(code_counts(request, part))
         return [_counted(request, part) for request, part in zip(requests, parts, strict=True)]
 
     def _refuse_many(self, groups: Any, most: int) -> None:
@@ -408,7 +408,7 @@ class SparkEngine:
     def _apart(self, nodes: Collection[int], names: Sequence[str]) -> Any:
         """Packs of the rows of finished nodes, each of one node."""
         with quiet():
-            work = Part(frozenset(nodes), tuple(names))
+            work = PartByNode(frozenset(nodes), tuple(names))
             return self.coded.select(CONTENT).mapInArrow(work, f"{NODE} bigint, {CONTENT} binary")
 
     def finish(

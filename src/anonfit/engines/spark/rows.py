@@ -137,7 +137,7 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedFolderWork:
     """Work that gives rows which the executor then writes to the spill folder. Where that is not the driver's, they
     would stay for all to read: there is none without the file that the driver put into it.
     """

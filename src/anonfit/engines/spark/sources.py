@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonfit.engines.contract import Opening
-from anonfit.engines.spark.rows import CHUNK, Clean, Load, Read, Shared, Then, held_name
+from anonfit.engines.spark.rows import CHUNK, Clean, Load, Read, SharedFolderWork, Then, held_name
 from anonfit.engines.spark.session import quiet, session, told
 from anonfit.engines.spark.storage import is_storable, restored, spark_type, stored_type
 from anonfit.errors import EngineError, SpecError
@@ -71,7 +71,7 @@ class Loading:
     """Rows that are still to be loaded: a DataFrame of Spark, and the work that makes of it rows as they are held."""
 
     frame: Any
-    work: Load | Read | Shared
+    work: Load | Read | SharedFolderWork
     words: str
 
     def rows(self) -> Any:
@@ -134,7 +134,7 @@ class HeldRows:
 def hold(source: Any, types: Mapping[str, pl.DataType], missing: Mapping[str, Sequence[str]], folder: Path) -> HeldRows:
     """Write the columns of a DataFrame of Spark to a folder once: what makes it may give other rows the next time."""
     found = _from_spark(source, types, missing)
-    rows = replace(found, work=Shared(found.work, seen_mark(folder))).rows()
+    rows = replace(found, work=SharedFolderWork(found.work, seen_mark(folder))).rows()
     told(lambda: rows.write.mode("error").option("compression", "zstd").parquet(folder.absolute().as_uri()))
     return HeldRows(source.sparkSession, tuple(parts_of(folder)), types)
 

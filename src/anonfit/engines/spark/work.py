@@ -21,7 +21,7 @@ REQUEST, ROWS = "request", "rows"
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class DrawRows:
     """Some fields of the rows that are drawn."""
 
     draw: Draw
@@ -174,7 +174,7 @@ def _sums(request: CountRequest) -> list[Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PartByNode:
     """Packs of their own for the rows of each finished node that is asked for."""
 
     nodes: frozenset[int]

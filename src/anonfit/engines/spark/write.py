@@ -16,7 +16,7 @@ import numpy as np
 from anonfit.engines.contract import Placing, Written
 from anonfit.engines.rows import sink
 from anonfit.engines.spark.packs import CONTENT, PART, RAW, apart, pack, packed, unpack
-from anonfit.engines.spark.rows import Shared, frame_of, polars, without_signs
+from anonfit.engines.spark.rows import SharedFolderWork, frame_of, polars, without_signs
 from anonfit.engines.spark.session import quiet, told
 from anonfit.engines.spark.sources import parts_of, seen_mark
 from anonfit.engines.spark.storage import restored
@@ -68,7 +68,7 @@ def _sorted(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class SampleKeys:
     """A few rows of every pack, spread over it."""
 
     placing: bytes
@@ -161,10 +161,10 @@ def sorted_rows(coded: Any, placing: Placing, partitions: int, mark: str) -> Any
     """
     content = pickle.dumps(placing)
     with quiet():
-        sampled = coded.mapInArrow(Sample(content), f"{CONTENT} binary")
+        sampled = coded.mapInArrow(SampleKeys(content), f"{CONTENT} binary")
     samples = told(sampled.toArrow).column(CONTENT)
     edges = edges_of([one.as_buffer() for one in samples], partitions * TIMES)
-    sort = Shared(Sort(), mark)
+    sort = SharedFolderWork(Sort(), mark)
 
     def one_part(key: tuple[Any, ...], table: Any) -> Any:
         return sort(key, table)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from anonfit.tables.schema import MISSING, CodedTable, SplitMode
 
 if TYPE_CHECKING:
-    from anonfit.engines.memory.guard import Guarded
+    from anonfit.engines.memory.constraints import Constraint
 
 Codes = tuple[int, ...]
 Part = tuple[Codes, int]
@@ -201,8 +201,8 @@ class _Records:
 
 
 class _PlainRefining:
-    def __init__(self, records: _Records, guarded: Sequence[Guarded], options: Options) -> None:
-        self.records, self.guarded, self.options = records, guarded, options
+    def __init__(self, records: _Records, constraints: Sequence[Constraint], options: Options) -> None:
+        self.records, self.constraints, self.options = records, constraints, options
         self.out: set[tuple[int, Part | int]] = set()
         self.closed: set[int] = set()
 
@@ -234,11 +234,11 @@ class _PlainRefining:
         records = self.records
         for number, (columns, _) in enumerate(records.asked):
             for rows in records.groups(number, candidate) if candidate.column in columns else []:
-                for guarded in self.guarded:
-                    counts = np.zeros(guarded.column.size, np.int64)
-                    for value in range(guarded.column.size):
-                        counts[value] = records.count([row for row in rows if guarded.codes[row] == value])
-                    if not all(bool(model.allows(counts)) for model in guarded.models):
+                for constraint in self.constraints:
+                    counts = np.zeros(constraint.column.size, np.int64)
+                    for value in range(constraint.column.size):
+                        counts[value] = records.count([row for row in rows if constraint.codes[row] == value])
+                    if not all(bool(model.allows(counts)) for model in constraint.models):
                         return False
         return True
 
@@ -279,7 +279,7 @@ class _PlainRefining:
             place = first_best(merits)
             if place < 0:
                 return None
-            if not self.guarded or self.is_allowed(candidates[place][0]):
+            if not self.constraints or self.is_allowed(candidates[place][0]):
                 return *candidates[place], losses[place]
             self.drop(candidates[place][0])
 
@@ -300,7 +300,7 @@ def refine(
     requirements: Sequence[tuple[tuple[int, ...], int]],
     *,
     weights: NDArray[Any] | None = None,
-    guarded: Sequence[Guarded] = (),
+    constraints: Sequence[Constraint] = (),
     options: Options | None = None,
     start: Sequence[Sequence[Part]] | None = None,
 ) -> Plain:
@@ -308,7 +308,7 @@ def refine(
     what is suppressed first.
     """
     records = _Records(table, classes, requirements, weights, start)
-    refining = _PlainRefining(records, guarded, options or Options())
+    refining = _PlainRefining(records, constraints, options or Options())
     steps = []
     while (best := refining.best()) is not None:
         candidate, value, loss = best

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from anonfit.engines.memory.count import read, run_of
-from anonfit.engines.memory.guard import (
+from anonfit.engines.memory.constraints import (
     BEGIN,
     COLUMN,
     END,
@@ -18,10 +17,11 @@ from anonfit.engines.memory.guard import (
     SIZE,
     UNKNOWN,
     VALUE,
-    Guard,
+    KernelConstraints,
 )
-from anonfit.engines.memory.guard import BIT as SENSITIVE_BIT
-from anonfit.engines.memory.guard import MASK as SENSITIVE_MASK
+from anonfit.engines.memory.constraints import BIT as SENSITIVE_BIT
+from anonfit.engines.memory.constraints import MASK as SENSITIVE_MASK
+from anonfit.engines.memory.count import read, run_of
 from anonfit.engines.memory.layout import BIT, MASK, QUARTER, Columns, Int, Rows
 from anonfit.engines.memory.scratch import LEGAL, PARTS, RANK, SPARE, STARTS, Scratch
 from anonfit.privacy.diversity import DistinctL, EntropyL, RecursiveCL, SquaredError
@@ -166,11 +166,11 @@ def _squares(totals: Any, one: Int) -> Any:
 
 
 @inner
-def allowed(guard: Guard, side: Int, scratch: Scratch) -> Any:
+def allowed(constraints: KernelConstraints, side: Int, scratch: Scratch) -> Any:
     """Whether every model allows a side's tally."""
-    models, sensitive, totals = guard.models, guard.sensitive, scratch.totals[side]
+    models, sensitive, totals = constraints.models, constraints.sensitive, scratch.totals[side]
     for model in range(models.shape[1]):
-        kind, one, limit = models[KIND, model], models[COLUMN, model], guard.limits[model]
+        kind, one, limit = models[KIND, model], models[COLUMN, model], constraints.limits[model]
         persons = totals[PERSONS, one]
         place, size = sensitive[VALUE, one], sensitive[SIZE, one]
         counts = scratch.tallies[side, place : place + size]
@@ -179,34 +179,34 @@ def allowed(guard: Guard, side: Int, scratch: Scratch) -> Any:
         if kind == DISTINCT:
             fine = totals[VALUES, one] >= models[LEAST, model]
         elif kind == ENTROPY:
-            fine = _entropy_allowed(guard.logs, counts, whole, scratch.logs[side, one], limit)
+            fine = _entropy_allowed(constraints.logs, counts, whole, scratch.logs[side, one], limit)
         elif kind == RECURSIVE:
             fine = _recursive_allowed(counts, persons, models[LEAST, model], limit)
         elif kind == CLOSENESS:
-            shares = guard.shares[place : place + size]
+            shares = constraints.shares[place : place + size]
             first, last = models[BEGIN, model], models[END, model]
-            along = last - first == size - 1 and size > 2 and guard.runs[1, last - 1] == size - 2
-            if along and guard.runs[0, last - 1] == 0:
-                fine = _close_along(counts, shares, whole, guard.charges[first]) <= limit
+            along = last - first == size - 1 and size > 2 and constraints.runs[1, last - 1] == size - 2
+            if along and constraints.runs[0, last - 1] == 0:
+                fine = _close_along(counts, shares, whole, constraints.charges[first]) <= limit
             else:
-                fine = _close(counts, shares, whole, guard.runs, guard.charges, first, last) <= limit
+                fine = _close(counts, shares, whole, constraints.runs, constraints.charges, first, last) <= limit
         elif kind == ALPHA:
             for value in range(size):
                 fine = fine and np.float64(counts[value]) / whole <= limit
         elif kind == BETA:
             for value in range(size):
-                share = guard.shares[place + value]
+                share = constraints.shares[place + value]
                 growth = (np.float64(counts[value]) / whole - share) / share
-                fine = fine and growth <= guard.bounds[model, place + value]
+                fine = fine and growth <= constraints.bounds[model, place + value]
         elif kind == DELTA:
             for value in range(size):
-                ratio = np.float64(counts[value]) / whole / guard.shares[place + value]
+                ratio = np.float64(counts[value]) / whole / constraints.shares[place + value]
                 fine = fine and counts[value] > 0 and abs(math.log(ratio)) < limit
         else:
-            found = _squares(totals, one) * guard.units[0, one]
+            found = _squares(totals, one) * constraints.units[0, one]
             known = np.float64(max(totals[KNOWN, one], np.int64(1)))
             if kind == ERROR:
-                least = limit + math.sqrt(np.float64(totals[KNOWN, one])) * guard.units[1, one]
+                least = limit + math.sqrt(np.float64(totals[KNOWN, one])) * constraints.units[1, one]
                 fine = found >= least * least * (1 - TIE)
             else:
                 fine = found / known >= limit
@@ -216,14 +216,14 @@ def allowed(guard: Guard, side: Int, scratch: Scratch) -> Any:
 
 
 @inner
-def sum_up(guard: Guard, side: Int, scratch: Scratch) -> None:
+def sum_up(constraints: KernelConstraints, side: Int, scratch: Scratch) -> None:
     """Fill a side's totals from its tallies."""
     tallies, totals, sensitive, numbers, table = (
         scratch.tallies,
         scratch.totals,
-        guard.sensitive,
-        guard.numbers,
-        guard.logs,
+        constraints.sensitive,
+        constraints.numbers,
+        constraints.logs,
     )
     for one in range(sensitive.shape[1]):
         first, unknown = sensitive[VALUE, one], sensitive[UNKNOWN, one]
@@ -247,10 +247,10 @@ def sum_up(guard: Guard, side: Int, scratch: Scratch) -> None:
 
 
 @inner
-def _rows_of(guard: Guard, column: Int, start: Int, stop: Int) -> Any:
+def _rows_of(constraints: KernelConstraints, column: Int, start: Int, stop: Int) -> Any:
     """The rows that models read of a column: those of the node, or what stands for them."""
-    if guard.taken[0, column] >= 0:
-        return guard.taken[0, column], guard.taken[1, column]
+    if constraints.taken[0, column] >= 0:
+        return constraints.taken[0, column], constraints.taken[1, column]
     return np.int64(start), np.int64(stop)
 
 
@@ -290,7 +290,15 @@ def _place(lists: Any, side: Any, places: Int, code: Int, by_set: Int) -> Any:
 
 @inner
 def _first_of_pair(
-    rows: Rows, columns: Columns, guard: Guard, one: Int, start: Int, stop: Int, row: Int, keys: Any, sign: Int
+    rows: Rows,
+    columns: Columns,
+    constraints: KernelConstraints,
+    one: Int,
+    start: Int,
+    stop: Int,
+    row: Int,
+    keys: Any,
+    sign: Int,
 ) -> Any:
     """Whether no other row of this row's person has its value of a sensitive column in a lower place (sign 1), or in a
     higher one (sign -1); of rows in the same place the first counts.
@@ -299,7 +307,7 @@ def _first_of_pair(
     if entity < 0:
         return True
     person = read(words, entity, QUARTER, row)
-    bit, mask = guard.sensitive[SENSITIVE_BIT, one], guard.sensitive[SENSITIVE_MASK, one]
+    bit, mask = constraints.sensitive[SENSITIVE_BIT, one], constraints.sensitive[SENSITIVE_MASK, one]
     value = read(words, bit, mask, row)
     place = sign * np.int64(keys[0, row - start])
     other = row - 1
@@ -316,13 +324,15 @@ def _first_of_pair(
 
 
 @inner
-def _first_in_place(rows: Rows, columns: Columns, guard: Guard, one: Int, start: Int, row: Int, keys: Any) -> Any:
+def _first_in_place(
+    rows: Rows, columns: Columns, constraints: KernelConstraints, one: Int, start: Int, row: Int, keys: Any
+) -> Any:
     """Whether no earlier row of this row's person has its value of a sensitive column in the same place."""
     entity, words = columns.entity, rows.words
     if entity < 0:
         return True
     person = read(words, entity, QUARTER, row)
-    bit, mask = guard.sensitive[SENSITIVE_BIT, one], guard.sensitive[SENSITIVE_MASK, one]
+    bit, mask = constraints.sensitive[SENSITIVE_BIT, one], constraints.sensitive[SENSITIVE_MASK, one]
     value = read(words, bit, mask, row)
     other = row - 1
     while other >= start and read(words, entity, QUARTER, other) == person:
@@ -339,11 +349,18 @@ def _persons(words: Any, counts: Int, row: Int) -> Any:
 
 @inner
 def _sides_allowed(
-    rows: Rows, columns: Columns, guard: Guard, column: Int, start: Int, stop: Int, by_set: Int, scratch: Scratch
+    rows: Rows,
+    columns: Columns,
+    constraints: KernelConstraints,
+    column: Int,
+    start: Int,
+    stop: Int,
+    by_set: Int,
+    scratch: Scratch,
 ) -> Any:
     """Whether the models allow both parts of a two-way split, where rows need only be counted."""
     words, bit, mask, counts = rows.words, columns.facts[BIT, column], columns.facts[MASK, column], columns.counts
-    sensitive, tallies, sides = guard.sensitive, scratch.tallies, scratch.side
+    sensitive, tallies, sides = constraints.sensitive, scratch.tallies, scratch.side
     second = scratch.lists[PARTS, 1]
     for one in range(sensitive.shape[1]):
         where, what = sensitive[SENSITIVE_BIT, one], sensitive[SENSITIVE_MASK, one]
@@ -354,8 +371,8 @@ def _sides_allowed(
             tallies[side, first + read(words, where, what, row)] += _persons(words, counts, row)
     fine = True
     for part in range(2):
-        sum_up(guard, np.int64(part), scratch)
-        fine = fine and allowed(guard, np.int64(part), scratch)
+        sum_up(constraints, np.int64(part), scratch)
+        fine = fine and allowed(constraints, np.int64(part), scratch)
         clear(np.int64(part), scratch)
     return fine
 
@@ -364,7 +381,7 @@ def _sides_allowed(
 def parts_allowed(
     rows: Rows,
     columns: Columns,
-    guard: Guard,
+    constraints: KernelConstraints,
     column: Int,
     start: Int,
     stop: Int,
@@ -373,11 +390,11 @@ def parts_allowed(
     scratch: Scratch,
 ) -> Any:
     """Whether the models allow every part of the chosen split that has rows."""
-    start, stop = _rows_of(guard, column, start, stop)
+    start, stop = _rows_of(constraints, column, start, stop)
     if parts == 2 and columns.entity < 0:
-        return _sides_allowed(rows, columns, guard, column, start, stop, by_set, scratch)
+        return _sides_allowed(rows, columns, constraints, column, start, stop, by_set, scratch)
     _bucket(rows, columns, column, start, stop, parts, by_set, scratch)
-    words, counts, sensitive = rows.words, columns.counts, guard.sensitive
+    words, counts, sensitive = rows.words, columns.counts, constraints.sensitive
     keys, tallies, lists = scratch.keys, scratch.tallies, scratch.lists
     begin = np.int64(0)
     for part in range(parts):
@@ -386,11 +403,11 @@ def parts_allowed(
             for index in range(begin, end):
                 row = start + np.int64(keys[1, index])
                 for one in range(sensitive.shape[1]):
-                    if _first_in_place(rows, columns, guard, np.int64(one), start, row, keys):
+                    if _first_in_place(rows, columns, constraints, np.int64(one), start, row, keys):
                         value = read(words, sensitive[SENSITIVE_BIT, one], sensitive[SENSITIVE_MASK, one], row)
                         tallies[0, sensitive[VALUE, one] + value] += _persons(words, counts, row)
-            sum_up(guard, np.int64(0), scratch)
-            fine = allowed(guard, np.int64(0), scratch)
+            sum_up(constraints, np.int64(0), scratch)
+            fine = allowed(constraints, np.int64(0), scratch)
             clear(np.int64(0), scratch)
             if not fine:
                 return False
@@ -400,22 +417,29 @@ def parts_allowed(
 
 @inner
 def sweep(
-    rows: Rows, columns: Columns, guard: Guard, column: Int, start: Int, stop: Int, elements: Int, scratch: Scratch
+    rows: Rows,
+    columns: Columns,
+    constraints: KernelConstraints,
+    column: Int,
+    start: Int,
+    stop: Int,
+    elements: Int,
+    scratch: Scratch,
 ) -> None:
     """Make cuts of an order illegal (the list LEGAL) that leave a side which the models do not allow."""
-    start, stop = _rows_of(guard, column, start, stop)
+    start, stop = _rows_of(constraints, column, start, stop)
     lists, keys, tallies, totals, near = scratch.lists, scratch.keys, scratch.tallies, scratch.totals, scratch.logs
-    words, counts, sensitive = rows.words, columns.counts, guard.sensitive
-    numbers, logs = guard.numbers, guard.logs
+    words, counts, sensitive = rows.words, columns.counts, constraints.sensitive
+    numbers, logs = constraints.numbers, constraints.logs
     left, right = np.int64(0), np.int64(1)
     _bucket(rows, columns, column, start, stop, elements, np.int64(-1), scratch)
     for row in range(start, stop):
         persons = _persons(words, counts, row)
         for one in range(sensitive.shape[1]):
-            if _first_of_pair(rows, columns, guard, np.int64(one), start, stop, row, keys, np.int64(-1)):
+            if _first_of_pair(rows, columns, constraints, np.int64(one), start, stop, row, keys, np.int64(-1)):
                 value = read(words, sensitive[SENSITIVE_BIT, one], sensitive[SENSITIVE_MASK, one], row)
                 tallies[1, sensitive[VALUE, one] + value] += persons
-    sum_up(guard, right, scratch)
+    sum_up(constraints, right, scratch)
     begin = np.int64(0)
     for place in range(elements - 1):
         end = lists[SPARE, place]
@@ -424,12 +448,14 @@ def sweep(
             persons = _persons(words, counts, moved)
             for one in range(sensitive.shape[1]):
                 value = read(words, sensitive[SENSITIVE_BIT, one], sensitive[SENSITIVE_MASK, one], moved)
-                if _first_of_pair(rows, columns, guard, np.int64(one), start, stop, moved, keys, np.int64(1)):
+                if _first_of_pair(rows, columns, constraints, np.int64(one), start, stop, moved, keys, np.int64(1)):
                     add(sensitive, numbers, logs, left, np.int64(one), value, persons, tallies, totals, near)
-                if _first_of_pair(rows, columns, guard, np.int64(one), start, stop, moved, keys, np.int64(-1)):
+                if _first_of_pair(rows, columns, constraints, np.int64(one), start, stop, moved, keys, np.int64(-1)):
                     add(sensitive, numbers, logs, right, np.int64(one), value, -persons, tallies, totals, near)
         begin = end
-        if lists[LEGAL, place] == 1 and not (allowed(guard, left, scratch) and allowed(guard, right, scratch)):
+        if lists[LEGAL, place] == 1 and not (
+            allowed(constraints, left, scratch) and allowed(constraints, right, scratch)
+        ):
             lists[LEGAL, place] = 0
     clear(left, scratch)
     clear(right, scratch)

@@ -10,19 +10,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anonfit.engines.memory.guide import x_log_x
 from anonfit.engines.memory.layout import Packing
+from anonfit.engines.memory.objective import x_log_x
 from anonfit.privacy.likeness import BetaLikeness, TCloseness
 from anonfit.privacy.models import TIE, DiversityModel, SensitiveColumn
 from anonfit.tables.schema import code_dtype
 
-# Rows of Guard.models, one entry per model.
+# Rows of KernelConstraints.models, one entry per model.
 KIND = 0  # the number of its kernel
 COLUMN = 1  # its sensitive column
 LEAST = 2  # a whole number that it asks for
 BEGIN, END = 3, 4  # its runs of values
 
-# Rows of Guard.sensitive, one entry per sensitive column.
+# Rows of KernelConstraints.sensitive, one entry per sensitive column.
 BIT = 0  # where it begins in the row
 MASK = 1
 SIZE = 2
@@ -30,13 +30,15 @@ VALUE = 3  # the first of its values among those of all columns
 UNKNOWN = 4  # 1 where value 0 is the missing one
 
 OWN, ABSENT = -1, -2
-"""In Guard.taken: models read the node's own rows; or there are none to read, so that a column cannot be tested yet."""
+"""In KernelConstraints.taken: models read the node's own rows; or there are none to read, and a column cannot be tested
+yet.
+"""
 
 LOGS = 1 << 14
 """Entries of the table of x ln x: most groups have fewer persons."""
 
 
-class Guard(NamedTuple):
+class KernelConstraints(NamedTuple):
     """What groups must hold beside k persons."""
 
     models: NDArray[np.int64]  # (fact, model)
@@ -55,17 +57,17 @@ class Guard(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Guarded:
-    """A sensitive column, the code of each row, and the models that guard it. codes: (row,)."""
+class Constraint:
+    """A sensitive column, the code of each row, and the models that it must meet. codes: (row,)."""
 
     column: SensitiveColumn
     codes: NDArray[np.uint32]
     models: tuple[DiversityModel, ...]
 
 
-def add_fields(guarded: Sequence[Guarded], packing: Packing) -> tuple[int, ...]:
+def add_constraint_fields(constraints: Sequence[Constraint], packing: Packing) -> tuple[int, ...]:
     """Add the sensitive columns' codes to packed rows; the numbers of their fields."""
-    return tuple(packing.add(one.codes, code_dtype(one.column.size).itemsize) for one in guarded)
+    return tuple(packing.add(one.codes, code_dtype(one.column.size).itemsize) for one in constraints)
 
 
 def _bounds(model: BetaLikeness) -> NDArray[np.float64]:
@@ -79,17 +81,19 @@ def _joined(blocks: list[Any], dtype: Any) -> Any:
     return np.concatenate([np.zeros(0, dtype), *blocks]).astype(dtype)
 
 
-def make_guard(guarded: Sequence[Guarded], packing: Packing, fields: tuple[int, ...], width: int) -> Guard:
+def make_constraints(
+    constraints: Sequence[Constraint], packing: Packing, fields: tuple[int, ...], width: int
+) -> KernelConstraints:
     """The kernels' form of all models over a table of `width` columns, once the packing is settled."""
-    columns = [one.column for one in guarded]
+    columns = [one.column for one in constraints]
     sizes = np.array([column.size for column in columns], np.int64)
-    sensitive = np.zeros((5, len(guarded)), np.int64)
+    sensitive = np.zeros((5, len(constraints)), np.int64)
     sensitive[SIZE], sensitive[VALUE] = sizes, np.cumsum(sizes) - sizes
     for index, (column, field) in enumerate(zip(columns, fields, strict=True)):
         sensitive[BIT, index], sensitive[MASK, index] = packing.bit(field), packing.mask(field)
         sensitive[UNKNOWN, index] = column.has_missing
     numbers = [np.zeros(column.size, np.int64) if column.numbers is None else column.numbers for column in columns]
-    asked = [(index, model) for index, one in enumerate(guarded) for model in one.models]
+    asked = [(index, model) for index, one in enumerate(constraints) for model in one.models]
     models = np.zeros((5, len(asked)), np.int64)
     limits = np.zeros(len(asked))
     bounds = np.zeros((len(asked), int(sizes.sum())))
@@ -106,7 +110,7 @@ def make_guard(guarded: Sequence[Guarded], packing: Packing, fields: tuple[int, 
         if isinstance(model, BetaLikeness):
             first = int(sensitive[VALUE, index])
             bounds[place, first : first + model.column.size] = _bounds(model)
-    return Guard(
+    return KernelConstraints(
         models=models,
         limits=limits,
         sensitive=sensitive,

@@ -22,14 +22,14 @@ from anonfit.criteria.targets import (
 from anonfit.engines.memory.layout import Packing
 from anonfit.tables.schema import CodedTable, code_dtype
 
-# Entries of Guide.settings.
+# Entries of KernelObjective.settings.
 SLOTS = 0  # sums that are kept of every code
 LEAN = 1  # classes of the first target where they add up to the persons, which are then no sum of their own; else 0
 ALL_CUTS = 2
 RULE = 3
 MASS = 4  # the first bit of a row's mass, -1 where it is its persons
 
-# Rows of Guide.targets, one entry per target.
+# Rows of KernelObjective.targets, one entry per target.
 KIND = 0
 SLOT = 1  # its first sum
 CLASSES = 2  # how many classes it has
@@ -39,17 +39,17 @@ ITSELF = 5  # the quasi-identifier it is, or -1
 MEASURED = 6  # the Impurity of its classes
 CLASS, SHARE, NUMBER = 0, 1, 2
 
-# Rows of Guide.factors.
+# Rows of KernelObjective.factors.
 FACTOR, UNIT = 0, 1
 
-# Entries of Guide.numbers.
+# Entries of KernelObjective.numbers.
 ALPHA, MIN_GAIN, LARGEST, PER_MASS, BETA, GAMMA = 0, 1, 2, 3, 4, 5
 
 LOGS = 1 << 20
 """Entries of the table of x ln x."""
 
 
-class Guide(NamedTuple):
+class KernelObjective(NamedTuple):
     """What steers splits. With no targets there is one sum, persons, and columns are preferred by their spread."""
 
     settings: NDArray[np.int64]
@@ -60,7 +60,7 @@ class Guide(NamedTuple):
     logs: NDArray[np.float64]  # x ln x of whole numbers
 
 
-class GuideFields(NamedTuple):
+class ObjectiveFields(NamedTuple):
     """The numbers of the fields that a purpose adds to packed rows."""
 
     mass: int
@@ -78,10 +78,10 @@ def _target_fields(target: Target, packing: Packing) -> int:
     return fields[0]
 
 
-def add_fields(purpose: SplitObjective, packing: Packing) -> GuideFields:
+def add_objective_fields(purpose: SplitObjective, packing: Packing) -> ObjectiveFields:
     """Add what a purpose knows of rows to a packing."""
     mass = -1 if purpose.masses is None else packing.add(purpose.masses, 4)
-    return GuideFields(mass, tuple(_target_fields(target, packing) for target in purpose.targets))
+    return ObjectiveFields(mass, tuple(_target_fields(target, packing) for target in purpose.targets))
 
 
 def _masses(purpose: SplitObjective, table: CodedTable) -> NDArray[np.int64]:
@@ -117,7 +117,7 @@ def whole_of(purpose: SplitObjective, table: CodedTable) -> Whole:
     return Whole(len(table.columns), table.rows, int(masses.sum()), sums)
 
 
-def make_guide(purpose: SplitObjective, whole: Whole, packing: Packing, fields: GuideFields) -> Guide:
+def make_objective(purpose: SplitObjective, whole: Whole, packing: Packing, fields: ObjectiveFields) -> KernelObjective:
     """The kernels' form of a purpose, once the packing is settled."""
     targets = purpose.targets
     lean = purpose.masses is None and bool(targets) and by_entropy(targets[0])
@@ -141,7 +141,7 @@ def make_guide(purpose: SplitObjective, whole: Whole, packing: Packing, fields: 
     found = purpose.factors(whole.sums, whole.mass) if targets else ()
     rule = purpose.rule if purpose.weights else WeightRule.NONE
     mass_field = packing.bit(fields.mass)
-    return Guide(
+    return KernelObjective(
         settings=np.array([slots, facts[CLASSES, 0] if lean else 0, purpose.all_cuts, rule, mass_field], np.int64),
         targets=facts,
         factors=np.stack([np.array(found, dtype=np.float64), units]),
