@@ -29,7 +29,7 @@ from anonfit.report.trees import drawn_svg
 from anonfit.runtime.progress import Stage, silent, stoppable
 from anonfit.spec.keywords import check_keywords, keyword_defaults, refuse_keywords, spec_of_keywords, takes_settings
 from anonfit.spec.kinds import FRACTION
-from anonfit.spec.model import ColumnSettings, Settings, Spec, TargetSpec
+from anonfit.spec.model import ColumnSettings, OutputSpec, Settings, Spec, TargetSpec
 from anonfit.spec.parse import read_spec, read_tree_spec, refuse_open
 from anonfit.tables.formats import FORMATS, FormatName
 from anonfit.tables.frames import like
@@ -113,7 +113,8 @@ class Release:
             The folder.
         """
         if format is not None and format not in FORMATS:
-            raise RequestError(f"format = '{format}' is not known; valid: {', '.join(FORMATS)}.")
+            usual_first = sorted(FORMATS, key=lambda name: name != OutputSpec().format)
+            raise RequestError(f"format = '{format}' is not known; valid: {', '.join(usual_first)}.")
         if self._folder is not None:
             # What was loaded is passed on as it is, with its own evidence.
             if format not in (None, self._made.spec.output.format):

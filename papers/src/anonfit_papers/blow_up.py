@@ -4,12 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
-
-if TYPE_CHECKING:
-    import polars as pl
+import polars as pl
 
 
 def blow_up(frame: pl.DataFrame, rows: int, columns: Sequence[str], seed: int = 0) -> pl.DataFrame:
@@ -25,8 +22,6 @@ def blow_up(frame: pl.DataFrame, rows: int, columns: Sequence[str], seed: int = 
     Returns:
         The larger table.
     """
-    import polars as pl
-
     rng = np.random.default_rng(seed)
     larger = frame[np.arange(rows) % len(frame)]
     number = max(rows - len(frame), 0)

@@ -65,12 +65,7 @@ and is not in it; Adult stands in for it.
 
 
 def is_there(folder: Path, sources: Sequence[Source]) -> bool:
-    """Whether a folder has all of these files.
-
-    Args:
-        folder: The data folder.
-        sources: The files.
-    """
+    """Whether a folder has all of these files."""
     return all((folder / source.path).is_file() for source in sources)
 
 

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.tables.taxonomy import Taxonomy
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Metric: TypeAlias = Literal["LM", "CM"]
 Codes: TypeAlias = NDArray[np.int64]
@@ -76,8 +74,6 @@ class MetricSearch:
 
     def apply(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Recode rows: the name of each value's part."""
-        import polars as pl
-
         columns = []
         for axis in self._axes:
             starts = np.array([part[0] for part in self.parts[axis.name]])

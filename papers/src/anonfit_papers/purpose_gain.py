@@ -11,17 +11,15 @@ import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.errors import AnonfitError, MissingPackage, RequestError
 from anonfit.runtime.progress import Stage, silent
 from anonfit_papers.purpose_tables import TASKS, VARIABLE, Task, data_folder
-
-if TYPE_CHECKING:
-    import polars as pl
 
 KS = (10, 50, 100)
 TEST_SHARE = 1 / 3

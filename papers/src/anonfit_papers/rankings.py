@@ -8,15 +8,12 @@ decision tree, removes that column, grows the tree anew, and so on.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.errors import DataError, MissingPackage, RequestError
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Root = Callable[["pl.DataFrame", "pl.Series"], str]
 """Grows a tree on columns and classes and gives the name of the column at its root."""
@@ -143,8 +140,6 @@ def _check(frame: pl.DataFrame, target: str, columns: Sequence[str]) -> None:
 
 def _places(values: pl.Series) -> NDArray[np.int64]:
     """The rank of each value among the distinct ones; missing is the lowest."""
-    import polars as pl
-
     if isinstance(values.dtype, pl.Enum | pl.Categorical):
         values = values.cast(pl.String)
     return _compact(values.rank("dense").fill_null(0).to_numpy().astype(np.int64))

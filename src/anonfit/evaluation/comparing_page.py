@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from anonfit.metrics.registry import Metric, metrics_of
@@ -14,6 +15,8 @@ from anonfit.report.markup import HEAD, escaped
 
 Releases = Sequence[Mapping[str, Any]]
 """The releases of a comparison, as plain data."""
+Parts = Sequence[Mapping[str, Any]]
+"""One part of each release, such as its risks."""
 Line = tuple[str, tuple[str, ...]]
 """A label, and a text for each release."""
 COLOURS = 6
@@ -105,7 +108,6 @@ PAIR_HEAD = ("k", "Cells", "Cells below k", "Persons in them")
 
 NOTHING = "–"
 NOT_TOLD = "not told"
-NO_ANSWERS: Mapping[str, Any] = {"answers": ()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,15 +138,18 @@ def number(value: Any) -> str:
 def sections(comparison: Mapping[str, Any]) -> list[ComparedTable]:
     """The tables of a comparison."""
     releases = comparison["releases"]
+    rows, utilities = ([release[part] for release in releases] for part in ("rows", "utility"))
     tables = [
-        ComparedTable("What was asked", tuple(_asked(releases))),
+        ComparedTable("What was asked", tuple(_asked([release["asked"] for release in releases]))),
         ComparedTable(DETAIL_KEPT, tuple(_detail(releases)), DETAIL),
-        ComparedTable("Rows", tuple(_each(releases, {word.capitalize(): ("rows", word) for word in _ROWS}, number))),
-        ComparedTable("Risk of finding a person's record", tuple(_risk(releases)), RISK),
+        ComparedTable("Rows", tuple(_each(rows, {word.capitalize(): word for word in _ROWS}, number))),
+        ComparedTable(
+            "Risk of finding a person's record", tuple(_risk([release["risk"] for release in releases])), RISK
+        ),
         ComparedTable("What groups and guesses reveal", tuple(_revealed(releases)), REVEALED),
-        ComparedTable("Utility whatever the purpose", tuple(_utility(releases)), _noted(UTILITY, "release")),
+        ComparedTable("Utility whatever the purpose", tuple(_utility(utilities)), _noted(UTILITY, "release")),
         *(
-            ComparedTable(metric.title, tuple(_of_columns(releases, metric)), metric.note)
+            ComparedTable(metric.title, tuple(_of_columns(utilities, metric)), metric.note)
             for metric in _shown_metrics("column")
         ),
         ComparedTable("Targets", tuple(_targets(releases)), _noted(TARGETS, "target")),
@@ -178,37 +183,28 @@ SELECTIONS = (
 )
 
 
-def _line(label: str, releases: Releases, tell: Callable[[Mapping[str, Any]], str]) -> Line:
-    return label, tuple(tell(release) for release in releases)
+def _each(parts: Parts, wanted: Mapping[str, str], show: Callable[[Any], str]) -> Iterator[Line]:
+    """A line for each of some figures, given by their labels and keys."""
+    for label, key in wanted.items():
+        yield label, tuple(show(part[key]) for part in parts)
 
 
-def _each(releases: Releases, wanted: Mapping[str, tuple[str, str]], tell: Callable[[Any], str]) -> Iterator[Line]:
-    """A line for each of some figures, given by their places."""
-    for label, (part, key) in wanted.items():
-        yield label, tuple(tell(release[part][key]) for release in releases)
+def _by_name(parts: Sequence[Mapping[str, Any]], show: Callable[[Any], str], what: str) -> Iterator[Line]:
+    """A line for each name that a release has a figure of; nothing for a release that has none."""
+    for name in dict.fromkeys(name for part in parts for name in part):
+        yield f"{name}{what}", tuple(show(part[name]) if name in part else NOTHING for part in parts)
 
 
-def _asked(releases: Releases) -> Iterator[Line]:
-    yield _line("k", releases, lambda release: number(release["asked"]["k"]))
-    yield _line("Quasi-identifiers", releases, lambda release: ", ".join(release["asked"]["quasi_identifiers"]))
-    if any(release["asked"]["diversity"] for release in releases):
-        yield _line(
-            "Diversity", releases, lambda release: "; ".join(map(_demand, release["asked"]["diversity"])) or NOTHING
-        )
-    if any(release["asked"]["max_confidence"] < 1 for release in releases):
-        yield _line("Cap on a target's classes", releases, lambda release: share(release["asked"]["max_confidence"]))
-    denoised = {True: ", denoised", False: ""}
-    yield _line(
-        "Made by", releases, lambda release: f"{release['asked']['algorithm']}{denoised[release['asked']['denoise']]}"
-    )
-    aims = [
-        [aim["column"] + ("" if aim["used"] else " (not used)") for aim in release["asked"]["targets"]]
-        for release in releases
-    ]
-    yield "Targets", tuple(", ".join(names) or NOTHING for names in aims)
-    yield _line(
-        "Written as", releases, lambda release: f"{release['asked']['values']}, {release['asked']['regions']} regions"
-    )
+def _asked(asked: Parts) -> Iterator[Line]:
+    yield from _each(asked, {"k": "k"}, number)
+    yield from _each(asked, {"Quasi-identifiers": "quasi_identifiers"}, ", ".join)
+    if any(part["diversity"] for part in asked):
+        yield "Diversity", tuple("; ".join(map(_demand, part["diversity"])) or NOTHING for part in asked)
+    if any(part["max_confidence"] < 1 for part in asked):
+        yield from _each(asked, {"Cap on a target's classes": "max_confidence"}, share)
+    yield "Made by", tuple(f"{part['algorithm']}{', denoised' if part['denoise'] else ''}" for part in asked)
+    yield "Targets", tuple(", ".join(map(_target, part["targets"])) or NOTHING for part in asked)
+    yield "Written as", tuple(f"{part['values']}, {part['regions']} regions" for part in asked)
 
 
 def _demand(demand: Mapping[str, Any]) -> str:
@@ -216,35 +212,26 @@ def _demand(demand: Mapping[str, Any]) -> str:
     return f"{demand['column']}: {demand['model']} ({', '.join(settings)})"
 
 
-def _risk(releases: Releases) -> Iterator[Line]:
-    counted = {"Groups": ("risk", "groups"), "Smallest group": ("risk", "smallest_group")}
-    yield from _each(releases, counted | {"Median group": ("risk", "median_group")}, number)
-    yield from _each(releases, {"Highest": ("risk", "highest"), "Average": ("risk", "average")}, share)
-    for index, above in enumerate(releases[0]["risk"]["above"]):
-        shares = tuple(share(release["risk"]["above"][index]["share"]) for release in releases)
+def _target(target: Mapping[str, Any]) -> str:
+    return str(target["column"]) + ("" if target["used"] else " (not used)")
+
+
+def _risk(risks: Parts) -> Iterator[Line]:
+    counted = {"Groups": "groups", "Smallest group": "smallest_group", "Median group": "median_group"}
+    yield from _each(risks, counted, number)
+    yield from _each(risks, {"Highest": "highest", "Average": "average"}, share)
+    for index, above in enumerate(risks[0]["above"]):
+        shares = tuple(share(risk["above"][index]["share"]) for risk in risks)
         yield f"Persons above {above['threshold']:g} ({above['name']})", shares
-    yield _line("Sought persons, average", releases, lambda release: share(release["risk"]["attack_chance"]))
-
-
-def _by_name(
-    releases: Releases, read: Callable[[Mapping[str, Any]], Mapping[Any, Any]], tell: Callable[[Any], str], what: str
-) -> Iterator[Line]:
-    """A line for each name that a release has a figure of; nothing for a release that has none."""
-    by_release = [read(release) for release in releases]
-    for name in dict.fromkeys(name for figures in by_release for name in figures):
-        yield f"{name}{what}", tuple(tell(figures[name]) if name in figures else NOTHING for figures in by_release)
+    yield from _each(risks, {"Sought persons, average": "attack_chance"}, share)
 
 
 def _revealed(releases: Releases) -> Iterator[Line]:
-    def certain(release: Mapping[str, Any]) -> dict[str, Any]:
-        return {line["column"]: line["certain"] for line in release["revealed"]}
-
-    def gains(release: Mapping[str, Any]) -> dict[str, Any]:
-        keys = {"number": "error_saved_by_others", "classes": "gain_by_others"}
-        return {line["column"]: line[keys[line["kind"]]] for line in release["inference"]}
-
-    yield from _by_name(releases, certain, share, ": certain for")
-    yield from _by_name(releases, gains, share, ": gain of guessing")
+    keys = {"number": "error_saved_by_others", "classes": "gain_by_others"}
+    certain = [{line["column"]: line["certain"] for line in release["revealed"]} for release in releases]
+    gains = [{line["column"]: line[keys[line["kind"]]] for line in release["inference"]} for release in releases]
+    yield from _by_name(certain, share, ": certain for")
+    yield from _by_name(gains, share, ": gain of guessing")
 
 
 def _shown_metrics(subject: str) -> list[Metric]:
@@ -256,19 +243,13 @@ def _noted(words: str, subject: str) -> str:
     return " ".join([words, *(metric.note for metric in _shown_metrics(subject) if metric.note)])
 
 
-def _utility(releases: Releases) -> Iterator[Line]:
-    wanted = {
-        "Average group": ("utility", "average_group"),
-        "Average group in multiples of k (C_avg)": ("utility", "c_avg"),
-    }
-    yield from _each(releases, wanted, number)
+def _utility(utilities: Parts) -> Iterator[Line]:
+    wanted = {"Average group": "average_group", "Average group in multiples of k (C_avg)": "c_avg"}
+    yield from _each(utilities, wanted, number)
     for metric in _shown_metrics("release"):
-        measured = [
-            release["utility"] if metric.needs == "groups" else release["utility"]["losses"] or {}
-            for release in releases
-        ]
+        measured = [part if metric.needs == "groups" else part["losses"] or {} for part in utilities]
         yield metric.title, tuple(_value(metric, figures.get(metric.name)) for figures in measured)
-    reasons = [release["utility"]["losses_not_measured"] for release in releases]
+    reasons = [part["losses_not_measured"] for part in utilities]
     if any(reasons):
         yield "Loss not measured, because", tuple(reason or NOTHING for reason in reasons)
 
@@ -282,22 +263,16 @@ def _detail(releases: Releases) -> Iterator[Line]:
         yield name, tuple(NOTHING if value is None else share(value) for value in values)
 
 
-def _of_columns(releases: Releases, metric: Metric) -> Iterator[Line]:
+def _of_columns(utilities: Parts, metric: Metric) -> Iterator[Line]:
     """A metric of every column."""
-
-    def columns(release: Mapping[str, Any]) -> dict[str, Any]:
-        return {
-            line["name"]: line[metric.name] for line in (release["utility"]["losses"] or {"columns": ()})["columns"]
-        }
-
-    return _by_name(releases, columns, lambda value: _value(metric, value), "")
+    losses = [part["losses"] or {"columns": ()} for part in utilities]
+    columns = [{line["name"]: line[metric.name] for line in part["columns"]} for part in losses]
+    return _by_name(columns, partial(_value, metric), "")
 
 
 def _targets(releases: Releases) -> Iterator[Line]:
-    def predicted(release: Mapping[str, Any]) -> dict[str, Any]:
-        return {line["column"]: line["regions"] for line in release["predictions"]}
-
-    yield from _by_name(releases, predicted, share, ": predicted")
+    predicted = [{line["column"]: line["regions"] for line in release["predictions"]} for release in releases]
+    yield from _by_name(predicted, share, ": predicted")
     lines = [{line["column"]: line for line in release["utility"]["targets"]} for release in releases]
     for column in dict.fromkeys(name for targets in lines for name in targets):
         for metric in _shown_metrics("target"):
@@ -306,12 +281,10 @@ def _targets(releases: Releases) -> Iterator[Line]:
 
 
 def _selections(releases: Releases) -> Iterator[Line]:
-    precisions = [
-        {line["number"]: line["precision"] for line in (release["selections"] or NO_ANSWERS)["answers"]}
-        for release in releases
-    ]
-    for which in sorted({which for answers in precisions for which in answers}):
-        texts = (share(answers[which]) if which in answers else NOTHING for answers in precisions)
+    answers = [(release["selections"] or {"answers": ()})["answers"] for release in releases]
+    precisions = [{line["number"]: line["precision"] for line in lines} for lines in answers]
+    for which in sorted({which for part in precisions for which in part}):
+        texts = (share(part[which]) if which in part else NOTHING for part in precisions)
         yield f"Precision of selection {which}", tuple(texts)
 
 

@@ -57,28 +57,6 @@ class FeatureColumns:
         )
 
 
-def region_features(recoding: Recoding, released: pl.DataFrame, encoding: str = Encoding.ENDS) -> pl.DataFrame:
-    """The features of released rows: labels or bounds become numbers, texts that were released raw stay texts.
-
-    Args:
-        recoding: The recoding of the release.
-        released: Released columns; leave out what is to be predicted.
-        encoding: `ends`, the two ends of every interval or run of leaves, or `expected`: the middle of an interval and
-            the share of each name.
-
-    Returns:
-        A frame of features, row for row.
-    """
-    from anonfit.estimators.region_encoder import RegionEncoder
-
-    known = {f"{name}{end}" for name in recoding.quasi_identifiers for end in ("", "_lower", "_upper", "_missing")}
-    texts = [name for name in released.columns if name not in known and not is_raw(released[name].dtype)]
-    encoder = RegionEncoder(encoding, recoding)
-    numbers = encoder.fit_transform(released.drop(texts))
-    features = [pl.Series(name, numbers[:, place]) for place, name in enumerate(encoder.get_feature_names_out())]
-    return pl.DataFrame([*features, *(released[name].cast(pl.String) for name in texts)])
-
-
 def recoded_features(recoding: Recoding, nodes: NDArray[np.int32], encoding: str) -> FeatureColumns:
     """The features of every quasi-identifier of rows that end in these nodes (row,), without the detour over labels."""
     used, places = np.unique(nodes, return_inverse=True)

@@ -21,7 +21,6 @@ from anonfit.metrics.clusters import workload_clusters
 from anonfit.metrics.estimates import observed_ends
 from anonfit.metrics.queries import JUDGED, QueryAnswer, judge_queries, query_table
 from anonfit.metrics.registry import RecodedTable, figures
-from anonfit.recoding.recoding import Recoding
 from anonfit.release.bind import workload_of
 from anonfit.spec.learning import Asked
 from anonfit.spec.model import Spec
@@ -59,11 +58,6 @@ class ReleasedFeatures:
     test: FeatureColumns
     learned: LearnedRecoding | None = None
     nodes: NDArray[np.int32] | None = None  # (training row,)
-
-    @property
-    def recoding(self) -> Recoding | None:
-        """The recoding, None for raw rows."""
-        return None if self.learned is None else self.learned.recoding
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,15 +108,14 @@ def measured(
     release: ReleasedFeatures, division: TrainingAndTest, task: Task, learners: Sequence[Learner], seed: int
 ) -> list[LearnerResult]:
     """Teach and test each learner for one model; learners of another kind are left out."""
-    rows = _training_rows(release, division, task)
-    truth = task.labels.raw(division.test)
-    tested = truth.is_not_null().to_numpy()
-    if task.model.where:
-        tested &= satisfied(task.model.where, division.schema, division.test)
-    labels = _labels(release, division, task).gather(rows)
-    places = np.flatnonzero(tested)
+    labels, truth = _labels(release, division, task), task.labels.raw(division.test)
+    learned, tested = labels.is_not_null().to_numpy(), truth.is_not_null().to_numpy()
+    if where := task.model.where:
+        learned &= _chosen(release, division, where)
+        tested &= satisfied(where, division.schema, division.test)
+    rows, places = np.flatnonzero(learned), np.flatnonzero(tested)
     parts = {
-        "train": (release.training.taken(rows).frame(task.using), labels),
+        "train": (release.training.taken(rows).frame(task.using), labels.gather(rows)),
         "test": (release.test.taken(places).frame(task.using), truth.gather(places)),
     }
     results = []
@@ -138,20 +131,16 @@ def measured(
 
 
 def _labels(release: ReleasedFeatures, division: TrainingAndTest, task: Task) -> pl.Series:
-    if release.recoding is None or release.nodes is None:
+    if release.learned is None or release.nodes is None:
         return task.labels.raw(division.training)
-    return task.labels.released(division.training, release.recoding, release.nodes)
+    return task.labels.released(division.training, release.learned.recoding, release.nodes)
 
 
-def _training_rows(release: ReleasedFeatures, division: TrainingAndTest, task: Task) -> NDArray[np.int64]:
-    """The training rows of a model: those that a recipient takes to be such, and whose label is known."""
-    chosen = _labels(release, division, task).is_not_null().to_numpy()
-    if task.model.where:
-        if release.learned is None or release.nodes is None:
-            chosen &= satisfied(task.model.where, division.schema, division.training)
-        else:
-            chosen &= answered(release.learned, task.model.where, division.training, release.nodes)
-    return np.flatnonzero(chosen)
+def _chosen(release: ReleasedFeatures, division: TrainingAndTest, where: str) -> NDArray[np.bool_]:
+    """Which training rows a recipient takes to satisfy a predicate."""
+    if release.learned is None or release.nodes is None:
+        return satisfied(where, division.schema, division.training)
+    return answered(release.learned, where, division.training, release.nodes)
 
 
 def _measures(truth: pl.Series, predicted: pl.Series) -> dict[str, float]:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 
+import polars as pl
+
 from anonfit_papers.datasets import ADULT
 from anonfit_papers.reproduction.adult_parts import (
     SETTING,
@@ -33,8 +35,6 @@ def _far_below(errors: dict[int, float], upper: float, points: float) -> Check:
 
 
 def _generalized(settings: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     base, upper, errors = errors_of(settings, gave)
     chosen = {k: error for k, error in errors[TOP].items() if k <= 600}
     gaps = {k: error - base for k, error in chosen.items()}
@@ -63,8 +63,6 @@ GENERALIZED_ADULT = Experiment(
 
 
 def _suppressed(settings: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     base, upper, errors = errors_of(settings, gave)
     gaps = {k: error - base for k, error in errors[TOP].items()}
     checks = (
@@ -102,8 +100,6 @@ def _bayes_parts(settings: Settings) -> list[Part]:
 
 
 def _bayes(settings: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     half = len(gave) // 2
     own, weka = gave[:half], gave[half:]
     base, _, errors = errors_of(settings, own)

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+import polars as pl
+
 from anonfit_papers.datasets import ADULT
 from anonfit_papers.reproduction.adult_parts import SETTING, TOP, TOPS, baseline, masked_part, removed
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
@@ -36,8 +38,6 @@ def _cut_plan(settings: Settings) -> Iterator[Part]:
 
 
 def _cut_judge(_: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     parts: dict[str, int] = gave[0]["parts"]
     checks = []
     for name, count in parts.items():
@@ -70,7 +70,7 @@ CUT_OF_SEVEN = Experiment(
 )
 
 
-def _one(part: Callable[[Settings], Part]) -> Callable[[Settings], Iterator[Part]]:
+def _single(part: Callable[[Settings], Part]) -> Callable[[Settings], Iterator[Part]]:
     def plan(settings: Settings) -> Iterator[Part]:
         yield part(settings)
 
@@ -84,8 +84,6 @@ def _bars(title: str, names: Sequence[str], values: Sequence[float], paper: Sequ
 
 
 def _base_judge(_: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     error = gave[0]["error"]
     check = _number("the baseline error", error, 14.7, (14.0, 15.2))
     rows = pl.DataFrame([{"error": "BE", "paper": 14.7, "found": round(error, 2)}])
@@ -99,7 +97,7 @@ BASELINE_ERROR = Experiment(
     ("T4",),
     "C4.5 errs on 14.7 % of the test records (BE).",
     "14.0 to 15.2 %.",
-    _one(baseline),
+    _single(baseline),
     _base_judge,
     lambda _: ADULT,
     SETTING,
@@ -111,8 +109,6 @@ def _upper_plan(settings: Settings) -> Iterator[Part]:
 
 
 def _upper_judge(_: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     errors = dict(zip(TOPS, (part["error"] for part in gave), strict=True))
     check = _number(f"the error without Top{TOP}", errors[TOP], 21.5, (20.5, 22.5))
     rows = [
@@ -143,8 +139,6 @@ def _at_500_plan(settings: Settings) -> Iterator[Part]:
 
 
 def _at_500_judge(_: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     base, masked = (part["error"] for part in gave)
     check = _number(f"the error at k = {K}", masked, 16.7, (16.2, 17.3), near=0.25)
     rows = [

@@ -75,7 +75,7 @@ def masked_part(settings: Settings, top: int, k: int, *, suppress: bool = False,
 
 def scale(settings: Settings) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """How many columns are masked, and for which k."""
-    return settings.choose(((TOP,), (20, 600)), (TOPS, KS))  # type: ignore[no-any-return]
+    return settings.choose(((TOP,), (20, 600)), (TOPS, KS))
 
 
 def curve_parts(settings: Settings, *, suppress: bool, name: str) -> list[Part]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+import polars as pl
+
 from anonfit_papers.datasets import ADULT
 from anonfit_papers.reproduction.anonymous_trees import KS, grown_part, raw_part, refined_part
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
@@ -18,7 +20,7 @@ OURS, RAW, TDR, TDR_TRAINING = "k-anonymous tree", "original", "TDR", "TDR, trai
 
 
 def _ks(settings: Settings) -> tuple[int, ...]:
-    return settings.choose(QUICK_KS, KS)  # type: ignore[no-any-return]
+    return settings.choose(QUICK_KS, KS)
 
 
 def _plan(variant: str, settings: Settings) -> Iterator[Part]:
@@ -36,8 +38,6 @@ def _plan(variant: str, settings: Settings) -> Iterator[Part]:
 def _judge(
     variant: str, claimed: float, digits: int, least: float, settings: Settings, gave: Sequence[Measured]
 ) -> Result:
-    import polars as pl
-
     ks = _ks(settings)
     own = dict(zip(ks, gave[-3 * len(ks) :: 3], strict=True))
     errors = {

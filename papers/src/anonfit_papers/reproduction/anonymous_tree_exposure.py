@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import polars as pl
+
 from anonfit_papers.datasets import ADULT
 from anonfit_papers.reproduction.anonymous_trees import TRAINING, grown_part
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
@@ -25,11 +27,11 @@ MAJORITY = 100 * 3700 / 15_060
 
 
 def _ks(settings: Settings) -> tuple[int, ...]:
-    return settings.choose(QUICK_KS, KS)  # type: ignore[no-any-return]
+    return settings.choose(QUICK_KS, KS)
 
 
 def _limits(settings: Settings) -> tuple[float, ...]:
-    return settings.choose(QUICK_LIMITS, LIMITS)  # type: ignore[no-any-return]
+    return settings.choose(QUICK_LIMITS, LIMITS)
 
 
 def _plan_exposure(settings: Settings) -> Iterator[Part]:
@@ -39,8 +41,6 @@ def _plan_exposure(settings: Settings) -> Iterator[Part]:
 
 
 def _judge_exposure(settings: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     ks = _ks(settings)
     exposed = {
         variant: {k: gave[number * len(ks) + place]["exposed"] for place, k in enumerate(ks)}
@@ -80,8 +80,6 @@ def _plan_limits(settings: Settings) -> Iterator[Part]:
 
 
 def _judge_limits(settings: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     limits = _limits(settings)
     trees = {
         variant: dict(zip(limits, gave[number * len(limits) : (number + 1) * len(limits)], strict=True))

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import polars as pl
+
 from anonfit_papers.datasets_tables import census_sources
 from anonfit_papers.reproduction.census_parts import (
     LEARNERS,
@@ -18,8 +20,7 @@ from anonfit_papers.reproduction.census_parts import (
 )
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Result, Settings
-from anonfit_papers.reproduction.learning import INFOGAIN
-from anonfit_papers.reproduction.naming import LEARNER_NAMES
+from anonfit_papers.reproduction.learning import INFOGAIN, LEARNER_NAMES
 from anonfit_papers.reproduction.rivals import against_rivals
 
 LEVEL = 0.05
@@ -29,8 +30,6 @@ LOW_SPREAD = 1.5
 
 
 def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     count, _, ks = scale(settings)
     data = table(settings.data).name
     rows, checks = [], []

@@ -6,13 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+import polars as pl
+
 from anonfit_papers.datasets_tables import census_sources
 from anonfit_papers.reproduction.census_parts import Cell, cells, divided, key, rows_in_words, scale, table
 from anonfit_papers.reproduction.comparing import difference, mean_and_error
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
-from anonfit_papers.reproduction.learning import LSD, MEDIAN, ORIGINAL
-from anonfit_papers.reproduction.naming import LEARNER_NAMES
+from anonfit_papers.reproduction.learning import LEARNER_NAMES, LSD, MEDIAN, ORIGINAL
 
 METHODS = (ORIGINAL, LSD, MEDIAN)
 LEARNERS = ("m5p", "weka-linear-regression")
@@ -33,8 +34,6 @@ def _plan(settings: Settings) -> Iterator[Part]:
 
 
 def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     _, _, ks = scale(settings)
 
     def errors(method: str, name: str, k: int) -> list[float]:

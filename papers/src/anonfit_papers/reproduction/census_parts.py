@@ -31,7 +31,7 @@ class Cell:
 
 def scale(settings: Settings) -> tuple[int, int | None, tuple[int, ...]]:
     """How many folds, how many rows (None: all), and which k."""
-    return settings.choose((3, 6000, (5, 25, 100)), (10, None, (2, 5, 10, 25, 50, 100, 250, 500, 1000)))  # type: ignore[no-any-return]
+    return settings.choose((3, 6000, (5, 25, 100)), (10, None, (2, 5, 10, 25, 50, 100, 250, 500, 1000)))
 
 
 @cache

@@ -55,10 +55,6 @@ def difference(first: Sequence[float], second: Sequence[float], *, folds: int = 
 def correlation(first: Sequence[float], second: Sequence[float]) -> float:
     """Pearson's correlation; 0 where one of them does not change.
 
-    Args:
-        first: Some numbers.
-        second: As many numbers.
-
     Example:
         >>> correlation([1, 2, 3], [3, 2, 1])
         -1.0
@@ -72,10 +68,6 @@ def correlation(first: Sequence[float], second: Sequence[float]) -> float:
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
     """Spearman's correlation: that of the ranks, equal numbers sharing theirs.
 
-    Args:
-        first: Some numbers.
-        second: As many numbers.
-
     Example:
         >>> rank_correlation([1, 2, 3], [1, 10, 100])
         1.0
@@ -85,9 +77,6 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
 
 def mean_and_error(numbers: Sequence[float]) -> tuple[float, float]:
     """The mean and its standard error.
-
-    Args:
-        numbers: One number a trial.
 
     Example:
         >>> mean_and_error([1.0, 3.0])

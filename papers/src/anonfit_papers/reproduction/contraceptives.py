@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+import polars as pl
+
 from anonfit_papers.datasets import CMC
 from anonfit_papers.datasets_tables import contraceptives, fingerprint
 from anonfit_papers.reproduction.comparing import difference, mean_and_error
@@ -19,7 +21,7 @@ FOLDS = 10
 
 def _scale(settings: Settings) -> tuple[int, tuple[int, ...]]:
     """How often rows are divided into ten folds, and which k."""
-    return settings.choose((1, (5, 25, 100)), (10, (2, 5, 10, 25, 50, 100, 250)))  # type: ignore[no-any-return]
+    return settings.choose((1, (5, 25, 100)), (10, (2, 5, 10, 25, 50, 100, 250)))
 
 
 def division(settings: Settings, number: int, ks: Sequence[int]) -> Measured:
@@ -47,8 +49,6 @@ def _plan(settings: Settings) -> Iterator[Part]:
 
 
 def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     _, ks = _scale(settings)
     rows: list[dict[str, object]] = []
     for place, k in enumerate(ks):

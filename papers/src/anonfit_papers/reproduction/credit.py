@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+import polars as pl
+
 from anonfit_papers.datasets import CRX, GERMAN
 from anonfit_papers.datasets_divided import Divided, divided_crx, divided_german
 from anonfit_papers.datasets_tables import fingerprint
@@ -93,8 +95,6 @@ def _level(name: str, values: Sequence[float], claimed: float, band: tuple[float
 
 
 def _crx_judge(_: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     gaps = _gaps(gave, CRX_KS, 300)
     later = [gave[0][f"masked {TOP}"][place] for place, k in enumerate(CRX_KS) if k > 300]
     rise = max(later) - (gave[0]["original"] + max(gaps.values()))
@@ -124,8 +124,6 @@ CREDIT_SCREENING = Experiment(
 
 
 def _german_judge(_: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     gaps = _gaps(gave, GERMAN_KS, 100)
     mean = sum(gaps.values()) / len(gaps)
     checks = (

@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from anonfit.workload.objectives import RANGES, guessed
 from anonfit_papers.datasets import CRX
@@ -20,9 +21,6 @@ from anonfit_papers.datasets_tables import fingerprint
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
 from anonfit_papers.reproduction.weighing import crossed_accuracy, released, weights_of
-
-if TYPE_CHECKING:
-    import polars as pl
 
 WIDE = 5
 """A target that is a number is put into so many ranges of equal width."""
@@ -61,7 +59,7 @@ def cases(settings: Settings) -> list[Case]:
 
 def _scale(settings: Settings) -> tuple[int, tuple[int, ...]]:
     """How often the rows are divided into folds, and which k."""
-    return settings.choose((1, (5, 25)), (5, (2, 5, 10, 25, 50, 100)))  # type: ignore[no-any-return]
+    return settings.choose((1, (5, 25)), (5, (2, 5, 10, 25, 50, 100)))
 
 
 def ranked(frame: pl.DataFrame, target: pl.Series, names: Sequence[str]) -> list[str]:
@@ -77,8 +75,6 @@ def ranked(frame: pl.DataFrame, target: pl.Series, names: Sequence[str]) -> list
 
 def classes_of_target(frame: pl.DataFrame, target: str) -> pl.Series:
     """The class of each row: as it is, or the range of equal width that a number is in."""
-    import polars as pl
-
     values = frame[target]
     if not values.dtype.is_numeric():
         return values
@@ -134,8 +130,6 @@ def _plan(settings: Settings) -> Iterator[Part]:
 
 
 def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     _, ks = _scale(settings)
     asked = cases(settings)
     rows = [

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import polars as pl
 
 from anonfit_papers.datasets_tables import census_sources
 from anonfit_papers.reproduction.census_parts import gave_of, learned_parts, rows_in_words, scale, table
@@ -19,8 +20,6 @@ LEARNER = "j48"
 
 
 def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     _, _, ks = scale(settings)
     rows = []
     for method in METHODS:

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+import polars as pl
+
 from anonfit_papers.datasets_tables import census_sources
 from anonfit_papers.rankings import information_gains
 from anonfit_papers.reproduction.census_parts import (
@@ -56,8 +58,6 @@ def _plan(settings: Settings) -> Iterator[Part]:
 
 
 def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     chosen = [part["accuracy"] for part in gave[len(cells(settings)) :]]  # (fold, columns - 1)
     figure = Figure(
         f"Random forest of 40 trees, {table(settings.data).name}", (_by_k(settings, gave), _by_columns(chosen))

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.recoding.recoding import Recoding
@@ -15,9 +16,6 @@ from anonfit_papers.agrawal import agrawal
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
 from anonfit_papers.reproduction.learning import MEDIAN, Holdout, recode
-
-if TYPE_CHECKING:
-    import polars as pl
 
 ROWS = 1000
 KS = (2, 5, 10, 25, 50, 100, 250)
@@ -80,8 +78,6 @@ def _plan(settings: Settings) -> Iterator[Part]:
 
 
 def _judge(_: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     excess = {method: np.array([part[method] for part in gave], dtype=np.float64) for method in METHODS}  # (trial, k)
     means = {method: numbers.mean(axis=0) for method, numbers in excess.items()}
     checks = []

@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from anonfit_papers.datasets import ADULT
 from anonfit_papers.datasets_tables import fingerprint
 from anonfit_papers.reproduction.adult_parts import SETTING, TOP, adult
@@ -71,8 +73,6 @@ def _plan(settings: Settings) -> Iterator[Part]:
 
 
 def _judge(_: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     both = [bool(part["hours"] and part["years"]) for part in gave]
     giving = [reading.words for reading, fine in zip(READINGS, both, strict=True) if fine]
     own = gave[0]

@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.algorithms.demands import Demands
@@ -25,10 +26,16 @@ from anonfit.tables.schema import Schema
 from anonfit_papers.agrawal import taxonomies
 from anonfit_papers.purpose_tables import Task
 
-if TYPE_CHECKING:
-    import polars as pl
-
 ORIGINAL, INFOGAIN, TDS, MEDIAN, LSD = "original", "InfoGain", "TDS", "Median", "LSD"
+LEARNER_NAMES = {
+    "j48": "J48",
+    "weka-naive-bayes": "naive Bayes",
+    "weka-random-forest": "random forest",
+    "smo": "SVM",
+    "m5p": "M5P",
+    "weka-linear-regression": "linear regression",
+}
+"""How learners are called in tables and figures."""
 _CRITERIA = {INFOGAIN: "infogain", MEDIAN: "median", LSD: "lsd"}
 
 
@@ -89,8 +96,6 @@ class Holdout:
     @classmethod
     def synthetic(cls, training: pl.DataFrame, test: pl.DataFrame, targets: Sequence[str]) -> Holdout:
         """Two tables of the people of Agrawal."""
-        import polars as pl
-
         domains = _domains(pl.concat([training, test]).drop(targets, *taxonomies()))
         return cls(training, test, tuple(targets), taxonomies(), domains)
 
@@ -240,14 +245,10 @@ def _domains(frame: pl.DataFrame) -> dict[str, tuple[Any, Any]]:
 
 
 def _beside(features: Mapping[str, tuple[pl.Series, ...]], using: Sequence[str] | None) -> pl.DataFrame:
-    import polars as pl
-
     names = features if using is None else using
     return pl.DataFrame([series for name in names for series in features[name]])
 
 
 def _labels(values: pl.Series) -> pl.Series:
     """Classes as texts, numbers as they are."""
-    import polars as pl
-
     return values if values.dtype.is_numeric() else values.cast(pl.String)

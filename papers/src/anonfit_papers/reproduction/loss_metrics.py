@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+import polars as pl
+
 from anonfit.evaluation.learners import learner
 from anonfit_papers.datasets import ADULT
 from anonfit_papers.datasets_tables import fingerprint
@@ -28,7 +30,7 @@ COMPARED = 100
 
 def _scale(settings: Settings) -> tuple[int, int | None, tuple[int, ...]]:
     """How many folds, how many records (None: all for training), and which k."""
-    return settings.choose((2, 4000, (100,)), (10, None, (10, 25, 50, 100, 250, 500)))  # type: ignore[no-any-return]
+    return settings.choose((2, 4000, (100,)), (10, None, (10, 25, 50, 100, 250, 500)))
 
 
 def fold(folder: Path, count: int, sample: int | None, number: int, k: int) -> Measured:
@@ -60,8 +62,6 @@ def _plan(settings: Settings) -> Iterator[Part]:
 
 
 def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     count, _, ks = _scale(settings)
     by_k = {k: {m: [part[m] for part in gave[p * count : (p + 1) * count]] for m in METHODS} for p, k in enumerate(ks)}
     rows, checks = [], []

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from anonfit.algorithms.top_down import anonymize_top_down
 from anonfit.engines.memory.engine import MemoryEngine
@@ -23,9 +24,6 @@ from anonfit.runtime.progress import unstoppable
 from anonfit.spec.keywords import spec_of_keywords
 from anonfit.spec.model import Spec
 from anonfit_papers.datasets_divided import Divided
-
-if TYPE_CHECKING:
-    import polars as pl
 
 J48 = "j48"
 
@@ -46,8 +44,6 @@ class Masked:
     @cached_property
     def frame(self) -> pl.DataFrame:
         """All columns, those that are masked as names of their parts."""
-        import polars as pl
-
         return self.table.frame.with_columns(
             column.cast(pl.String).alias(name) for name, column in self.columns.items()
         )

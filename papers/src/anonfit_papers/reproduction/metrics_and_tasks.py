@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from anonfit.evaluation.learners import learner
 from anonfit.evaluation.models import LearnedRecoding, imprecision
@@ -26,9 +27,6 @@ from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part,
 from anonfit_papers.reproduction.one_weight import MONDRIAN_COLUMNS
 from anonfit_papers.reproduction.weighing import Released, released
 
-if TYPE_CHECKING:
-    import polars as pl
-
 ADULT_NAME, CREDIT_NAME = "Adult", "CRX"
 QUERIES = 40
 FIGURES = ("WDM", "GDM", "GCP", "NCP by weight")
@@ -37,7 +35,7 @@ TASKS = ("accuracy", "query error")
 
 def _scale(settings: Settings) -> tuple[int, int, tuple[int, ...]]:
     """How many rows of Adult, how many seeds of what is drawn, and which k."""
-    return settings.choose((1500, 1, (10,)), (30_162, 6, (5, 10, 25, 50, 100)))  # type: ignore[no-any-return]
+    return settings.choose((1500, 1, (10,)), (30_162, 6, (5, 10, 25, 50, 100)))
 
 
 def enforcements(seeds: int) -> dict[str, dict[str, Any]]:
@@ -152,8 +150,6 @@ def _plan(settings: Settings) -> Iterator[Part]:
 
 
 def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     _, _, ks = _scale(settings)
     names = list(_tables(settings.data))
     parts = {name: gave[place * len(ks) : (place + 1) * len(ks)] for place, name in enumerate(names)}

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import polars as pl
+
 from anonfit.errors import Infeasible
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
@@ -53,8 +55,6 @@ _EXPECTED: Mapping[str, tuple[dict[str, Any], Mapping[int, Measured]]] = {
 
 def grown(k: int, words: Mapping[str, Any]) -> Measured:
     """The tree of the customers: its tests, bins and spans; no tests where there is no tree."""
-    import polars as pl
-
     from anonfit.estimators.k_anonymous_tree import KAnonymousTreeClassifier
 
     try:
@@ -78,8 +78,6 @@ def _plan(settings: Settings) -> Iterator[Part]:
 
 
 def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     cases = _cases(settings)
     rows, checks = [], []
     for (name, k), tree in zip(cases, gave, strict=True):

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+
+import polars as pl
 
 from anonfit_papers.datasets import ADULT
 from anonfit_papers.datasets_adult import ADULT_TAXONOMIES, complete_adult
@@ -13,9 +14,6 @@ from anonfit_papers.datasets_tables import fingerprint
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
 from anonfit_papers.reproduction.weighing import Released, released
-
-if TYPE_CHECKING:
-    import polars as pl
 
 MONDRIAN_COLUMNS = (
     *("age", "sex", "race", "marital-status", "education", "native-country", "workclass", "occupation"),
@@ -29,7 +27,7 @@ BEST = {"age", "sex"}
 
 def _scale(settings: Settings) -> tuple[int, tuple[int, ...]]:
     """How many rows, and which k."""
-    return settings.choose((2000, (5, 25)), (TRAINING, (5, 10, 25, 50, 100)))  # type: ignore[no-any-return]
+    return settings.choose((2000, (5, 25)), (TRAINING, (5, 10, 25, 50, 100)))
 
 
 def adult_release(frame: pl.DataFrame, k: int, weighted: str | None) -> Released:
@@ -72,8 +70,6 @@ def _plan(settings: Settings) -> Iterator[Part]:
 
 
 def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     _, ks = _scale(settings)
     rows = [
         {

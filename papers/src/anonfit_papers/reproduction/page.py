@@ -7,15 +7,14 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from anonfit.errors import RequestError
 from anonfit.runtime.files import write_file
 from anonfit_papers.reproduction.catalogue import EXPERIMENTS
 from anonfit_papers.reproduction.writing import FIGURE, TABLE, VERDICT, extent
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _OPENING = """# Reproduction of the papers
 
@@ -88,8 +87,6 @@ def _summary(verdicts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _section(verdict: Mapping[str, Any], folder: Path) -> Iterator[str]:
-    import polars as pl
-
     yield f"## {_heading(verdict)}\n"
     numbers = f"; claim {', '.join(verdict['claims'])}" if verdict["claims"] else ""
     yield f"*{verdict['paper']}{numbers}.* {verdict['claim']}\n"

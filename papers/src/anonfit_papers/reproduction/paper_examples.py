@@ -4,16 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from anonfit.criteria.refinement import entropy
 from anonfit_papers.datasets_divided import Divided
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Check, Experiment, Measured, Part, Result, Settings
 from anonfit_papers.reproduction.masking import Masked, mask
-
-if TYPE_CHECKING:
-    import polars as pl
 
 # Education, Sex, Work_Hrs, and how many records have class Y and class N.
 _TABLE_1 = (
@@ -58,8 +57,6 @@ _GRADES = _tree("ANY_Edu", "8th", "9th", "10th")
 
 
 def _table(records: Sequence[tuple[str, str, int, int, int]], education: dict[str, Any]) -> Divided:
-    import polars as pl
-
     rows = [
         (school, sex, hours, label)
         for school, sex, hours, *numbers in records
@@ -98,8 +95,6 @@ def _classes(frame: pl.DataFrame, names: Sequence[str] | None = None) -> tuple[i
 
 def _first() -> Iterator[tuple[str, Any, Any]]:
     """What is said of table 1: name, what the paper or its recomputation has, what is found."""
-    import polars as pl
-
     table = _table(_TABLE_1, _SCHOOLS)
     frame = table.frame
     secondary = ["9th", "10th", "11th", "12th"]
@@ -170,8 +165,6 @@ def _plan(_: Settings) -> Iterator[Part]:
 
 
 def _judge(_: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     numbers: Sequence[tuple[str, Any, Any]] = gave[0]["examples"]
     checks = tuple(Check(name, expected == value, expected == value, _text(value)) for name, expected, value in numbers)
     rows = [{"example": name, "paper": _text(expected), "found": _text(value)} for name, expected, value in numbers]

@@ -8,6 +8,7 @@ from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
 from anonfit_papers.datasets_tables import census_sources
 from anonfit_papers.rankings import greedy_gain
@@ -52,8 +53,6 @@ def _plan(settings: Settings) -> Iterator[Part]:
 
 
 def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     columns = order(settings.data)
     accuracies = {
         method: np.array(

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
+import polars as pl
 
 from anonfit.evaluation.learners import learner
 from anonfit_papers.datasets_tables import census_sources
@@ -22,13 +23,11 @@ SMALL = 3.0
 
 
 def _counts(settings: Settings) -> tuple[int, ...]:
-    return settings.choose((1, 2, 5), (1, 2, 5, 10, 25, 50, 100))  # type: ignore[no-any-return]
+    return settings.choose((1, 2, 5), (1, 2, 5, 10, 25, 50, 100))
 
 
 def grouped(settings: Settings, fold: int, method: str, groups: int) -> Measured:
     """J48's accuracy where the rows of each of some random groups are recoded apart, and one model learns from all."""
-    import polars as pl
-
     holdout = divided(settings, fold)
     draw = np.random.default_rng((fold, groups))
     target = holdout.targets[0]
@@ -65,8 +64,6 @@ def _plan(settings: Settings) -> Iterator[Part]:
 
 
 def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     counts = _counts(settings)
     accuracies = {
         (method, groups): [

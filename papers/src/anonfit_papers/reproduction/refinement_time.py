@@ -10,6 +10,7 @@ from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
 from anonfit_papers.blow_up import blow_up, random_requirements
 from anonfit_papers.datasets import ADULT
@@ -46,7 +47,7 @@ def seconds(folder: Path, rows: int, kind: str) -> Measured:
 
 
 def _rows(settings: Settings) -> tuple[int, ...]:
-    return settings.choose((50_000, 100_000, 200_000), (200_000, 400_000, 600_000, 800_000, 1_000_000, 2_000_000))  # type: ignore[no-any-return]
+    return settings.choose((50_000, 100_000, 200_000), (200_000, 400_000, 600_000, 800_000, 1_000_000, 2_000_000))
 
 
 def _plan(settings: Settings) -> Iterator[Part]:
@@ -58,8 +59,6 @@ def _plan(settings: Settings) -> Iterator[Part]:
 
 
 def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     counts = _rows(settings)
     times = {kind: [part["seconds"] for part in gave[place :: len(KINDS)]] for place, kind in enumerate(KINDS)}
     checks = []

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+import polars as pl
+
 from anonfit_papers.blow_up import random_requirements
 from anonfit_papers.datasets import ADULT
 from anonfit_papers.datasets_tables import fingerprint
@@ -44,8 +46,6 @@ def _plan(settings: Settings) -> Iterator[Part]:
 
 
 def _judge(_: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     several, joined = [part["several"] for part in gave], [part["one"] for part in gave]
     share = sum(a <= b for a, b in zip(several, joined, strict=True)) / len(gave)
     gap = difference(joined, several)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
+import polars as pl
 
 from anonfit_papers.agrawal import agrawal
 from anonfit_papers.agrawal_functions import random_constants
@@ -44,8 +45,6 @@ def _plan(settings: Settings) -> Iterator[Part]:
 
 
 def _judge(_: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     every = np.array([part["accuracy"] for part in gave])  # (trial, asked, model)
     mean = every.mean(axis=0)
     checks = []

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit_papers.datasets import ADULT, CRX, GERMAN
@@ -68,8 +69,6 @@ def _plan(settings: Settings) -> Iterator[Part]:
 
 
 def _judge(_: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     rows, checks = [], []
     for name, part in zip(_TABLES, gave, strict=True):
         for column, (cut, searched, gain) in part["splits"].items():

@@ -6,12 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
+import polars as pl
+
 from anonfit_papers.agrawal import agrawal
 from anonfit_papers.agrawal_functions import random_constants
 from anonfit_papers.reproduction.figures import Figure, Line, Panel
 from anonfit_papers.reproduction.frame import Experiment, Measured, Part, Result, Settings
-from anonfit_papers.reproduction.learning import INFOGAIN, MEDIAN, ORIGINAL, TDS, Holdout
-from anonfit_papers.reproduction.naming import LEARNER_NAMES
+from anonfit_papers.reproduction.learning import INFOGAIN, LEARNER_NAMES, MEDIAN, ORIGINAL, TDS, Holdout
 from anonfit_papers.reproduction.rivals import against_rivals
 
 ROWS, K = 1000, 25
@@ -47,8 +48,6 @@ def _plan(settings: Settings) -> Iterator[Part]:
 
 
 def _judge(settings: Settings, gave: Sequence[Measured]) -> Result:
-    import polars as pl
-
     cells = _cells(settings)
 
     def accuracies(function: int, method: str, name: str) -> list[float]:

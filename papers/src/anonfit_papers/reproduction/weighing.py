@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.algorithms.demands import Demands
@@ -24,9 +25,6 @@ from anonfit.release.bind import schema_of, workload_of
 from anonfit.spec.keywords import spec_of_keywords
 from anonfit.tables.schema import Schema
 from anonfit_papers.reproduction.learning import folds
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 @dataclass(frozen=True)
@@ -55,14 +53,10 @@ class Released:
 
     def labels(self, frame: pl.DataFrame | None = None) -> pl.DataFrame:
         """What is released of each column, as texts, of these rows or of others."""
-        import polars as pl
-
         return pl.DataFrame(self._recoded(frame, Values.LABELS)).select(pl.all().cast(pl.String))
 
     def middles(self, frame: pl.DataFrame | None = None) -> pl.DataFrame:
         """One number of each region in place of its numbers."""
-        import polars as pl
-
         return pl.DataFrame(self._recoded(frame, Values.REPRESENTATIVE))
 
     def _recoded(self, frame: pl.DataFrame | None, values: Values) -> Sequence[pl.Series]:

@@ -9,6 +9,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from anonfit.runtime.files import write_file
 from anonfit_papers.reproduction.figures import draw
 from anonfit_papers.reproduction.frame import Experiment, Result, Settings
@@ -23,17 +25,7 @@ def extent(*, quick: bool) -> str:
 
 
 def write_result(experiment: Experiment, result: Result, settings: Settings, out: Path) -> Mapping[str, Any]:
-    """Write an experiment's figure, table and verdict.
-
-    Args:
-        experiment: The experiment.
-        result: What came of it.
-        settings: How much was measured.
-        out: The folder of all results.
-
-    Returns:
-        What is in verdict.json.
-    """
+    """Write an experiment's figure, table and verdict; what is in verdict.json."""
     folder = out / extent(quick=settings.quick) / experiment.name
     folder.mkdir(parents=True, exist_ok=True)
     draw(result.figure, folder, FIGURE)
@@ -96,8 +88,6 @@ def write_summary(verdicts: Sequence[Mapping[str, Any]], out: Path, *, quick: bo
     Returns:
         The CSV file.
     """
-    import polars as pl
-
     folder = out / extent(quick=quick)
     path = folder / f"{SUMMARY}.csv"
     write_file(path, pl.DataFrame([summary_row(verdict) for verdict in verdicts]).write_csv())
