@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
+import polars as pl
 import sklearn
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
@@ -37,7 +38,6 @@ from anonfit.tables.frames import like
 from anonfit.tables.reading import ReadOptions, read_table
 
 if TYPE_CHECKING:
-    import polars as pl
     from numpy.typing import NDArray
 
 OUTPUTS = (*Encoding, Values.LABELS, Values.BOUNDS)
@@ -200,8 +200,6 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _recoded(self, table: pl.DataFrame, nodes: NDArray[np.int32]) -> pl.DataFrame:
         """The columns of rows that end in these nodes, as a release would have them."""
-        import polars as pl
-
         recoded = recoded_columns(self.recoding_, nodes, Values(self.output))
         kept = [name for name in self.columns_in_ if name in recoded or name in self._raw]
         return pl.DataFrame([column for name in kept for column in recoded.get(name, [table[name]])])

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
@@ -20,17 +21,12 @@ from anonfit.tables.frames import from_frame
 from anonfit.tables.schema import Column, Role
 from anonfit.workload.targets import TargetRequest, is_numeric
 
-if TYPE_CHECKING:
-    import polars as pl
-
 REMAINDERS = ("passthrough", "drop")
 """What may become of columns that are no quasi-identifiers."""
 
 
 def is_frame(source: Any) -> bool:
     """Whether it is a frame of a known kind, and not an array."""
-    import polars as pl
-
     if isinstance(source, pl.DataFrame | pl.LazyFrame):
         return True
     kind = type(source).__module__.split(".")[0]
@@ -43,8 +39,6 @@ def table_of(
     """The rows that an estimator is given; their columns are kept (`reset`), or held against those it was fitted
     with, of which a frame may leave the `spare` ones out.
     """
-    import polars as pl
-
     if is_frame(source):
         if isinstance(source, pl.LazyFrame):
             source = source.collect()
@@ -63,8 +57,6 @@ def table_of(
 
 def _with_spare(source: Any, names: Sequence[str], spare: Collection[str]) -> Any:
     """A frame in which spare columns that are left out stand empty; as it is, if none is or others are too."""
-    import polars as pl
-
     table = from_frame(source)
     absent = {name for name in names if name not in table.columns}
     if not absent or not absent <= set(spare):
@@ -76,8 +68,6 @@ def _with_spare(source: Any, names: Sequence[str], spare: Collection[str]) -> An
 
 def array_column(name: str, values: NDArray[Any]) -> pl.Series:
     """A column of an array; one of objects is what its values are, or their texts where they are mixed."""
-    import polars as pl
-
     if values.dtype.kind not in "OUS":
         column = pl.Series(name, np.ascontiguousarray(values))
         return column.fill_nan(None) if column.dtype.is_float() else column
@@ -177,8 +167,6 @@ def targets_of(
 
 def _columns(y: Any) -> tuple[pl.Series, ...]:
     """The columns of y; those that have no name get an empty one."""
-    import polars as pl
-
     if is_frame(y):
         return tuple(from_frame(y).get_columns())
     if isinstance(y, pl.Series):

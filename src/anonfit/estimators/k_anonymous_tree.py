@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import polars as pl
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
@@ -28,7 +29,6 @@ from anonfit.tables.schema import Schema
 from anonfit.tables.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
-    import polars as pl
     from numpy.typing import NDArray
 
 

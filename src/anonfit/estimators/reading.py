@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from anonfit.auditing.labels import ValueSet, read_label
@@ -33,9 +34,6 @@ from anonfit.estimators.features import (
 )
 from anonfit.tables.frames import categorized
 from anonfit.tables.schema import texts_of
-
-if TYPE_CHECKING:
-    import polars as pl
 
 MISSING_WORDS = {"no": NEVER, "possible": POSSIBLE, "only": ALWAYS}
 
@@ -59,8 +57,6 @@ class Reader(Protocol):
 
 def distinct_texts(values: pl.Series) -> tuple[list[str | None], NDArray[np.int64]]:
     """The distinct labels of a column, None for an empty cell, and each row's place among them."""
-    import polars as pl
-
     if isinstance(values.dtype, pl.Enum):
         known = values.dtype.categories
         codes = values.to_physical().fill_null(len(known)).to_numpy()
@@ -156,8 +152,6 @@ def bounds_names(name: str) -> tuple[str, str, str]:
 
 def places_of(values: pl.Series, meaning: LabelMeaning) -> Numbers:
     """Where each bound stands, NaN where it is empty: numbers, days, or ranks of words."""
-    import polars as pl
-
     if meaning.type == "continuous" and values.dtype.is_numeric():
         return values.cast(pl.Float64).fill_null(np.nan).to_numpy()
     texts, rows = distinct_texts(values)
@@ -214,8 +208,6 @@ class BoundsReader:
 
 def is_raw(dtype: pl.DataType) -> bool:
     """Whether values of a type are features as they are."""
-    import polars as pl
-
     return dtype.is_numeric() or dtype in (pl.Boolean, pl.Date, pl.Datetime)
 
 
@@ -236,8 +228,6 @@ class RawReader:
 
     def numbers(self, table: pl.DataFrame, encoding: Encoding) -> Numbers:  # noqa: ARG002 - a Reader's
         """The values as they are, NaN where they are missing."""
-        import polars as pl
-
         self.require_numbers(table)
         values: Any = table[self.name]
         if values.dtype == pl.Date:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
+import polars as pl
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -49,7 +50,6 @@ from anonfit.tables.taxonomy import Taxonomy
 from anonfit.tables.taxonomy_files import read_taxonomy
 
 if TYPE_CHECKING:
-    import polars as pl
     from numpy.typing import NDArray
 
 _INTERVAL = re.compile(r"\[.*, .*[)\]]|[<≥] .*", re.DOTALL)
@@ -181,8 +181,6 @@ def learn_bounds(table: pl.DataFrame, name: str, declared: Declared) -> BoundsRe
 
 def _guess_bounds(name: str, ends: Sequence[pl.Series]) -> LabelMeaning:
     """The kind of column that has such bounds."""
-    import polars as pl
-
     dtypes = {end.dtype for end in ends}
     if all(dtype.is_numeric() or dtype == pl.Null for dtype in dtypes):
         return LabelMeaning(name, "continuous")
