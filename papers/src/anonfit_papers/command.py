@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`anonfit reproduce`: runs the papers' experiments and says which claims hold."""
+"""`anonfit reproduce`: runs the papers' experiments and says which claims hold. Loaded by that verb alone."""
 
 from __future__ import annotations
 
@@ -11,12 +11,17 @@ from typing import Any
 
 from anonfit.cli.showing import console, print_json, results, stages, table
 from anonfit.errors import DataError
+from anonfit_papers.datasets import ARCHIVE, fetch
+from anonfit_papers.purpose_tables import VARIABLE, data_folder
+from anonfit_papers.reproduction.catalogue import EXPERIMENTS
+from anonfit_papers.reproduction.frame import Settings
+from anonfit_papers.reproduction.page import write_page
+from anonfit_papers.reproduction.running import PARTS, chosen, in_words, plan, run
+from anonfit_papers.reproduction.writing import summary_row, write_result, write_summary
 
 
 def _list_experiments(*, as_json: bool) -> None:
     """Say which experiments there are."""
-    from anonfit_papers.reproduction.catalogue import EXPERIMENTS
-
     if as_json:
         print_json(
             {
@@ -56,10 +61,6 @@ def reproduce(
     if not names:
         _list_experiments(as_json=as_json)
         return
-    from anonfit_papers.reproduction.frame import Settings
-    from anonfit_papers.reproduction.running import PARTS, chosen, in_words, plan, run
-    from anonfit_papers.reproduction.writing import write_result, write_summary
-
     experiments = chosen(names)
     screen = console()
     with stages(as_json=as_json) as stage:
@@ -81,17 +82,12 @@ def reproduce(
     summary = write_summary(verdicts, out, quick=quick)
     page = None
     if docs is not None:
-        from anonfit_papers.reproduction.page import write_page
-
         page = write_page(out, docs, quick=quick)
     _show(verdicts, summary, page, time.monotonic() - start, as_json=as_json)
 
 
 def _folder(data: Path | None, out: Path, *, fetched: bool, archive: str | None, stage: Any) -> Path | None:
     """The data folder, None if there is none; files that it lacks are fetched if that was asked for."""
-    from anonfit_papers.datasets import ARCHIVE, fetch
-    from anonfit_papers.purpose_tables import VARIABLE, data_folder
-
     if fetched:
         given = data or (Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else out / "data")
         fetch(given, archive=archive or ARCHIVE, stage=stage)
@@ -109,8 +105,6 @@ def _folder(data: Path | None, out: Path, *, fetched: bool, archive: str | None,
 def _show(
     verdicts: Sequence[Mapping[str, Any]], summary: Path, page: Path | None, seconds: float, *, as_json: bool
 ) -> None:
-    from anonfit_papers.reproduction.writing import summary_row
-
     if as_json:
         content: dict[str, Any] = {"results": str(summary.parent), "summary": str(summary), "experiments": verdicts}
         print_json(content | ({"page": str(page)} if page else {}))

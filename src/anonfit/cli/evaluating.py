@@ -84,7 +84,7 @@ def evaluate_spec(
     except KeyboardInterrupt:
         kept = f"what was found is kept in {out}; the same command goes on from there." if out else "nothing was kept."
         console().print(f"interrupted; {kept}", soft_wrap=True)
-        raise SystemExit(130) from None  # all was said
+        raise SystemExit(130) from None  # the message is out already
     if out is not None:
         evaluation.save(out)
     if as_json:

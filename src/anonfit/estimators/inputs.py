@@ -224,7 +224,7 @@ def _refuse_missing(columns: Sequence[pl.Series]) -> None:
 
 
 def _kind(column: pl.Series, entry: Mapping[str, Any], objective: Objective) -> str:
-    """Whether a target is of classes or of numbers: what is said, or what `anonymize` would take it for."""
+    """The type of a target column: what its entry declares, or what `anonymize` would take it for."""
     if entry.get("type"):
         return str(entry["type"])
     declared = Column(column.name, Role.TARGET)

@@ -243,7 +243,7 @@ def _schema(classifier: KAnonymousTreeClassifier, table: pl.DataFrame, k: int) -
 
 
 def _target(y: Any, columns: Sequence[str]) -> str:
-    """The name of the class, which no column has: a model tells columns and class apart by their names."""
+    """The name of the class; no column may have it, since a model knows both by name."""
     name = str(getattr(y, "name", None) or "class")
     target = "class" if name in columns else name
     while target in columns:

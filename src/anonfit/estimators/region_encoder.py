@@ -318,7 +318,7 @@ def _bounds_of(table: pl.DataFrame, names: Iterable[str]) -> dict[str, str]:
 
 
 def _learned(table: pl.DataFrame, declared: Declared) -> Iterator[Reader]:
-    """The readers of a table whose labels must speak for themselves, in the order of its columns."""
+    """The readers of a table without a recoding, found from its labels, in the order of its columns."""
     lower = [name.removesuffix("_lower") for name in table.columns if name.endswith("_lower")]
     bounds = _bounds_of(table, [name for name in lower if bounds_names(name)[1] in table.columns])
     done: set[str] = set()
@@ -334,7 +334,7 @@ def _learned(table: pl.DataFrame, declared: Declared) -> Iterator[Reader]:
 
 
 def _recoded(table: pl.DataFrame, recoding: Recoding) -> Iterator[Reader]:
-    """The readers of a table of which a recoding says what it means, in the order of its columns."""
+    """The readers of a table whose recoding is known, in the order of its columns."""
     known = {column.name: column for column in recoding.columns}
     bounds = _bounds_of(table, [name for name in known if isinstance(feature_column(known[name]), LineColumn)])
     if not any(name in known or name in bounds for name in table.columns):

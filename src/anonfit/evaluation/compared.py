@@ -186,8 +186,8 @@ GROUP = "group of rows"
 
 
 def released_nodes(recoding: Recoding, table: pl.DataFrame, values: Values) -> NDArray[np.int32] | None:
-    """The node of each row (row,) of a released table, which tells regions in full (`regions = "domain"`); None where
-    several regions say the same, as representatives may.
+    """The node of each row (row,) of a released table whose labels are those of whole regions (`regions = "domain"`);
+    None where several regions have the same ones, as representatives may be.
     """
     if isinstance(recoding.shape, Grid):
         return _grid_nodes(recoding, table, values)

@@ -289,7 +289,7 @@ def _selections(releases: Releases) -> Iterator[Line]:
 
 
 def pair_line(pair: Mapping[str, Any]) -> Line:
-    """What two releases tell together, under `PAIR_HEAD`."""
+    """What is known to someone who has two releases, under `PAIR_HEAD`."""
     label, joint = " with ".join(pair["releases"]), pair["joint"]
     if joint is None:
         return label, (number(pair["k"]), *[NOTHING] * 3)

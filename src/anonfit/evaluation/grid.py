@@ -233,7 +233,7 @@ def _learners(given: Sequence[str | Learner], tasks: Sequence[Task]) -> tuple[Le
 
 
 def _require_honest(task: Task, protocol: str) -> None:
-    """Refuse a test whose rows tell what is to be predicted."""
+    """Refuse a test in which the region of a row gives away what is to be predicted."""
     if task.labels.is_generalized and protocol != RAW_TEST:
         raise RequestError(
             f"the target '{task.labels.column.name}' is a quasi-identifier, so its value decides which region a test "

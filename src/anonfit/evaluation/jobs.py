@@ -204,7 +204,7 @@ class Keys:
             *([repr(setting.asked)] if setting.asked else []),
             *fitted,
         )
-        # Figures are told of the targets of all models together, so they are others where other models are asked for.
+        # Figures are measured of the targets of all models at once, so they depend on which models are asked for.
         self._targets = sorted({task.labels.column.name for task in setting.tasks})
 
     def of(self, job: Job, task: Task | None = None, learner: str = "") -> str:

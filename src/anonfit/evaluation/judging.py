@@ -77,7 +77,7 @@ def learned(
         return None
     persons = persons_in(schema, frame)
     if isinstance(way, str):
-        # One region for everything: it overlaps whatever is asked for, and no column tells anything.
+        # One region for everything: it overlaps every selection, and nothing can be learned from its columns.
         way, k = method("median"), persons.total()
         spec = replace(spec, privacy=replace(spec.privacy, diversity=(), max_confidence=1.0, quasi_identifiers=()))
     assert k is not None

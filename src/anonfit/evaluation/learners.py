@@ -93,7 +93,7 @@ class NumberMatrix:
     gaps: tuple[str, ...]
     """Columns of numbers of which some are missing."""
     unknown: tuple[str, ...]
-    """Columns of numbers of which all are missing: they tell nothing, and not every learner takes them."""
+    """Columns in which all numbers are missing: nothing can be learned from them, and not every learner takes them."""
     may_be_missing: bool
 
     @classmethod

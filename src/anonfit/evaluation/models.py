@@ -147,7 +147,7 @@ class TargetLabels:
 
     @property
     def is_generalized(self) -> bool:
-        """Whether the release tells a region in place of the value."""
+        """Whether the release holds a region in place of the value."""
         return self.column.role == Role.QUASI_IDENTIFIER
 
     def raw(self, frame: pl.DataFrame) -> pl.Series:
@@ -158,7 +158,7 @@ class TargetLabels:
         return values.cast(pl.String)
 
     def released(self, frame: pl.DataFrame, recoding: Recoding, nodes: NDArray[np.int32]) -> pl.Series:
-        """The labels that a release of raw rows tells: of a quasi-identifier, what is in the middle of its region."""
+        """The labels that a release of raw rows holds: of a quasi-identifier, what is in the middle of its region."""
         if not self.is_generalized:
             return self.raw(frame)
         from anonfit.evaluation.features import recoded_features

@@ -173,7 +173,15 @@ class Evaluation:
         else:
             keys.append("k")
         pairs = first.join(second, on=keys, suffix="_2", maintain_order="left")
-        return pl.DataFrame(self._tested(pairs), schema=_comparison(), orient="row")
+        comparisons = []
+        for key, trials in pairs.group_by(["model", "learner", "measure", "k"], maintain_order=True):
+            cell = dict(zip(("model", "learner", "measure", "k"), key, strict=True))
+            values = trials["value"].to_list(), trials["value_2"].to_list()
+            test = paired_test(*values, test_share=1 / (self.folds - 1))
+            comparisons.append({**cell, "folds": len(trials), **asdict(test)})
+        numbers = ("difference", "deviation", "t", "p", "corrected_t", "corrected_p")
+        schema = dict.fromkeys(("model", "learner", "measure"), pl.String) | dict.fromkeys(("k", "folds"), pl.Int64)
+        return pl.DataFrame(comparisons, schema=schema | dict.fromkeys(numbers, pl.Float64), orient="row")
 
     def disagreements(self, baseline: str = "median") -> pl.DataFrame:
         """The columns of which the certainty penalty and the discernibility of the column alone disagree whether a
@@ -211,17 +219,6 @@ class Evaluation:
             better_by=pl.when(less_lost > 0).then(pl.lit("ncp")).otherwise(pl.lit("wdm")),
         )
 
-    def _tested(self, pairs: pl.DataFrame) -> list[dict[str, Any]]:
-        comparisons = []
-        share = 1 / (self.folds - 1)
-        for key, rows in pairs.group_by(["model", "learner", "measure", "k"], maintain_order=True):
-            model, learner, measure, k = key
-            test = paired_test(rows["value"].to_list(), rows["value_2"].to_list(), test_share=share)
-            comparisons.append(
-                {"model": model, "learner": learner, "measure": measure, "k": k, "folds": len(rows), **asdict(test)}
-            )
-        return comparisons
-
     def save(self, folder: str | Path) -> Path:
         """Write results.csv, figures.csv and summary.csv.
 
@@ -243,12 +240,3 @@ def frame_of(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> pl.Da
     types = {"k": pl.Int64, "fold": pl.Int64, "value": pl.Float64}
     schema = {name: types.get(name, pl.String) for name in columns}
     return pl.DataFrame(list(rows), schema=schema, orient="row")
-
-
-def _comparison() -> dict[str, Any]:
-    numbers = ("difference", "deviation", "t", "p", "corrected_t", "corrected_p")
-    return {
-        **dict.fromkeys(("model", "learner", "measure"), pl.String),
-        **dict.fromkeys(("k", "folds"), pl.Int64),
-        **dict.fromkeys(numbers, pl.Float64),
-    }

@@ -16,6 +16,7 @@ from anonfit.algorithms.demands import Demands
 from anonfit.algorithms.mondrian import anonymize
 from anonfit.algorithms.top_down import Refining, anonymize_top_down
 from anonfit.engines.memory.engine import MemoryEngine
+from anonfit.evaluation.features import nodes_of, plain_features, recoded_features
 from anonfit.evaluation.learners import Model, learner
 from anonfit.recoding.recoding import Recoding
 from anonfit.recoding.values import Values, recoded_columns
@@ -149,8 +150,6 @@ class Recoded:
     @cached_property
     def nodes(self) -> NDArray[np.int32]:
         """The region of each training row."""
-        from anonfit.evaluation.features import nodes_of
-
         assert self.recoding is not None
         return nodes_of(self.recoding, self.holdout.training)
 
@@ -173,8 +172,6 @@ class Recoded:
         return Tested(learner(name).make(seed).fit(*training), training, test)
 
     def _features(self, frame: pl.DataFrame) -> Mapping[str, tuple[pl.Series, ...]]:
-        from anonfit.evaluation.features import nodes_of, plain_features, recoded_features
-
         if self.recoding is None:
             return plain_features(self.holdout.schema.quasi_identifiers, frame).columns
         nodes = nodes_of(self.recoding, frame)
